@@ -239,6 +239,21 @@ def test_repeated_owners_are_dropped_with_a_warning(space: Space) -> None:
     assert warning.endswith('duplicate UID(s) observed: u"')
 
 
+def test_one_owner_at_most_is_the_controller(space: Space) -> None:
+    owners = [
+        {"apiVersion": "v1", "kind": "K", "name": name, "uid": name, "controller": True}
+        for name in "abc"
+    ]
+    body = {"metadata": {"name": "a", "ownerReferences": owners}}
+    causes = space.client.post(space.secrets.path, body).causes
+    assert [field for field, _, _ in causes] == ["metadata.ownerReferences"] * 2
+    messages = [message for _, _, message in causes]
+    shown = "Invalid value: []v1.OwnerReference{v1.OwnerReference{APIVersion:"
+    assert all(message.startswith(shown) for message in messages)
+    ends = [message.rpartition(" references for ")[2] for message in messages]
+    assert ends == ["a and b", "a and c"]
+
+
 def test_metadata_is_validated_with_all_its_causes_in_order(space: Space) -> None:
     body = {
         "metadata": {

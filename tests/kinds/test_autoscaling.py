@@ -84,7 +84,7 @@ def test_scaling_to_zero() -> None:
 
 QUANTITY = (
     "resource.Quantity{i:resource.int64Amount{value:-1, scale:0},"
-    ' d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"", Format:"DecimalSI"}'
+    ' d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"-1", Format:"DecimalSI"}'
 )
 
 

@@ -91,6 +91,21 @@ LIMITS: list[tuple[Object, Found]] = [
         ],
     ),
     (
+        {"type": "Container", "max": {"cpu": "1500m"}, "defaultRequest": {"cpu": "2500m"}},
+        [
+            invalid(
+                "spec.limits[0].defaultRequest[cpu]",
+                shown("2500e-3", "2500m"),
+                "default request value 2500m is greater than max value 1500m",
+            ),
+            invalid(
+                "spec.limits[0].defaultRequest[cpu]",
+                shown("2500e-3", "2500m"),
+                "default request value 2500m is greater than default limit value 1500m",
+            ),
+        ],
+    ),
+    (
         {"type": "Pod", "maxLimitRequestRatio": {"cpu": "500m"}},
         [
             invalid(
@@ -169,6 +184,10 @@ QUOTAS: list[tuple[Object, Found]] = [
     (
         {"hard": {"pods": "1.5"}},
         [invalid("spec.hard[pods]", shown("15e-1"), "must be an integer")],
+    ),
+    (
+        {"hard": {"pods": "0.5"}},
+        [invalid("spec.hard[pods]", shown("5e-1"), "must be an integer")],
     ),
     (
         {"hard": {"storage": "1"}},

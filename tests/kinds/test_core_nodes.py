@@ -23,6 +23,23 @@ SPECS: list[tuple[Object, Found]] = [
             duplicate("spec.podCIDRs[1]", '"10.0.0.0/24"'),
         ],
     ),
+    (
+        {"podCIDRs": ["nope", "10.0.0.0/24"]},
+        [
+            invalid("spec.podCIDRs[0]", '[]string{"nope", "10.0.0.0/24"}', "must be valid CIDR"),
+            (
+                "spec.podCIDRs",
+                "InternalError",
+                f'{INTERNAL}failed to parse cidr value:"nope" with error:'
+                "invalid CIDR address: nope",
+            ),
+            invalid(
+                "spec.podCIDRs",
+                '[]string{"nope", "10.0.0.0/24"}',
+                "may specify no more than one CIDR for each IP family",
+            ),
+        ],
+    ),
     ({"taints": [{"key": "a"}]}, [required("metadata.taints[0].effect")]),
     (
         {"taints": [{"key": "a", "effect": "Odd"}]},
@@ -40,7 +57,23 @@ SPECS: list[tuple[Object, Found]] = [
         [
             duplicate(
                 "metadata.taints[1]",
-                'core.Taint{Key:"b", Value:"", Effect:"NoExecute", TimeAdded:(*v1.Time)(nil)}:'
+                'core.Taint{Key:"b", Value:"", Effect:"NoExecute", TimeAdded:<nil>}:'
+                " taints must be unique by key and effect pair",
+            )
+        ],
+    ),
+    (
+        {
+            "taints": [
+                {"key": "b", "effect": "NoExecute"},
+                {"key": "b", "effect": "NoExecute", "timeAdded": "2020-11-21T10:05:03Z"},
+            ]
+        },
+        [
+            duplicate(
+                "metadata.taints[1]",
+                'core.Taint{Key:"b", Value:"", Effect:"NoExecute",'
+                " TimeAdded:time.Date(2020, time.November, 21, 10, 5, 3, 0, time.Local)}:"
                 " taints must be unique by key and effect pair",
             )
         ],

@@ -42,6 +42,18 @@ VOLUMES: list[tuple[dict[str, Any], Found]] = [
         ],
     ),
     (
+        {"capacity": {"cpu": "2"}},
+        [
+            unsupported(
+                "spec.capacity",
+                'core.ResourceList{"cpu":resource.Quantity{'
+                "i:resource.int64Amount{value:2, scale:0},"
+                ' d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"2", Format:"DecimalSI"}}',
+                "storage",
+            )
+        ],
+    ),
+    (
         {"capacity": {"storage": "-1"}},
         [
             invalid("spec.capacity[storage]", "-1", "must be a valid resource quantity"),

@@ -143,6 +143,15 @@ def test_status(status: Object, expected: list[tuple[str, str]]) -> None:
     assert [(field, reason) for field, reason, _ in found] == expected
 
 
+def test_what_is_no_address_among_several() -> None:
+    old = _stored()
+    status = {"podIPs": [{"ip": "nope"}, {"ip": "::1"}]}
+    found = PODS.update(PODS.decode({**deepcopy(old), "status": status}), old, "status")[1]
+    assert next(message for field, _, message in found if field == "status.podIPs") == (
+        "failed to check for dual stack with error:ip <nil> is invalid"
+    )
+
+
 @pytest.mark.parametrize(
     ("policy", "code", "refused"),
     [("Always", 0, False), ("OnFailure", 1, False), ("OnFailure", 0, True), ("Never", 1, True)],

@@ -114,17 +114,19 @@ def _bytes_of(annotations: dict[str, str]) -> int:
 def check_owner_references(
     references: list[dict[str, Any]] | None, path: str, causes: Causes
 ) -> None:
-    controller = ""
+    first = ""
     for reference in references or ():
         _check_owner_reference(reference, path, causes)
-        if reference.get("controller"):
-            if controller:
-                detail = (
-                    "Only one reference can have Controller set to true. Found"
-                    f' "true" in references for {controller} and {reference["name"]}'
-                )
-                causes.invalid(path, GoValue(_owner_text(reference)), detail)
-            controller = reference["name"]
+        if not reference.get("controller"):
+            continue
+        if first:
+            detail = (
+                "Only one reference can have Controller set to true. Found"
+                f' "true" in references for {first} and {reference["name"]}'
+            )
+            causes.invalid(path, _shown_owners(references or []), detail)
+        else:
+            first = reference["name"]
 
 
 def _check_owner_reference(reference: dict[str, Any], path: str, causes: Causes) -> None:
@@ -141,6 +143,11 @@ def _check_owner_reference(reference: dict[str, Any], path: str, causes: Causes)
             GoValue(_owner_text(reference)),
             "/v1, Kind=Event is disallowed from being an owner",
         )
+
+
+def _shown_owners(references: list[dict[str, Any]]) -> GoValue:
+    inner = ", ".join(_owner_text(reference) for reference in references)
+    return GoValue(f"[]v1.OwnerReference{{{inner}}}")
 
 
 def _owner_text(reference: dict[str, Any]) -> str:

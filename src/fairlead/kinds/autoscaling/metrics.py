@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from fairlead.kinds.behaviour import Object
-from fairlead.kinds.causes import Causes, GoValue
+from fairlead.kinds.causes import Causes
+from fairlead.kinds.core.shared import go_quantity
 from fairlead.schema.names import dns_label, path_segment, qualified_name
 from fairlead.schema.quantity import quantity
 
@@ -83,7 +83,7 @@ def _check_target(target: Object, path: str, causes: Causes) -> None:
     for name in ("value", "averageValue"):
         value = target.get(name)
         if value is not None and quantity(value) <= 0:
-            causes.invalid(f"{path}.{name}", quantity_shown(value), "must be positive")
+            causes.invalid(f"{path}.{name}", go_quantity(value), "must be positive")
     utilization = target.get("averageUtilization")
     if utilization is not None and utilization < 1:
         causes.invalid(f"{path}.averageUtilization", utilization, "must be greater than 0")
@@ -167,21 +167,3 @@ _CHECKS: dict[str, Callable[[Object, str, Causes], None]] = {
     "resource": _check_resource,
     "containerResource": _check_container_resource,
 }
-
-
-_QUANTITY = re.compile(r"\A(-?\d+)([A-Za-z]*)")
-_SCALES = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-
-
-def quantity_shown(text: str) -> GoValue:
-    """A quantity as messages print it."""
-    match = _QUANTITY.match(text)
-    digits, suffix = match.groups() if match else ("0", "")
-    binary = suffix.endswith("i")
-    number = int(quantity(text)) if binary else int(digits)
-    scale = 0 if binary else _SCALES.get(suffix, 0)
-    return GoValue(
-        f"resource.Quantity{{i:resource.int64Amount{{value:{number}, scale:{scale}}},"
-        ' d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"",'
-        f' Format:"{"BinarySI" if binary else "DecimalSI"}"}}'
-    )

@@ -131,7 +131,7 @@ def _check_bounds(key: str, bounds: _Bounds, path: str, causes: Causes, context:
             continue
         word = "default limit value" if small == "default_request" and large == "default" else None
         detail = f"{_WORDS[small]} {low} is greater than {word or _WORDS[large]} {high}"
-        printed = go_quantity(getattr(bounds, shown), printed=True)
+        printed = go_quantity(getattr(bounds, shown))
         causes.invalid(f"{path}.{field}[{key}]", printed, detail)
     if bounds.ratio is not None:
         _check_ratio(bounds, f"{path}.maxLimitRequestRatio[{key}]", causes)
@@ -141,12 +141,12 @@ def _check_bounds(key: str, bounds: _Bounds, path: str, causes: Causes, context:
     if quantity(default) != quantity(request):
         detail = f"default value {default} must equal to defaultRequest value {request} in {key}"
         field = f"{path}.defaultRequest[{key}]"
-        causes.invalid(field, go_quantity(request, printed=True), detail)
+        causes.invalid(field, go_quantity(request), detail)
 
 
 def _check_ratio(bounds: _Bounds, path: str, causes: Causes) -> None:
     assert bounds.ratio is not None
-    ratio, printed = quantity(bounds.ratio), go_quantity(bounds.ratio, printed=True)
+    ratio, printed = quantity(bounds.ratio), go_quantity(bounds.ratio)
     if ratio < 1:
         causes.invalid(path, printed, f"ratio {bounds.ratio} is less than 1")
     if bounds.min is None or bounds.max is None or not quantity(bounds.min):

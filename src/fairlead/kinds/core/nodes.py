@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.kinds.behaviour import Behaviour, Object, keep
-from fairlead.kinds.causes import Causes
+from fairlead.kinds.causes import Causes, quote
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.addresses import parse_network
 from fairlead.kinds.core.node_annotations import check_node_annotations
@@ -102,8 +102,10 @@ def _check_ranges(ranges: list[str], path: str, causes: Causes) -> None:
         return
     families = {network.version for network in networks if network is not None}
     if None in networks:
+        wrong = ranges[networks.index(None)]
         detail = "invalid PodCIDRs. failed to check with dual stack with error:"
-        causes.internal(path, f"{detail}invalid CIDR address: {ranges[networks.index(None)]}")
+        detail += f"failed to parse cidr value:{quote(wrong)} with error:invalid CIDR address: "
+        causes.internal(path, detail + wrong)
     if len(families) != 2 or len(ranges) > 2 or None in networks:
         detail = "may specify no more than one CIDR for each IP family"
         causes.invalid(path, go_list("string", ranges), detail)

@@ -33,4 +33,4 @@ def check_amount(name: str, text: str, path: str, causes: Causes, dialect: Diale
     non_negative_quantity(text, path, causes)
     counted = name in COUNTED_RESOURCES or is_extended(name, dialect)
     if counted and is_fractional(text):
-        causes.invalid(path, go_quantity(text), NOT_AN_INTEGER)
+        causes.invalid(path, go_quantity(text, pointed=True), NOT_AN_INTEGER)

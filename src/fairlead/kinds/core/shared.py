@@ -18,6 +18,10 @@ ZERO_TIME = "0001-01-01 00:00:00 +0000 UTC"
 
 _DECIMAL_POWERS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _DECIMAL_POWERS["E"] = 18
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 
 
 def go_struct(name: str, fields: Mapping[str, str]) -> GoValue:
@@ -31,11 +35,15 @@ def go_text_fields(name: str, value: Mapping[str, Any], fields: Mapping[str, str
     return go_struct(name, {shown: quote(value.get(ours, "")) for ours, shown in fields.items()})
 
 
-def go_quantity(text: str, *, printed: bool = False) -> GoValue:
-    """A quantity as messages print the struct behind it. `printed`: its text was made before, and
-    then the struct remembers it."""
+def go_quantity(text: str, *, pointed: bool = False) -> GoValue:
+    """A quantity as messages print the struct behind it, which remembers its text if that came in
+    its canonical form. `pointed`: a fraction was most likely written with a point."""
     amount, scale, form = _amount(text)
-    remembered = text if printed else ""
+    remembered = text
+    if pointed and scale < 0:
+        remembered = ""
+        while amount % 10 == 0:
+            amount, scale = amount // 10, scale + 1
     return GoValue(
         f"resource.Quantity{{i:resource.int64Amount{{value:{amount}, scale:{scale}}},"
         " d:resource.infDecAmount{Dec:(*inf.Dec)(nil)},"
@@ -51,11 +59,7 @@ def _amount(text: str) -> tuple[int, int, str]:
     if exponent:
         return int(mantissa), int(power), "DecimalExponent"
     suffix = text.lstrip("+-0123456789")
-    digits, scale = int(text[: len(text) - len(suffix)]), _DECIMAL_POWERS[suffix]
-    if scale < 0 and abs(digits) > 10**-scale:  # it was most likely written with a point
-        while digits % 10 == 0:
-            digits, scale = digits // 10, scale + 1
-    return digits, scale, "DecimalSI"
+    return int(text[: len(text) - len(suffix)]), _DECIMAL_POWERS[suffix], "DecimalSI"
 
 
 def go_quantities(values: Mapping[str, str] | None) -> GoValue:
@@ -72,6 +76,17 @@ def go_time(text: str | None) -> GoValue:
     moment = datetime.fromisoformat(text)
     fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
     return GoValue(f"{moment:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC")
+
+
+def go_date(text: str | None) -> GoValue:
+    """A moment as messages print it within a struct that points to it."""
+    if text is None:
+        return GoValue("<nil>")
+    moment = datetime.fromisoformat(text)
+    return GoValue(
+        f"time.Date({moment.year}, time.{_MONTHS[moment.month - 1]}, {moment.day}, {moment.hour},"
+        f" {moment.minute}, {moment.second}, {moment.microsecond * 1000}, time.Local)"
+    )
 
 
 def duplicate(path: str, value: GoValue, detail: str, causes: Causes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.core.pods.scheduling import TAINT_EFFECTS
-from fairlead.kinds.core.shared import duplicate, go_struct
+from fairlead.kinds.core.shared import duplicate, go_date, go_struct
 from fairlead.schema.names import label_value, qualified_name
 
 
@@ -29,13 +29,12 @@ def check_taints(taints: list[Object] | None, list_path: str, causes: Causes) ->
 
 
 def _shown_taint(taint: Object) -> GoValue:
-    added = "(*v1.Time)(nil)" if taint.get("timeAdded") is None else "(*v1.Time)(0xc000000000)"
     return go_struct(
         "core.Taint",
         {
             "Key": quote(taint.get("key", "")),
             "Value": quote(taint.get("value", "")),
             "Effect": quote(taint.get("effect", "")),
-            "TimeAdded": added,
+            "TimeAdded": go_date(taint.get("timeAdded")),
         },
     )

@@ -92,7 +92,7 @@ def check_quantity(name: str, amount: str, path: str, causes: Causes, dialect: D
     if name in COUNTED_RESOURCES or is_extended(name, dialect):
         value = quantity(amount)
         if value != value.to_integral_value():
-            causes.invalid(path, go_quantity(amount), "must be an integer")
+            causes.invalid(path, go_quantity(amount, pointed=True), "must be an integer")
 
 
 def can_overcommit(name: str, dialect: Dialect) -> bool:

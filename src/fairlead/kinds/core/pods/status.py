@@ -71,11 +71,10 @@ def _check_addresses(status: Object, path: str, causes: Causes) -> None:
             causes.invalid(f"{path}[{index}]", address, NOT_AN_ADDRESS)
     if len(addresses) < 2:
         return
-    wrong = next((address for address in addresses if not is_address(address)), None)
-    if wrong is not None:
-        detail = f"failed to check for dual stack with error:could not parse IP {wrong}"
-        causes.internal(path, detail)
-    if wrong is not None or not _is_dual_stack(addresses):
+    wrong = not all(is_address(address) for address in addresses)
+    if wrong:
+        causes.internal(path, "failed to check for dual stack with error:ip <nil> is invalid")
+    if wrong or not _is_dual_stack(addresses):
         detail = "may specify no more than one IP for each IP family"
         causes.invalid(path, go_pod_ips(addresses), detail)
     for index, address in enumerate(addresses):
