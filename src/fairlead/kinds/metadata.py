@@ -19,6 +19,8 @@ MOST_MANAGER_BYTES: Final = 128
 _MOST_SUBRESOURCE_BYTES: Final = 256
 STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
+# Owners that an error about them shows all of.
+_MOST_OWNERS_SHOWN = 32
 
 # Gives what is wrong with a name.
 NameRule = Callable[[str], list[str]]
@@ -124,7 +126,7 @@ def check_owner_references(
                 "Only one reference can have Controller set to true. Found"
                 f' "true" in references for {first} and {reference["name"]}'
             )
-            causes.invalid(path, _shown_owners(references or []), detail)
+            causes.invalid(path, _shown_owners(references or [], reference), detail)
         else:
             first = reference["name"]
 
@@ -145,7 +147,10 @@ def _check_owner_reference(reference: dict[str, Any], path: str, causes: Causes)
         )
 
 
-def _shown_owners(references: list[dict[str, Any]]) -> GoValue:
+def _shown_owners(references: list[dict[str, Any]], wrong: dict[str, Any]) -> GoValue:
+    """All of them, unless they are so many that an answer with all for each would burst."""
+    if len(references) > _MOST_OWNERS_SHOWN:
+        return GoValue(_owner_text(wrong))
     inner = ", ".join(_owner_text(reference) for reference in references)
     return GoValue(f"[]v1.OwnerReference{{{inner}}}")
 
