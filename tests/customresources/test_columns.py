@@ -106,7 +106,7 @@ def test_columns_have_what_their_definition_says(space: Space) -> None:
         (column(".spec.size"), {"size": 3}, "3"),
         (column(".spec.owner"), {"owner": {"name": "n"}}, '{"name":"n"}'),
         (column(".spec.color", "integer"), {"color": "red"}, None),
-        (column(".spec.size", "number"), {"size": 3}, 3.0),
+        (column(".spec.size", "number"), {"size": 3}, 3),
         (column(".spec.size", "boolean"), {"size": 1}, None),
         (column(".spec.color"), {}, None),
         (column(".spec.since", "date"), {"since": "yesterday"}, "<invalid>"),
@@ -118,6 +118,19 @@ def test_a_cell_is_what_its_column_can_show(
 ) -> None:
     kind = columned(kubernetes, made)
     kind.create("a", spec=spec)
+    found = shown(kind).body["rows"][0]["cells"][1]
+    assert (found, type(found)) == (cell, type(cell))
+
+
+@pytest.mark.parametrize(("huge", "cell"), [(1e21, 2**63 - 1), (-1e21, -(2**63))])
+def test_an_integer_has_64_bits(kubernetes: Space, huge: float, cell: int) -> None:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    made = version(
+        schema={"openAPIV3Schema": schema},
+        additionalPrinterColumns=[column(".spec.huge", "integer")],
+    )
+    kind = Kind(kubernetes, made).install()
+    kind.create("a", spec={"huge": huge})
     assert shown(kind).body["rows"][0]["cells"][1] == cell
 
 

@@ -260,6 +260,13 @@ def test_versions_fit_together(second: dict[str, Any], detail: str) -> None:
     assert 'CustomResourceDefinitionVersion{Name:"v1", Served:true' in message
 
 
+def test_a_storage_version_that_is_not_stored_is_shown_without_what_all_versions_share() -> None:
+    second = {**VERSION, "name": "v2"}
+    causes = Kind(KEY).wrong(changed(DEFINITION, {"spec.versions[1]": second}))
+    message = next(told for field, _, told in causes if field == "status.storedVersions")
+    assert "Schema:(*apiextensions.CustomResourceValidation)(nil)" in message
+
+
 def test_what_differs_is_checked_in_its_version() -> None:
     second = {**ANOTHER, "subresources": {"scale": {}}}
     causes = Kind(KEY).wrong(changed(DEFINITION, {"spec.versions[1]": second}))

@@ -57,6 +57,16 @@ def _path(**path: Any) -> dict[str, Any]:
                 )
             ],
         ),
+        (
+            {"spec": {"rules": []}},
+            [
+                invalid(
+                    "spec",
+                    "[]networking.IngressRule{}",
+                    "either `defaultBackend` or `rules` must be specified",
+                )
+            ],
+        ),
         ({DEFAULT: {}}, [invalid(DEFAULT, '""', "resource or service backend is required")]),
         (
             {DEFAULT: {**BACKEND, "resource": {"kind": "K", "name": "n"}}},

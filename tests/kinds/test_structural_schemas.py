@@ -57,6 +57,7 @@ GOOD: list[Any] = [
     {"type": "object", "additionalProperties": STRING},
     {"type": "object", "additionalProperties": True, "nullable": True},
     {INT_OR_STRING: True},
+    {INT_OR_STRING: True, "default": 1.5},
     {INT_OR_STRING: True, "anyOf": [INTEGER, STRING]},
     {INT_OR_STRING: True, "allOf": [{"anyOf": [INTEGER, STRING]}, {"pattern": "^a"}]},
     {PRESERVE: True},
@@ -200,6 +201,21 @@ BAD: list[tuple[Any, str, str]] = [
     ),
     ({**INTEGER, "default": "x"}, ".default", " in body must be of type integer"),
     (
+        {**OBJECT, EMBEDDED: True, PRESERVE: True, "default": {"kind": "K"}},
+        ".default.apiVersion",
+        "Required value: must not be empty",
+    ),
+    (
+        {
+            **OBJECT,
+            EMBEDDED: True,
+            PRESERVE: True,
+            "default": {"apiVersion": "v1", "kind": "K", "metadata": {"labels": {"a b": "c"}}},
+        },
+        ".default.metadata.labels",
+        'Invalid value: "a b": name part must consist of',
+    ),
+    (
         {**OBJECT, "properties": {"a": STRING}, "default": {"b": 1}},
         ".default",
         'Invalid value: map[string]interface {}{"b":1}: must not have unknown fields',
@@ -306,6 +322,25 @@ def test_what_is_not_structural_is_told(field: Any, place: str, text: str) -> No
 )
 def test_the_root_has_rules_of_its_own(schema: Any, place: str, text: str) -> None:
     assert (ROOT + place, text) in told(schema)
+
+
+def test_a_schema_that_names_another_language_is_told_at_the_root() -> None:
+    schema = of_field({**STRING, "$schema": "http://x"})
+    wrong = "Invalid value: \"\": OpenAPIV3Schema 'schema' is not supported"
+    assert told(schema) == [(ROOT, wrong)]
+
+
+def test_a_structure_is_not_looked_at_where_a_marker_keeps_it_from_being_one() -> None:
+    wrong = "Invalid value: false: must be true or undefined"
+    assert told(of_field({PRESERVE: False})) == [(f"{FIELD}.{PRESERVE}", wrong)]
+
+
+def test_a_default_of_the_root_is_a_whole_object() -> None:
+    required = "Required value: must not be empty"
+    assert told({**OBJECT, "default": {}}) == [
+        (f"{ROOT}.default.apiVersion", required),
+        (f"{ROOT}.default.kind", required),
+    ]
 
 
 def test_rules_that_cost_too_much_together_are_told() -> None:

@@ -50,15 +50,19 @@ def test_a_time_in_microseconds(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "rest"),
-    [("2020-01-01T00:00:00Z", "Z"), ("2020-01-01T00:00:00+02:00", "+02:00")],
+    ("text", "rest", "wanted"),
+    [
+        ("2020-01-01T00:00:00Z", "Z", ".000000"),
+        ("2020-01-01T00:00:00+02:00", "+02:00", ".000000"),
+        ("2020-01-01T00:00:00.123456789Z", "789Z", "Z07:00"),
+    ],
 )
-def test_a_time_in_microseconds_must_have_them(text: str, rest: str) -> None:
+def test_a_time_in_microseconds_must_have_them(text: str, rest: str, wanted: str) -> None:
     with pytest.raises(TimeError) as caught:
         canonical_micro_time(text)
     assert str(caught.value) == (
         f'parsing time "{text}" as "2006-01-02T15:04:05.000000Z07:00":'
-        f' cannot parse "{rest}" as ".000000"'
+        f' cannot parse "{rest}" as "{wanted}"'
     )
 
 

@@ -30,7 +30,7 @@ def go_map(values: Mapping[str, str] | None) -> GoValue:
 
 def go_selector(selector: Mapping[str, Any]) -> GoValue:
     """A label selector."""
-    rules = selector.get("matchExpressions")
+    rules = given_list(selector, "matchExpressions")
     kind = "[]v1.LabelSelectorRequirement"
     listed = f"{kind}(nil)" if rules is None else f"{kind}{{{', '.join(map(_rule, rules))}}}"
     labels = go_map(given_map(selector, "matchLabels"))
@@ -41,6 +41,12 @@ def given_map(value: Mapping[str, Any], name: str) -> Mapping[str, str] | None:
     """A map of an object as it was sent, where an empty one is not kept but remembered."""
     found: Mapping[str, str] | None = value.get(name)
     return {} if found is None and name in getattr(value, "empty", ()) else found
+
+
+def given_list(value: Mapping[str, Any], name: str) -> list[Any] | None:
+    """The same for a list."""
+    found: list[Any] | None = value.get(name)
+    return [] if found is None and name in getattr(value, "empty", ()) else found
 
 
 def _rule(rule: Mapping[str, Any]) -> str:

@@ -234,7 +234,8 @@ def drops_zero(field: Field) -> bool:
 
 
 class Remembering(dict[str, Any]):
-    """A decoded struct that was given empty maps, which are not kept: `empty` are their names."""
+    """A decoded struct that was given empty maps or lists, which are not kept: `empty` are their
+    names."""
 
     def __init__(self, fields: dict[str, Any], empty: tuple[str, ...]) -> None:
         super().__init__(fields)
@@ -247,8 +248,8 @@ class _Fields(Decoder):
 
     def __init__(self, struct: Struct) -> None:
         self.struct = struct
-        # Messages tell empty labels from none.
-        self.remembers_empty = struct.name == "LabelSelector"
+        # Messages tell empty labels, or rules, from none.
+        self.remembers_empty = struct.name in ("LabelSelector", "IngressSpec")
         self.rows: dict[str, _Row] = {}
         self.always: list[Always] = []
         self.ready = False
@@ -289,7 +290,7 @@ class _Fields(Decoder):
 
     def take(self, row: _Row, item: Any, out: dict[str, Any], found: Found) -> dict[str, Any]:
         """Decode a field and put it into the struct, which becomes another where it must remember
-        an empty map."""
+        an empty map or list."""
         try:
             item = row.decoder.decode(item, found)
         except DecodeError as error:
@@ -297,7 +298,7 @@ class _Fields(Decoder):
             raise
         if item or not row.drops_zero:
             out[row.name] = item
-        elif self.remembers_empty and item == {}:
+        elif self.remembers_empty and (item == {} or item == []):
             return Remembering(out, (*getattr(out, "empty", ()), row.name))
         return out
 

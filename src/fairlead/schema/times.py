@@ -15,6 +15,7 @@ _EVIDENT = re.compile(  # days that every month has
 _CANONICAL = re.compile(_SECONDS + r"Z\Z", re.ASCII)
 _RFC3339 = re.compile(_SECONDS + r"(\.\d+)?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 _MICRO = re.compile(_SECONDS + r"\.\d{6}(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
+_MICRO_START = re.compile(_SECONDS + r"\.\d{6}", re.ASCII)
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 
@@ -50,11 +51,20 @@ def canonical_time(text: str) -> str:
 
 def canonical_micro_time(text: str) -> str:
     if not _MICRO.match(text):
-        rest, wanted = (text[19:], ".000000") if _RFC3339.match(text) else (text, "2006")
+        rest, wanted = _unlike_micro(text)
         raise TimeError(
             f'parsing time "{text}" as "{_MICRO_LAYOUT}": cannot parse "{rest}" as "{wanted}"'
         )
     return format_micro_time(parse_time(text))
+
+
+def _unlike_micro(text: str) -> tuple[str, str]:
+    """Where a text leaves the layout of microseconds, and what should stand there."""
+    if not _RFC3339.match(text):
+        return text, "2006"
+    if _MICRO_START.match(text):
+        return text[26:], "Z07:00"
+    return text[19:], ".000000"
 
 
 _second, _second_text = 0, ""

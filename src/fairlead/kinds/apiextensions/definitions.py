@@ -107,7 +107,8 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
         if old is not None:
             _check_names_change(value, old, causes)
         check_names(status["acceptedNames"], "status.acceptedNames", causes)
-        _check_stored_versions(status["storedVersions"], spec["versions"] or [], causes)
+        versions = hoist(spec["versions"] or []).versions
+        _check_stored_versions(status["storedVersions"], versions, causes)
         check_approval(value, old, context.dialect, causes)
         was_preserved = old is not None and old["spec"].get("preserveUnknownFields")
         if spec.get("preserveUnknownFields") and not was_preserved:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+from fairlead.dialect import CLUSTER
+from fairlead.kinds.apiextensions.embedded import check_embedded_metadata
 from fairlead.kinds.causes import Causes, GoValue
+from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.custom.decoding import DecoderBuilder
+from fairlead.schema.custom.embedded import EmbeddedChecks
 from fairlead.schema.custom.list_types import repeats_check
 from fairlead.schema.custom.markers import Markers, Schema, has_rules, items_schema
 from fairlead.schema.custom.numbers import plain
@@ -17,6 +22,12 @@ from fairlead.schema.wording import source_text
 
 _META = ("metadata", "apiVersion", "kind")
 _NO_METADATA = Struct("ObjectMeta", preserve_unknown=True)
+
+
+@cache
+def _metadata() -> Struct:
+    """The same in every dialect."""
+    return BuiltinTypes(CLUSTER).struct("meta/v1.ObjectMeta")
 
 
 def check_defaults(
@@ -34,7 +45,7 @@ class _Defaults:
         self._markers = markers
         self._causes = causes
         self._decoders = DecoderBuilder(markers, _NO_METADATA)
-        self._checks = ValueChecks(markers, patience)
+        self._checks = ValueChecks(markers, patience, int_or_string_is_any=True)
 
     def check(self, schema: Schema, path: str, inside_meta: bool) -> None:
         """No default may stand in the values of a map, so there is no need to look there."""
@@ -57,6 +68,8 @@ class _Defaults:
         if unknown:
             shown = GoValue(source_text(default))
             self._causes.invalid(path, shown, "must not have unknown fields")
+        if not inside_meta and self._is_no_object(schema, default, path):
+            return
         check = self._checks.table(schema).get(default.__class__)
         report(check(default) if check else None, self._causes, path)
         repeats = repeats_check(schema, self._markers)
@@ -65,3 +78,11 @@ class _Defaults:
             from fairlead.schema.custom.rules import check_default
 
             check_default(schema, self._markers, default, path, self._causes)
+
+    def _is_no_object(self, schema: Schema, default: Any, path: str) -> bool:
+        """Whether an object in a default lacks what every object has; nothing else is told then."""
+        before = len(self._causes)
+        visit = EmbeddedChecks(self._markers, _metadata(), check_embedded_metadata).of(schema)
+        if visit is not None:
+            visit(default, path, self._causes)
+        return len(self._causes) > before

@@ -69,7 +69,7 @@ def check_schema(
 def _check_inside(schema: Schema, path: str, markers: Markers, causes: Causes) -> None:
     """Defaults are looked at if the structure is good, and rules if defaults are good too."""
     before, patience = len(causes), Patience()
-    unstructured = without_structure(schema)
+    unstructured = without_structure(schema, markers)
     is_good = (
         not unstructured
         and check_structural(schema, path, markers, causes, patience)
@@ -77,7 +77,8 @@ def _check_inside(schema: Schema, path: str, markers: Markers, causes: Causes) -
     )
     OpenAPIRules(markers, causes).check(schema, path, is_good)
     if unstructured and len(causes) == before:
-        causes.invalid(path, "", f"OpenAPI '{unstructured}' is not supported")
+        word = unstructured.removeprefix("$")  # only "$schema" is told by no rule of its own
+        causes.invalid(path, "", f"OpenAPIV3Schema '{word}' is not supported")
 
 
 def _check_root(schema: dict[str, Any], path: str, causes: Causes, context: Context) -> None:

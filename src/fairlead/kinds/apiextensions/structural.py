@@ -29,18 +29,20 @@ _UNKNOWN = ("id", "$schema", "$ref", "additionalItems", "definitions", "dependen
 _NO_STRUCTURE = (*_UNKNOWN, "patternProperties")
 
 
-def without_structure(schema: Schema) -> str:
+def without_structure(schema: Schema, markers: Markers) -> str:
     """A keyword anywhere in a schema that keeps it from having a structure at all."""
     for word in _NO_STRUCTURE:
         if schema.get(word):
             return word
+    if schema.get(markers.preserve) is False:
+        return markers.preserve
     items, others = schema.get("items"), schema.get("additionalProperties")
     if isinstance(items, list):
         return "items"
     if schema.get("properties") and others is not None and others is not True:
         return "additionalProperties"
     for inner in _inner(schema):
-        if found := without_structure(inner):
+        if found := without_structure(inner, markers):
             return found
     return ""
 

@@ -15,6 +15,7 @@ from fairlead.kinds.printing.registry import DEFAULT
 from fairlead.kinds.printing.words import Age, age_since
 from fairlead.schema.times import TimeError, parse_time
 
+_LEAST, _MOST = -(2**63), 2**63 - 1
 _AGE = CustomColumn(
     "Age", "date", ".metadata.creationTimestamp", description="Time since the object was created"
 )
@@ -66,11 +67,15 @@ def _text(value: Any) -> str:
 
 
 def _integer(value: Any) -> int | None:
-    return int(value) if _is_number(value) else None
+    """Of 64 bits: no more can be written."""
+    return max(_LEAST, min(int(value), _MOST)) if _is_number(value) else None
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if _is_number(value) else None
+    """A whole number is written without a fraction."""
+    if not _is_number(value):
+        return None
+    return int(value) if _LEAST <= value <= _MOST and value == int(value) else float(value)
 
 
 def _is_number(value: Any) -> bool:

@@ -8,7 +8,7 @@ from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.addresses import parse_address
-from fairlead.kinds.go_values import go_list
+from fairlead.kinds.go_values import given_list, go_list
 from fairlead.kinds.metadata import check_metadata_update
 from fairlead.kinds.networking.shared import (
     NOT_AN_IP,
@@ -52,7 +52,7 @@ class IngressBehaviour(OrderedBehaviour):
 
 
 def _check_spec(spec: dict[str, Any], causes: Causes, bad_secret_names: bool = False) -> None:
-    backend, rules = spec.get("defaultBackend"), spec.get("rules")
+    backend, rules = spec.get("defaultBackend"), given_list(spec, "rules")
     if not rules and backend is None:
         detail = "either `defaultBackend` or `rules` must be specified"
         causes.invalid("spec", go_list("networking.IngressRule", rules), detail)

@@ -58,10 +58,14 @@ _SILENT = {"type", "nullable", "description", "title", "default", "example", "ex
 
 
 class ValueChecks:
-    """Makes the tables of one schema."""
+    """Makes the tables of one schema. The type of an int-or-string is not looked at if
+    `int_or_string_is_any`, as in defaults."""
 
-    def __init__(self, markers: Markers, patience: Patience) -> None:
+    def __init__(
+        self, markers: Markers, patience: Patience, int_or_string_is_any: bool = False
+    ) -> None:
         self._markers = markers
+        self._int_or_string = () if int_or_string_is_any else ("integer", "string")
         self._patience = patience
         self._by_type: dict[tuple[tuple[str, ...], bool], Table] = {}
 
@@ -90,7 +94,7 @@ class ValueChecks:
 
     def _types(self, schema: Schema) -> tuple[str, ...]:
         if schema.get(self._markers.int_or_string):
-            return ("integer", "string")
+            return self._int_or_string
         return (schema["type"],) if schema.get("type") else ()
 
     def _own(self, schema: Schema, found: type) -> list[Check]:
