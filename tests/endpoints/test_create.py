@@ -164,6 +164,14 @@ def test_a_version_cannot_be_chosen(space: Space) -> None:
     assert "resourceVersion should not be set on objects to be created" in answer.message
 
 
+@pytest.mark.parametrize("version", ["0", "latest"])
+def test_what_is_no_version_is_ignored_in_a_new_object(space: Space, version: str) -> None:
+    body = {"metadata": {"name": "a", "resourceVersion": version}}
+    answer = space.client.post(space.secrets.path, body)
+    assert answer.status == 201
+    assert answer.body["metadata"]["resourceVersion"] != version
+
+
 def test_kind_and_version_may_be_left_out_or_must_fit(space: Space) -> None:
     for body in (
         {"kind": "Secret"},
