@@ -193,6 +193,27 @@ def test_another_kind_is_refused(space: Space) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [
+        ("v1", "List"),
+        ("v1", "ConfigMapList"),
+        ("apps/v1", "DeploymentList"),
+        ("apps/v1", "DeleteOptions"),
+        ("nowhere/v1", "Status"),
+    ],
+)
+def test_a_type_that_no_resource_is_of_is_told_from_an_unknown_one(
+    space: Space, version: str, kind: str
+) -> None:
+    answer = space.client.post(space.secrets.path, {"kind": kind, "apiVersion": version})
+    assert answer.status == 400
+    assert answer.message == (
+        f'{kind} in version "v1" cannot be handled as a Secret: converting (v1.{kind}) to'
+        " (core.Secret): unknown conversion"
+    )
+
+
 def test_an_unknown_kind_or_version_is_refused(space: Space) -> None:
     for kind, version in (("Nonsense", "v1"), ("Secret", "apps/v1"), ("Secret", "v7")):
         body = {"kind": kind, "apiVersion": version, "metadata": {"name": "a"}}
