@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from fairlead.endpoints.negotiation import JSON, YAML, media_types
+from fairlead.endpoints.negotiation import JSON, YAML, declared_type, media_types
 from fairlead.endpoints.other_dialect import with_hint
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, unsupported_media_type
@@ -65,7 +65,7 @@ FORMER_VERSIONS = {
 
 def body_format(request: Request, resources: Resources) -> str:
     """The media type of the body: JSON unless said otherwise; 415 for what we cannot read."""
-    declared = request.header(b"content-type").partition(";")[0].strip()
+    declared = declared_type(request.header(b"content-type"))
     if declared in ("", JSON):
         return JSON
     if declared in (YAML, resources.dialect.protobuf_media_type):
