@@ -268,6 +268,15 @@ def test_repeated_owners_are_dropped_with_a_warning(space: Space) -> None:
     assert warning.endswith('duplicate UID(s) observed: u"')
 
 
+def test_repeated_owners_of_a_patch_are_warned_of_as_admitted_ones(space: Space) -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "n", "uid": "u"}
+    space.secrets.create("a")
+    answer = space.secrets.patch("a", {"metadata": {"ownerReferences": [owner, owner]}})
+    assert answer.body["metadata"]["ownerReferences"] == [owner]
+    [warning] = answer.warnings
+    assert "contains duplicate entries after mutating admission happens; API" in warning
+
+
 def test_metadata_is_validated_with_all_its_causes_in_order(space: Space) -> None:
     body = {
         "metadata": {
