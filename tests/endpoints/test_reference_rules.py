@@ -222,6 +222,25 @@ def test_a_patch_to_another_type_is_told_why_it_does_not_fit(
     assert why in answer.message
 
 
+def test_a_configuration_has_to_say_its_kind(space: Space) -> None:
+    body = {"apiVersion": "v1", "metadata": {"name": "a"}}
+    kind = "application/apply-patch+yaml"
+    answer = space.client.patch(space.config_maps.item("a"), body, kind=kind, fieldManager="m")
+    assert answer.status == 400
+    assert space.config_maps.get("a").status == 404
+
+
+@pytest.mark.parametrize("version", [5, "a/b/c"])
+def test_what_is_no_version_of_a_configuration_is_shown_as_none(space: Space, version: Any) -> None:
+    body = {"apiVersion": version, "kind": "ConfigMap", "metadata": {"name": "a"}}
+    kind = "application/apply-patch+yaml"
+    answer = space.client.patch(space.config_maps.item("a"), body, kind=kind, fieldManager="m")
+    assert (answer.status, answer.message) == (
+        400,
+        "Incorrect version specified in apply patch. Specified patch version: , expected: v1",
+    )
+
+
 def test_a_patch_that_takes_the_version_away_leaves_no_name(space: Space) -> None:
     space.config_maps.create("a")
     why = "the name of the object (a based on URL) was undeterminable: name must be provided"
