@@ -164,6 +164,14 @@ def test_a_version_cannot_be_chosen(space: Space) -> None:
     assert "resourceVersion should not be set on objects to be created" in answer.message
 
 
+@pytest.mark.parametrize("version", ["0", "latest"])
+def test_what_is_no_version_is_ignored_in_a_new_object(space: Space, version: str) -> None:
+    body = {"metadata": {"name": "a", "resourceVersion": version}}
+    answer = space.client.post(space.secrets.path, body)
+    assert answer.status == 201
+    assert answer.body["metadata"]["resourceVersion"] != version
+
+
 def test_kind_and_version_may_be_left_out_or_must_fit(space: Space) -> None:
     for body in (
         {"kind": "Secret"},
@@ -181,6 +189,27 @@ def test_another_kind_is_refused(space: Space) -> None:
     assert answer.status == 400
     assert answer.message == (
         'ConfigMap in version "v1" cannot be handled as a Secret: converting (v1.ConfigMap) to'
+        " (core.Secret): unknown conversion"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [
+        ("v1", "List"),
+        ("v1", "ConfigMapList"),
+        ("apps/v1", "DeploymentList"),
+        ("apps/v1", "DeleteOptions"),
+        ("nowhere/v1", "Status"),
+    ],
+)
+def test_a_type_that_no_resource_is_of_is_told_from_an_unknown_one(
+    space: Space, version: str, kind: str
+) -> None:
+    answer = space.client.post(space.secrets.path, {"kind": kind, "apiVersion": version})
+    assert answer.status == 400
+    assert answer.message == (
+        f'{kind} in version "v1" cannot be handled as a Secret: converting (v1.{kind}) to'
         " (core.Secret): unknown conversion"
     )
 
@@ -252,6 +281,15 @@ def test_one_owner_at_most_is_the_controller(space: Space) -> None:
     assert all(message.startswith(shown) for message in messages)
     ends = [message.rpartition(" references for ")[2] for message in messages]
     assert ends == ["a and b", "a and c"]
+
+
+def test_repeated_owners_of_a_patch_are_warned_of_as_admitted_ones(space: Space) -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "n", "uid": "u"}
+    space.secrets.create("a")
+    answer = space.secrets.patch("a", {"metadata": {"ownerReferences": [owner, owner]}})
+    assert answer.body["metadata"]["ownerReferences"] == [owner]
+    [warning] = answer.warnings
+    assert "contains duplicate entries after mutating admission happens; API" in warning
 
 
 def test_metadata_is_validated_with_all_its_causes_in_order(space: Space) -> None:

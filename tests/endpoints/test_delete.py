@@ -373,6 +373,14 @@ def test_a_second_deletion_can_shorten_the_grace_period_and_not_lengthen_it(
         assert answer.body["metadata"]["deletionGracePeriodSeconds"] == expected
 
 
+def test_a_second_deletion_that_names_no_grace_period_changes_nothing(
+    scheduled_pod: Things,
+) -> None:
+    scheduled_pod.delete("a", gracePeriodSeconds=900)
+    answer = scheduled_pod.delete("a")
+    assert answer.body["metadata"]["deletionGracePeriodSeconds"] == 900
+
+
 def test_no_grace_removes_a_pod_at_once(scheduled_pod: Things) -> None:
     answer = scheduled_pod.delete("a", gracePeriodSeconds=0)
     assert answer.body["metadata"]["deletionGracePeriodSeconds"] == 0

@@ -185,6 +185,62 @@ def test_an_empty_quantity_is_400(space: Space) -> None:
     assert "quantities must match the regular expression" in answer.message
 
 
+@pytest.mark.parametrize(
+    ("kind", "patch"),
+    [
+        ("application/merge-patch+json", {"data": {"b": 1}}),
+        ("application/json-patch+json", [{"op": "add", "path": "/data/b", "value": 1}]),
+    ],
+)
+def test_a_patch_that_breaks_the_type_is_shown_by_what_it_made(
+    space: Space, kind: str, patch: Any
+) -> None:
+    space.config_maps.create("a", data={"c": "2"})
+    answer = space.client.patch(space.config_maps.item("a"), patch, kind=kind)
+    assert answer.status == 422
+    assert [cause[0] for cause in answer.causes] == ["patch"]
+    shown = r"{\"apiVersion\":\"v1\",\"data\":{\"b\":1,\"c\":\"2\"},\"kind\":\"ConfigMap\","
+    assert shown in answer.message
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"kind": "Pod"}, "converting (v1.Pod) to (core.ConfigMap): unknown conversion"),
+        ({"kind": "Nonsense"}, 'no kind "Nonsense" is registered for version "v1" in scheme'),
+        ({"apiVersion": "v7"}, 'no kind "ConfigMap" is registered for version "v7" in scheme'),
+        ({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c"),
+        ({"kind": 5}, "cannot unmarshal number into Go struct field .kind of type string"),
+    ],
+)
+def test_a_patch_to_another_type_is_told_why_it_does_not_fit(
+    space: Space, change: dict[str, Any], why: str
+) -> None:
+    space.config_maps.create("a")
+    answer = space.client.patch(space.config_maps.item("a"), change)
+    assert (answer.status, answer.body["reason"]) == (422, "Invalid")
+    assert why in answer.message
+
+
+def test_a_configuration_has_to_say_its_kind(space: Space) -> None:
+    body = {"apiVersion": "v1", "metadata": {"name": "a"}}
+    kind = "application/apply-patch+yaml"
+    answer = space.client.patch(space.config_maps.item("a"), body, kind=kind, fieldManager="m")
+    assert answer.status == 400
+    assert space.config_maps.get("a").status == 404
+
+
+@pytest.mark.parametrize("version", [5, "a/b/c"])
+def test_what_is_no_version_of_a_configuration_is_shown_as_none(space: Space, version: Any) -> None:
+    body = {"apiVersion": version, "kind": "ConfigMap", "metadata": {"name": "a"}}
+    kind = "application/apply-patch+yaml"
+    answer = space.client.patch(space.config_maps.item("a"), body, kind=kind, fieldManager="m")
+    assert (answer.status, answer.message) == (
+        400,
+        "Incorrect version specified in apply patch. Specified patch version: , expected: v1",
+    )
+
+
 def test_a_patch_that_takes_the_version_away_leaves_no_name(space: Space) -> None:
     space.config_maps.create("a")
     why = "the name of the object (a based on URL) was undeterminable: name must be provided"

@@ -219,7 +219,17 @@ def test_a_body_of_3_mib_is_read(space: Space) -> None:
     assert answer.status == 422
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/xml", "application/merge-patch+json"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "text/plain",
+        "application/xml",
+        "application/merge-patch+json",
+        ";",
+        "application/json; charset",
+        "application/json; a=b; A=c",
+    ],
+)
 def test_415_for_a_body_of_another_format(space: Space, kind: str) -> None:
     answer = space.client.post(space.config_maps.path, "a: b", headers={"Content-Type": kind})
     assert answer.body == status(
@@ -228,6 +238,15 @@ def test_415_for_a_body_of_another_format(space: Space, kind: str) -> None:
         "the body of the request was in an unknown format - accepted media types include:"
         f" application/json, application/yaml, {space.dialect.protobuf_media_type}",
     )
+
+
+@pytest.mark.parametrize(
+    "kind", ["Application/JSON", "application/json;", 'application/json; a="b;c" ; d=e']
+)
+def test_a_media_type_is_read_in_any_case_and_with_parameters(space: Space, kind: str) -> None:
+    body = '{"metadata": {"name": "a"}}'
+    answer = space.client.post(space.config_maps.path, body, headers={"Content-Type": kind})
+    assert answer.status == 201
 
 
 def test_422_names_kind_name_and_causes(space: Space) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from fairlead.endpoints.negotiation import JSON, YAML, media_types
+from fairlead.endpoints.negotiation import JSON, YAML, declared_type, media_types
 from fairlead.endpoints.other_dialect import with_hint
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, unsupported_media_type
@@ -17,6 +17,7 @@ from fairlead.operations.field_validation import (
     strict_errors,
     warn_of,
 )
+from fairlead.operations.foreign_kinds import foreign_kind
 from fairlead.operations.operation import Operation
 from fairlead.operations.preparing import check_decoded
 from fairlead.schema.decode import (
@@ -49,7 +50,6 @@ from fairlead.serialization.protobuf import (
 )
 from fairlead.serialization.strictness import strict_problems
 
-_SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 _TYPE = ("kind", "apiVersion")
 _MOST_READ_TWICE = 256 * 1024  # bytes
 
@@ -65,7 +65,7 @@ FORMER_VERSIONS = {
 
 def body_format(request: Request, resources: Resources) -> str:
     """The media type of the body: JSON unless said otherwise; 415 for what we cannot read."""
-    declared = request.header(b"content-type").partition(";")[0].strip()
+    declared = declared_type(request.header(b"content-type"))
     if declared in ("", JSON):
         return JSON
     if declared in (YAML, resources.dialect.protobuf_media_type):
@@ -169,12 +169,7 @@ def check_kind(resources: Resources, resource: Resource, value: Object) -> None:
                 f"the API version in the data ({api_version}) does not match the expected API"
                 f" version ({own_version})"
             )
-    if known is None or not known.is_kind:
-        why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
-    else:
-        version = known.group_version.partition("/")[2]
-        short = resource.body_version.partition("/")[0]
-        why = f"converting ({version}.{kind}) to ({short}.{resource.kind}): unknown conversion"
+    why = foreign_kind(resources, resource, api_version, kind)
     where = f'{kind} in version "{api_version.rpartition("/")[2]}"'
     raise bad_request(f"{where} cannot be handled as a {resource.kind}: {why}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from fairlead.errors import StatusError, not_acceptable
 JSON, YAML = "application/json", "application/yaml"
 _ANY, _ANY_TEXT = ("*/*", ""), "application/*"
 _TABLE_VERSIONS = ("v1", "v1beta1")
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PARAMETER = re.compile(rf'\s*;\s*({_TOKEN})\s*=\s*(?:{_TOKEN}|"(?:\\.|[^"\\])*")')
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,23 @@ def clauses(accept: str) -> tuple[_Clause, ...]:
 
 def media_types(dialect: Dialect) -> tuple[str, ...]:
     return (JSON, YAML, dialect.protobuf_media_type)
+
+
+def declared_type(content_type: str) -> str:
+    """The media type that a Content-Type header names, in whatever case; the whole header, which
+    is none, where the header cannot be read."""
+    if content_type in ("", JSON):
+        return content_type
+    named, _, _ = content_type.partition(";")
+    place, names = len(named), set[str]()
+    while found := _PARAMETER.match(content_type, place):
+        place = found.end()
+        name = found[1].lower()
+        if name in names:
+            return content_type
+        names.add(name)
+    unread = content_type[place:].strip() not in ("", ";")
+    return content_type if unread or not named.strip() else named.strip().lower()
 
 
 def accepts_any(accept: str, offered: Sequence[str]) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.bounded import remembered
 from fairlead.dialect import Dialect
-from fairlead.endpoints.negotiation import JSON, YAML, media_types
+from fairlead.endpoints.negotiation import JSON, YAML, declared_type, media_types
 from fairlead.endpoints.other_dialect import with_hint
 from fairlead.endpoints.request import Query, Request
 from fairlead.errors import (
@@ -196,7 +196,7 @@ def _delete_body(
     dialect: Dialect, types: BuiltinTypes, request: Request, raw: bytes
 ) -> dict[str, Any]:
     struct = types.struct("meta/v1.DeleteOptions")
-    media_type = request.header(b"content-type").partition(";")[0].strip()
+    media_type = declared_type(request.header(b"content-type"))
     if media_type and media_type not in media_types(dialect):
         raise with_hint(dialect, media_type, unsupported_media_type(media_types(dialect)))
     value: Any

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import orjson
+
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.parameters import write_options
 from fairlead.endpoints.representing import item_answer
@@ -93,8 +95,7 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
             case "application/json-patch+json":
                 found = operations(document)
                 named = _told_of_operations(found, repeated)
-                shown = lambda: raw.decode("utf-8", "replace")  # noqa: E731
-                return Patch(lambda value: apply_json_patch(value, found), shown, named)
+                return Patch(lambda value: apply_json_patch(value, found), patched_text, named)
             case "application/merge-patch+json":
                 merge = merge_document(document)
                 make: Callable[[Object], Object] = lambda value: apply_merge_patch(value, merge)  # noqa: E731
@@ -107,7 +108,8 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
         raise StatusError(413, "RequestEntityTooLarge", str(many)) from None
     explain = conversion_error if media_type == STRATEGIC else str
     named = [f'duplicate field "{path}"' for path in repeated]
-    return Patch(make, lambda: go_text(merge), named, explain)
+    shown = patched_text if media_type == MERGE_PATCH else lambda _before, _after: go_text(merge)
+    return Patch(make, shown, named, explain)
 
 
 def _told_of_operations(found: list[Object], repeated: list[str]) -> list[str]:
@@ -128,6 +130,22 @@ def _told_of_operations(found: list[Object], repeated: list[str]) -> list[str]:
         ]
         told += [f'json patch duplicate field "{path}"' for path in known.get(place, ())]
     return told
+
+
+def patched_text(before: Object, after: Object) -> str:
+    """A patched document as the reference shows it: what was changed has its keys sorted."""
+    return orjson.dumps(_sorted_where_changed(before, after)).decode()
+
+
+def _sorted_where_changed(before: Any, after: Any) -> Any:
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return after
+    return {
+        key: after[key]
+        if before.get(key) == after[key]
+        else _sorted_where_changed(before.get(key), after[key])
+        for key in sorted(after)
+    }
 
 
 def go_text(value: Any) -> str:

@@ -64,9 +64,12 @@ async def apply(
 async def _apply(
     api: Api, operation: Operation, view: View, sent: Object | Held, options: WriteOptions
 ) -> Outcome:
-    kind = (sent.stated() if isinstance(sent, Held) else sent).get("kind")
+    stated = sent.stated() if isinstance(sent, Held) else sent
+    kind = stated.get("kind")
     if kind != view.kind and kind:
         raise bad_request(f"the kind of the configuration is {kind}, expected {view.kind}")
+    if not kind and stated.get("apiVersion") == view.api_version:  # else that is what is told
+        raise bad_request(f"the configuration does not say its kind, expected {view.kind}")
     if api.store.latest(api.collection(operation.resource), operation.key) is None:
         config = sent.whole() if isinstance(sent, Held) else sent
         return Outcome(await _create(api, operation, config, options), created=True)

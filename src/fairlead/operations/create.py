@@ -40,6 +40,13 @@ async def create(
                 raise
 
 
+def _drop_version(metadata: Object) -> None:
+    """A new object has no version yet; what is no number, or zero, says of none."""
+    version: str = metadata.pop("resourceVersion", None) or ""
+    if version.isascii() and version.isdigit() and version.strip("0"):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+
+
 async def _create(
     api: Api,
     operation: Operation,
@@ -51,8 +58,7 @@ async def _create(
     if resource.custom is not None and resource.custom.definition.terminating:
         raise _ending(resource)
     preparing.set_namespace(operation, metadata)
-    if metadata.get("resourceVersion"):
-        raise bad_request("resourceVersion should not be set on objects to be created")
+    _drop_version(metadata)
     preparing.drop_repeated_owners(operation, metadata)
     context = api.context(operation, options.dry_run)
     entries = await converting(

@@ -78,6 +78,8 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         await chain.validate(attributes)
         new = shown.object()
         grace = behaviour.grace_period(new, options.grace_period)
+        if grace is not None and new["metadata"].get("deletionTimestamp") is not None:
+            grace = _sooner(options.grace_period, new["metadata"])
         _mark(new, grace, options.propagation or _implied_propagation(behaviour, new, context))
         behaviour.prepare_delete(new, context)
         gone = preparing.is_finished(new)
@@ -121,6 +123,15 @@ def _implied_propagation(behaviour: Behaviour, value: Object, context: Context) 
     return "" if FOREGROUND in held or ORPHAN in held else by_kind
 
 
+def _sooner(wanted: int | None, metadata: Object) -> int:
+    """The grace of what is being deleted already: a second delete brings the end nearer only by
+    saying so, and does not put it off."""
+    left: int = metadata.get("deletionGracePeriodSeconds") or 0
+    if wanted is None:
+        return left
+    return min(left, 1 if wanted < 0 else wanted)
+
+
 def _mark(value: Object, grace: int | None, propagation: str) -> None:
     """Set what tells that an object is being deleted, and who has to finish first."""
     metadata = value["metadata"]
@@ -129,7 +140,7 @@ def _mark(value: Object, grace: int | None, propagation: str) -> None:
         if metadata.get("generation"):
             metadata["generation"] += 1
     elif grace is None or grace >= metadata.get("deletionGracePeriodSeconds", 0):
-        return  # a second delete can bring the end nearer, not put it off
+        return
     moment = clock.now() + timedelta(seconds=min(grace or 0, LONGEST_GRACE))
     metadata["deletionTimestamp"] = format_time(moment)
     metadata["deletionGracePeriodSeconds"] = grace or 0

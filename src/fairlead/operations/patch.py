@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from fairlead.errors import ResourceRef, StatusError, bad_request, invalid, not_found
 from fairlead.kinds.causes import Causes
@@ -16,6 +17,7 @@ from fairlead.operations.field_validation import (
     strict_errors,
     warn_of,
 )
+from fairlead.operations.foreign_kinds import foreign_kind
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.tracking import decode_beside
@@ -23,19 +25,28 @@ from fairlead.operations.update import Changed, store_changed
 from fairlead.operations.views import View, view_of
 from fairlead.patching.errors import MalformedPatch, OperationFailed, UnsupportedPatch
 from fairlead.schema.decode import unknown_paths, unknown_paths_of_custom
-from fairlead.schema.mismatch import DecodeError
+from fairlead.schema.mismatch import DecodeError, json_kind
 from fairlead.storage.version import Version
 
 
 @dataclass(slots=True)
 class Patch:
-    """A patch that was read: what it does to a document, how messages show it, and the repeated
-    keys in it."""
+    """A patch that was read: what it does to a document, how messages show it, given the document
+    before and after, and the repeated keys in it."""
 
     apply: Callable[[Object], Object]
-    shown: Callable[[], str]
+    shown: Callable[[Object, Object], str]
     repeated: list[str]
     explain: Callable[[DecodeError], str] = str
+
+
+class _Refused(Exception):
+    """What a patch made of a document is not an object of the type."""
+
+    def __init__(self, why: str, *, strict: bool) -> None:
+        super().__init__(why)
+        self.why = why
+        self.strict = strict
 
 
 async def check_exists(api: Api, operation: Operation) -> None:
@@ -59,8 +70,9 @@ def _patched(
     api: Api, operation: Operation, view: View, read: Patch, old: Object, options: WriteOptions
 ) -> Object:
     """The object after the patch, decoded and checked to be the one that is meant."""
+    before = view.read_to_change(old)
     try:
-        document = read.apply(view.read_to_change(old))
+        document = read.apply(before)
     except OperationFailed:
         raise StatusError(
             422,
@@ -70,7 +82,10 @@ def _patched(
         ) from None
     except (MalformedPatch, UnsupportedPatch) as error:
         raise bad_request(str(error)) from None
-    value = _decoded(api, operation, view, read, document, options, old)
+    try:
+        value = _decoded(api, operation, view, read, document, options, old)
+    except _Refused as refused:
+        raise _refusal(api, read.shown(before, document), refused) from None
     preparing.check_name(operation.name, value["metadata"])
     preparing.set_namespace(operation, value["metadata"])
     return value
@@ -88,25 +103,27 @@ def _decoded(
     """What a patch made of an object."""
     document = dict(document)
     if not document.get("apiVersion"):
-        _refuse_nameless(api, operation, read, document, options)
+        _refuse_nameless(operation, read, document, options)
     if view.resource.speaks_text_only:
         _check_custom(operation, view, document, options)
+    sent_kind = document.get("kind") or view.kind
+    sent_version = document.get("apiVersion") or view.api_version
     wanted = {"kind": view.kind, "apiVersion": view.api_version}
     for name, expected in wanted.items():
         if (document.pop(name, None) or expected) != expected:
-            raise _refused(api, read, f"the {name} of the object may not change", strict=False)
+            raise _Refused(_foreign(api, view, sent_version, sent_kind), strict=False)
     unknown: list[str] = []
     try:
         value = decode_beside(view.main, view.struct, document, old, unknown)
     except DecodeError as error:
         strict = bool(read.repeated or unknown_paths(view.struct, document))
-        raise _refused(api, read, read.explain(error), strict=strict) from None
+        raise _Refused(read.explain(error), strict=strict) from None
     if unknown or read.repeated:
         operation.has_unknown_fields = bool(unknown)
         paths = _unknown_paths(view, document) if unknown else []
         found = strict_errors(paths, read.repeated)
         if options.validation == "Strict":
-            raise _refused(api, read, f"strict decoding error: {', '.join(found)}", strict=True)
+            raise _Refused(f"strict decoding error: {', '.join(found)}", strict=True)
         warn_of(operation, found, options.validation)
     if api.dialect.required_fields_refused:
         check_required(view.resource, document)
@@ -131,22 +148,34 @@ def _check_custom(
 
 
 def _refuse_nameless(
-    api: Api, operation: Operation, read: Patch, document: Object, options: WriteOptions
+    operation: Operation, read: Patch, document: Object, options: WriteOptions
 ) -> None:
     """Without its version nothing of a document is understood, its name neither."""
     fields = sorted(name for name in document if name not in ("kind", "apiVersion"))
     found = strict_errors(fields, read.repeated)
     if found and options.validation == "Strict":
-        raise _refused(api, read, f"strict decoding error: {', '.join(found)}", strict=True)
+        raise _Refused(f"strict decoding error: {', '.join(found)}", strict=True)
     warn_of(operation, found, options.validation)
     preparing.check_name(operation.name, {})
 
 
-def _refused(api: Api, read: Patch, why: str, *, strict: bool) -> StatusError:
+def _foreign(api: Api, view: View, api_version: Any, kind: Any) -> str:
+    for name, found in (("apiVersion", api_version), ("kind", kind)):
+        if not isinstance(found, str):
+            return (
+                "couldn't get version/kind; json parse error: json: cannot unmarshal"
+                f" {json_kind(found)} into Go struct field .{name} of type string"
+            )
+    if api_version.count("/") > 1:
+        return f"unexpected GroupVersion string: {api_version}"
+    return foreign_kind(api.resources, view.resource, api_version, kind)
+
+
+def _refusal(api: Api, shown: str, refused: _Refused) -> StatusError:
     """A patch whose result is not an object of the type. The specification wants 400 where unknown
     or repeated fields are part of it."""
-    if strict and api.dialect.strict_patch_bad_request:
-        return bad_request(why)
+    if refused.strict and api.dialect.strict_patch_bad_request:
+        return bad_request(refused.why)
     causes = Causes()
-    causes.invalid("patch", read.shown(), why)
+    causes.invalid("patch", shown, refused.why)
     return invalid(ResourceRef("", ""), causes)

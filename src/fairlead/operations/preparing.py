@@ -57,8 +57,9 @@ def set_namespace(operation: Operation, metadata: Object) -> None:
         metadata["namespace"] = namespace
 
 
-def drop_repeated_owners(operation: Operation, metadata: Object) -> None:
-    """Owners are told apart by uid; a repeated one is dropped with a warning."""
+def drop_repeated_owners(operation: Operation, metadata: Object, *, admitted: bool = False) -> None:
+    """Owners are told apart by uid; a repeated one is dropped with a warning. Those that a patch
+    brings are looked at only once they are admitted."""
     references = metadata.get("ownerReferences")
     if not references or len(references) < 2:
         return
@@ -72,8 +73,9 @@ def drop_repeated_owners(operation: Operation, metadata: Object) -> None:
             owners.setdefault(uid, reference)
     if repeated and len(owners) + len(repeated) == len(references):
         metadata["ownerReferences"] = list(owners.values())
+        when = " after mutating admission happens" if admitted or operation.verb == "patch" else ""
         operation.warn(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner"
+            f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner"
             " references in 1.20+, and may reject such requests as early as 1.24; please fix your"
             f" requests; duplicate UID(s) observed: {', '.join(dict.fromkeys(repeated))}"
         )
@@ -155,7 +157,7 @@ def settle_admitted(operation: Operation, value: Object, entries: list[Object]) 
     owners: those from before if what was made of them cannot be understood."""
     metadata = value["metadata"]
     set_namespace(operation, metadata)
-    drop_repeated_owners(operation, metadata)
+    drop_repeated_owners(operation, metadata, admitted=True)
     given = metadata.get("managedFields") or []
     if given != entries:
         try:

@@ -13,8 +13,10 @@ def check_configuration(struct: Struct, config: Object, api_version: str) -> Non
     """Raises `BadConfiguration` for one that is not for this request, or not one to apply, and
     `InvalidConfiguration` for one that is not of its type; whether its list items can be told apart
     is left to `check_items`, when it is found that some cannot."""
-    given = config.get("apiVersion") or ""
+    given = config.get("apiVersion")
     if given != api_version:
+        if not isinstance(given, str) or given.count("/") > 1:
+            given = ""  # what is no version is shown as none
         raise BadConfiguration(
             "Incorrect version specified in apply patch."
             f" Specified patch version: {given}, expected: {api_version}"
