@@ -191,6 +191,7 @@ def _delete_query(request: Request) -> dict[str, Any]:
         value["propagationPolicy"] = request.parameter("propagationPolicy")
     if "orphanDependents" in request.query:
         value["orphanDependents"] = flag(request, "orphanDependents")
+    value["preconditions"] = {name: request.parameter(name) for name in ("uid", "resourceVersion")}
     return value
 
 
