@@ -65,7 +65,7 @@ FORMER_VERSIONS = {
 
 def body_format(request: Request, resources: Resources) -> str:
     """The media type of the body: JSON unless said otherwise; 415 for what we cannot read."""
-    declared = request.header(b"content-type").partition(";")[0].strip()
+    declared = request.header(b"content-type").partition(";")[0].strip().lower()
     if declared in ("", JSON):
         return JSON
     if declared in (YAML, resources.dialect.protobuf_media_type):

@@ -199,7 +199,7 @@ def _delete_body(
     dialect: Dialect, types: BuiltinTypes, request: Request, raw: bytes
 ) -> dict[str, Any]:
     struct = types.struct("meta/v1.DeleteOptions")
-    media_type = request.header(b"content-type").partition(";")[0].strip()
+    media_type = request.header(b"content-type").partition(";")[0].strip().lower()
     if media_type and media_type not in media_types(dialect):
         raise with_hint(dialect, media_type, unsupported_media_type(media_types(dialect)))
     value: Any
