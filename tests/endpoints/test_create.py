@@ -331,3 +331,9 @@ def test_only_the_first_yaml_document_is_read(space: Space) -> None:
     )
     assert (answer.status, answer.body["metadata"]["name"]) == (201, "a")
     assert space.secrets.names() == ["a"]
+
+
+def test_the_case_of_a_media_type_does_not_matter(space: Space) -> None:
+    headers = {"Content-Type": "Application/JSON"}
+    made = space.client.post(space.secrets.path, {"metadata": {"name": "a"}}, headers=headers)
+    assert made.status == 201

@@ -290,6 +290,13 @@ def test_a_version_precondition_must_hold(space: Space) -> None:
     assert space.config_maps.delete("a", good).status == 200
 
 
+@pytest.mark.parametrize("query", [{"uid": "other"}, {"resourceVersion": "1"}])
+def test_a_precondition_in_the_query_must_hold(space: Space, query: dict[str, str]) -> None:
+    space.config_maps.create("a")
+    answer = space.config_maps.delete("a", **query)
+    assert (answer.status, answer.body["reason"]) == (409, "Conflict")
+
+
 def test_options_in_a_body_take_the_place_of_those_in_the_query(space: Space) -> None:
     space.config_maps.create("a")
     assert space.config_maps.delete("a", {"dryRun": []}, dryRun="All").status == 200
@@ -407,6 +414,15 @@ def test_deleting_a_namespace_marks_it_and_answers_with_it(space: Space) -> None
     assert (answer.status, answer.body["kind"]) == (200, "Namespace")
     assert answer.body["metadata"]["deletionTimestamp"]
     assert answer.body["status"] == {"phase": "Terminating"}
+
+
+def test_a_namespace_that_is_going_away_refuses_a_name_that_is_not_generated_yet(
+    space: Space,
+) -> None:
+    space.secrets.create("hold", metadata={"finalizers": [HOLD]})
+    space.client.delete(f"/api/v1/namespaces/{space.name}")
+    answer = space.client.post(space.config_maps.path, {"metadata": {"generateName": "b-"}})
+    assert answer.message.startswith('configmaps "b-" is forbidden: unable to create')
 
 
 def test_nothing_new_can_be_made_in_a_namespace_that_is_going_away(space: Space) -> None:

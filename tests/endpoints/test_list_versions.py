@@ -230,7 +230,7 @@ def test_numbers_must_be_numbers(space: Space, query: dict[str, str], text: str)
     assert answer.message == f'strconv.ParseInt: parsing "{text}": invalid syntax'
 
 
-@pytest.mark.parametrize("limit", ["-1", "0", ""])
+@pytest.mark.parametrize("limit", ["-1", "0"])
 def test_a_limit_that_limits_nothing_lists_all(space: Space, limit: str) -> None:
     space.secrets.create_all("a", "b")
     answer = space.secrets.list(limit=limit)
@@ -279,3 +279,19 @@ def test_namespaces_are_a_cluster_scoped_type(space: Space) -> None:
 def test_a_path_may_end_in_a_slash(space: Space) -> None:
     space.secrets.create("a")
     assert space.client.get(space.secrets.path + "/").names == ["a"]
+
+
+@pytest.mark.parametrize("query", [{"limit": 2}, {"resourceVersionMatch": "Exact"}])
+def test_a_version_that_is_none_is_refused_by_the_store_if_no_cache_can_answer(
+    space: Space, query: dict[str, Query]
+) -> None:
+    answer = space.secrets.list(resourceVersion="abc", **query)
+    why = 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'
+    assert (answer.status, answer.message) == (400, f"invalid resource version: {why}")
+
+
+@pytest.mark.parametrize("name", ["limit", "timeoutSeconds"])
+def test_an_empty_number_is_refused(space: Space, name: str) -> None:
+    answer = space.client.get(f"{space.secrets.path}?{name}=")
+    assert answer.status == 400
+    assert answer.message == 'strconv.ParseInt: parsing "": invalid syntax'

@@ -120,6 +120,9 @@ def test_404_names_the_group(space: Space) -> None:
         "/api/v1/namespaces/default/configmaps/a/status",
         "/api/v1/secrets/a",
         "/api/v1/namespaces/default/pods/a/status/more",
+        "/api/v1/namespaces/default/namespaces",
+        "/api/v1/namespaces/default/namespaces/kube-system",
+        "/api/v1/namespaces/default/bindings/a",
     ],
 )
 def test_404_for_a_path_inside_a_known_group(client: Client, path: str) -> None:
@@ -141,6 +144,12 @@ def test_404_for_an_unknown_group_or_page_is_plain_text(client: Client, path: st
     answer = client.get(path)
     assert (answer.status, answer.text) == (404, "404 page not found\n")
     assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_404_below_what_can_only_be_made(space: Space, method: str) -> None:
+    path = space.dialect.group_name("/apis/authorization.@/v1/selfsubjectaccessreviews/x")
+    assert space.client.request(method, path).status == 404
 
 
 @pytest.mark.parametrize(

@@ -272,8 +272,18 @@ def test_a_lists_metadata_alone(filled: Space) -> None:
 
 
 def test_an_items_form_on_a_list_and_the_other_way_round_are_406(filled: Space) -> None:
-    assert list_as(filled, "PartialObjectMetadata").status == 406
-    assert read(filled, "PartialObjectMetadataList").status == 406
+    many = list_as(filled, "PartialObjectMetadata", "application/json")
+    assert (many.status, many.message) == (
+        406,
+        "you requested PartialObjectMetadata, but the requested object is a list"
+        " (*core.SecretList)",
+    )
+    one = read(filled, "PartialObjectMetadataList", "application/json")
+    assert (one.status, one.message) == (
+        406,
+        "you requested PartialObjectMetadataList, but the requested object is not a list"
+        " (*core.Secret)",
+    )
 
 
 @pytest.mark.parametrize(
@@ -334,6 +344,10 @@ def test_406_for_transformations_that_do_not_exist(filled: Space) -> None:
         f"application/json;as=Table;g={group};v=v9",
         "application/json;as=Table;g=other.example.com;v=v1",
         "application/json;as=Table",
+        "application/json;v=v1",
+        f"application/json;g={group}",
+        "application/json;stream=nope",
+        f"application/json;as=Table;g={group};v=v1;stream=nope",
     ):
         answer = filled.client.get(filled.secrets.item("a"), headers={"Accept": form})
         assert answer.status == 406

@@ -239,3 +239,30 @@ def test_a_selector_finds_by_labels_as_they_are_now(space: Space) -> None:
     space.secrets.label("a", x="2")
     assert space.secrets.names(labelSelector="x=1") == []
     assert space.secrets.names(labelSelector="x=2") == ["a"]
+
+
+@pytest.mark.parametrize("selector", ["=", "==", "!=", "=,metadata.name!=a"])
+def test_a_bare_operator_asks_for_no_field(space: Space, selector: str) -> None:
+    space.secrets.create("b")
+    assert "b" in space.secrets.list(fieldSelector=selector).names
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"fieldSelector": "metadata.name=etcd-0"}, ["etcd-0"]),
+        ({"fieldSelector": "metadata.name!=etcd-0"}, ["controller-manager"]),
+        ({"fieldSelector": "metadata.namespace=x"}, []),
+        ({"labelSelector": "a"}, []),
+        ({"labelSelector": "!a"}, ["controller-manager", "etcd-0"]),
+    ],
+)
+def test_component_statuses_are_selected(
+    space: Space, query: dict[str, str], found: list[str]
+) -> None:
+    assert space.client.get("/api/v1/componentstatuses", **query).names == found
+
+
+def test_component_statuses_know_no_other_field(space: Space) -> None:
+    answer = space.client.get("/api/v1/componentstatuses", fieldSelector="spec.nodeName=x")
+    assert (answer.status, answer.body["reason"]) == (400, "BadRequest")

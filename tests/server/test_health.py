@@ -18,6 +18,12 @@ def test_a_healthy_server_says_ok(client: Client, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
+def test_a_slash_behind_it_is_another_path(client: Client, name: str) -> None:
+    assert client.get(f"/{name}/").status == 404
+    assert client.get(f"/{name}/ping/").status == 404
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
 def test_verbose_prints_each_check(client: Client, name: str) -> None:
     *checks, last = client.get(f"/{name}", verbose=None).text.splitlines()
     assert len(checks) >= 3
@@ -67,10 +73,6 @@ def test_excluding_what_does_not_exist_is_said_to_those_who_look(client: Client)
     assert client.get("/livez?exclude=nothing").text == "ok"
     lines = client.get("/livez?verbose&exclude=nothing").text.splitlines()
     assert lines[-2] == 'warn: some health checks cannot be excluded: no matches for "nothing"'
-
-
-def test_a_path_may_end_in_a_slash(client: Client) -> None:
-    assert client.get("/livez/").text == "ok"
 
 
 def test_health_can_be_asked_for_by_head(client: Client) -> None:

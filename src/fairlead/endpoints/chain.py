@@ -29,6 +29,7 @@ from fairlead.endpoints.negotiation import (
     NOTHING,
     Representation,
     accepts_any,
+    check_partial,
     media_types,
     negotiate,
     no_representation,
@@ -233,7 +234,7 @@ class Handler:
             if known is not None:
                 request.representation = known
                 return
-        request.representation = negotiate(
+        shown = negotiate(
             self.api.dialect,
             request.header(b"accept"),
             values[0] if values else None,
@@ -244,8 +245,10 @@ class Handler:
             binary=binary,
             routed=routed,
         )
+        check_partial(resource, shown, partial)
+        request.representation = shown
         if values is None:
-            facts[asked] = request.representation
+            facts[asked] = shown
 
     def _unknown(self, target: Target) -> Answer:
         resources = self.api.resources

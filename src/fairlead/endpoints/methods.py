@@ -45,6 +45,8 @@ def _check_method(request: Request, resource: Resource) -> None:
         raise errors.no_such_path()
     if resource.namespaced and not target.namespace and "list" not in resource.verbs:
         raise errors.no_such_path()  # nothing of it is served across namespaces
+    if target.name and resource.parent is None and resource.verbs == ("create",):
+        raise errors.no_such_path()  # nothing of it is kept, so nothing has a path
     unread = ("OPTIONS",) if target.subresource == "proxy" else ("HEAD", "OPTIONS")
     if request.method in unread or (target.watch_prefix and verb != "watch"):
         raise errors.method_not_allowed()

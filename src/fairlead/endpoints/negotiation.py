@@ -11,12 +11,14 @@ from fairlead.bounded import Bounded
 from fairlead.dialect import Dialect
 from fairlead.endpoints.other_dialect import with_hint
 from fairlead.errors import StatusError, not_acceptable
+from fairlead.kinds.resources import Resource
 
 JSON, YAML = "application/json", "application/yaml"
 _ANY, _ANY_TEXT = ("*/*", ""), "application/*"
 _TABLE_VERSIONS = ("v1", "v1beta1")
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _PARAMETER = re.compile(rf'\s*;\s*({_TOKEN})\s*=\s*(?:{_TOKEN}|"(?:\\.|[^"\\])*")')
+_STREAMS = ("", "watch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,11 @@ def _choose(dialect: Dialect, accept: str, offer: _Offer) -> Representation:
             continue
         pretty = clause.parameters.get("pretty", "0") not in ("0", "false", "")
         plain = Representation(media_type, pretty)
+        if clause.parameters.get("stream", "") not in _STREAMS:
+            continue
         wanted = clause.parameters.get("as", "")
+        if not wanted and (clause.parameters.get("g") or clause.parameters.get("v")):
+            continue
         if not wanted and not offer.binary and media_type == dialect.protobuf_media_type:
             continue
         if not wanted:
@@ -150,7 +156,7 @@ def _choose(dialect: Dialect, accept: str, offer: _Offer) -> Representation:
         in_text = media_type in (JSON, YAML)
         if wanted == "Table" and offer.tables and version in _TABLE_VERSIONS and in_text:
             return replace(plain, transform=wanted, version=version)
-        if wanted == offer.partial and transforms and version in _TABLE_VERSIONS:
+        if wanted in (ITEM, LIST) and version in _TABLE_VERSIONS:
             return replace(plain, transform=wanted, version=version)
     raise with_hint(dialect, accept, not_acceptable(media_types(dialect)))
 
@@ -192,6 +198,18 @@ def for_errors(dialect: Dialect, accept: str, pretty: str | None, agent: str) ->
         except StatusError:
             return PLAIN_JSON
     return replace(found, transform="", version="") if found.transform else found
+
+
+def check_partial(resource: Resource, shown: Representation, partial: str) -> None:
+    """406 for the metadata of one object where there are many, and the other way round."""
+    if shown.transform not in (ITEM, LIST) or shown.transform == partial:
+        return
+    kind = f"{resource.body_version.partition('/')[0]}.{resource.kind}"
+    if resource.main.custom is not None:
+        kind = "unstructured.Unstructured"
+    found = f"is a list (*{kind}List)" if partial == LIST else f"is not a list (*{kind})"
+    why = f"you requested {shown.transform}, but the requested object {found}"
+    raise StatusError(406, "NotAcceptable", why)
 
 
 def check_watch(dialect: Dialect, representation: Representation) -> None:

@@ -41,9 +41,11 @@ _VALIDATION = ("Ignore", "Warn", "Strict")
 
 
 def integer(request: Request, name: str) -> int | None:
-    text = request.parameter(name)
-    if not text:
+    """A whole number that a parameter gives, None without one; an empty one is none."""
+    values = request.query.get(name)
+    if not values:
         return None
+    text = values[0]
     try:
         return _strict_int(text)
     except ValueError as error:
@@ -189,6 +191,7 @@ def _delete_query(request: Request) -> dict[str, Any]:
         value["propagationPolicy"] = request.parameter("propagationPolicy")
     if "orphanDependents" in request.query:
         value["orphanDependents"] = flag(request, "orphanDependents")
+    value["preconditions"] = {name: request.parameter(name) for name in ("uid", "resourceVersion")}
     return value
 
 

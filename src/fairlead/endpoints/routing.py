@@ -144,4 +144,6 @@ def scope_fits(resource: Resource, target: Target) -> bool:
     """Items of namespaced types need a namespace, cluster-scoped types have none."""
     if resource.namespaced:
         return bool(target.namespace) or not target.name
-    return not target.namespace or target.resource_name == "namespaces"
+    return not target.namespace or (
+        target.resource_name == "namespaces" and target.namespace == target.name
+    )

@@ -32,6 +32,7 @@ class Listing:
     resource: Resource
     page: Page
     revision: int
+    namespace: str = ""  # that alone was listed
 
     @property
     def versions(self) -> list[Version]:
@@ -47,7 +48,13 @@ class Listing:
         return metadata
 
     def _continuation(self, key: str) -> str:
-        return Continuation(self.revision, key).encode(_token_version(self.resource))
+        """A token names what it goes on after as seen from what was listed."""
+        start = key.removeprefix(_prefix(self.namespace))
+        return Continuation(self.revision, start).encode(_token_version(self.resource))
+
+
+def _prefix(namespace: str) -> str:
+    return f"{namespace}/" if namespace else ""
 
 
 def _token_version(resource: Resource) -> str:
@@ -70,6 +77,8 @@ async def _find(
     resource = operation.resource
     collection = api.collection(resource)
     namespace = operation.namespace if resource.namespaced else ""
+    if options.revision and (options.token or options.limit or options.match == "Exact"):
+        _check_revision(options.revision)
     if options.token:
         return await _continued(api, operation, namespace, options, selection)
     wanted = revision_of(options.revision)
@@ -78,7 +87,7 @@ async def _find(
         if wanted > api.store.revision:
             raise too_large_resource_version(wanted, api.store.revision)
         page = await _snapshot(api, operation, namespace, selection, wanted, options.limit, None)
-        return Listing(resource, page, wanted)
+        return Listing(resource, page, wanted, namespace)
     await wait_until(api, wanted)
     # A stale read is served whole from the cache: there is no snapshot to page through.
     limit = 0 if options.revision == "0" else options.limit
@@ -89,7 +98,15 @@ async def _find(
         found = await collection.select(namespace, selection)
         return Listing(resource, Page(found, None, None), revision)
     page = await collection.page(namespace, selection, revision, limit, None)
-    return Listing(resource, page, revision)
+    return Listing(resource, page, revision, namespace)
+
+
+def _check_revision(text: str) -> None:
+    """What no cache can answer is refused by the store, which says more."""
+    try:
+        revision_of(text)
+    except StatusError as error:
+        raise bad_request(f"invalid resource version: {error.message}") from None
 
 
 async def _continued(
@@ -102,22 +119,16 @@ async def _continued(
         at = Continuation.decode(options.token, token_version)
     except ContinuationError as error:
         raise bad_request(f"invalid continue token: {error}") from None
-    if namespace and not at.key.startswith(f"{namespace}/"):
-        raise bad_request(
-            "invalid continue token: continue key is not valid: provided key does not match prefix"
-            f" /{namespace}/"
-        )
+    after = _prefix(namespace) + at.key
     revision = at.revision if at.revision >= 0 else api.store.revision
     if revision > api.store.revision:
         raise bad_request("invalid continue token: it is of a future version")
     try:
-        page = await _snapshot(
-            api, operation, namespace, selection, revision, options.limit, at.key
-        )
+        page = await _snapshot(api, operation, namespace, selection, revision, options.limit, after)
     except StatusError as error:
         newest = Continuation(-1, at.key).encode(token_version)
         raise StatusError(410, "Expired", EXPIRED_TOKEN, list_meta={"continue": newest}) from error
-    return Listing(operation.resource, page, revision)
+    return Listing(operation.resource, page, revision, namespace)
 
 
 async def _snapshot(

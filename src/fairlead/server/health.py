@@ -24,8 +24,8 @@ class Health:
 
     async def answer(self, request: Request) -> Answer:
         """`/readyz`, or `/readyz/<check>` for a single one."""
-        _, _, single = request.target.path.strip("/").partition("/")
-        if single:
+        _, slash, single = request.target.path[1:].partition("/")
+        if slash:
             return self._one(single)
         excluded = set(request.query.get("exclude", ()))
         lines, failed = self._run(excluded)

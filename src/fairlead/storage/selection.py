@@ -202,7 +202,9 @@ def parse_fields(text: str) -> tuple[Requirement, ...]:
         if match is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
         operator = "notin" if match[2] == "!=" else "in"
-        found.append(Requirement(match[1], operator, frozenset([_unescape(match[3])])))
+        value = _unescape(match[3])
+        if match[1] or value:  # a bare operator asks for nothing
+            found.append(Requirement(match[1], operator, frozenset([value])))
     return tuple(found)
 
 

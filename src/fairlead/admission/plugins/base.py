@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fairlead.admission.plugin import CREATE, Attributes, PluginBase
-from fairlead.errors import ResourceRef, StatusError, forbidden
+from fairlead.errors import Cause, ResourceRef, StatusError, forbidden
 from fairlead.schema.model import Object as Object
 
 __all__ = [
@@ -40,11 +42,11 @@ def refusal(attributes: Attributes, why: str) -> StatusError:
     return forbidden(kept_ref(attributes), why)
 
 
-def early_refusal(attributes: Attributes, why: str) -> StatusError:
+def early_refusal(attributes: Attributes, why: str, causes: Sequence[Cause] = ()) -> StatusError:
     """The same for the changing step, in which a generated name is not known to clients yet."""
     ref = kept_ref(attributes)
     stem = _stem(attributes)
-    return forbidden(ResourceRef(ref.group, ref.resource, stem) if stem else ref, why)
+    return forbidden(ResourceRef(ref.group, ref.resource, stem) if stem else ref, why, causes)
 
 
 def _stem(attributes: Attributes) -> str:

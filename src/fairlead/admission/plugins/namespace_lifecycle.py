@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.admission.plugin import CREATE, DELETE, Attributes, PluginBase
+from fairlead.admission.plugins.base import early_refusal
 from fairlead.dialect import Dialect
 from fairlead.errors import Cause, ResourceRef, forbidden, not_found
 from fairlead.storage.backend import Precondition
@@ -47,8 +48,8 @@ class NamespaceLifecycle(PluginBase):
                 f"namespace {namespace} is being terminated",
                 "metadata.namespace",
             )
-            raise forbidden(
-                attributes.resource.ref(attributes.name),
+            raise early_refusal(
+                attributes,
                 f"unable to create new content in namespace {namespace} because it is being"
                 " terminated",
                 [cause],

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 
 from fairlead.endpoints.answers import Answer, Verb
 from fairlead.endpoints.list import objects_answer
+from fairlead.endpoints.parameters import selection_of
 from fairlead.endpoints.representing import object_answer
 from fairlead.endpoints.request import Request
+from fairlead.kinds.behaviour import Object
 from fairlead.kinds.core.component_statuses import Probe, component_statuses, find_component
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 from fairlead.operations.views import typed
+from fairlead.storage.selection import Selection
 
 
 def _probes(api: Api) -> Mapping[str, Probe]:
@@ -32,9 +35,22 @@ async def get_component(api: Api, request: Request, operation: Operation) -> Ans
     return object_answer(api.resources, request, resource, typed(resource, value))
 
 
+def _is_selected(metadata: Object, selection: Selection) -> bool:
+    """By name; there are no labels, and no namespace."""
+    facts = {"metadata.name": metadata["name"], "metadata.namespace": ""}
+    return all(rule.matches({}) for rule in selection.labels) and all(
+        rule.matches(facts) for rule in selection.fields
+    )
+
+
 async def list_components(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
-    values = [typed(resource, value) for value in component_statuses(_probes(api))]
+    selection = selection_of(request, resource)
+    values = [
+        typed(resource, value)
+        for value in component_statuses(_probes(api))
+        if _is_selected(value["metadata"], selection)
+    ]
     return await objects_answer(api, request, resource, values, {})
 
 
