@@ -268,6 +268,13 @@ def test_repeated_owners_are_dropped_with_a_warning(space: Space) -> None:
     assert warning.endswith('duplicate UID(s) observed: u"')
 
 
+def test_a_spec_that_nests_deeply_is_refused(space: Space) -> None:
+    name = '{"a":' * 300 + "1" + "}" * 300
+    body = f'{{"metadata":{{"name":"a"}},"spec":{{"containers":[{{"name":{name}}}]}}}}'
+    path = f"/api/v1/namespaces/{space.name}/pods"
+    assert space.client.post(path, body).status == 400
+
+
 def test_one_owner_at_most_is_the_controller(space: Space) -> None:
     owners = [
         {"apiVersion": "v1", "kind": "K", "name": name, "uid": name, "controller": True}

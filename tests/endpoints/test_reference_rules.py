@@ -203,6 +203,16 @@ def test_a_patch_that_breaks_the_type_is_shown_by_what_it_made(
     assert shown in answer.message
 
 
+@pytest.mark.parametrize("levels", [300, 900])
+def test_a_patch_that_nests_deeply_is_refused_without_being_shown(
+    space: Space, levels: int
+) -> None:
+    space.config_maps.create("a")
+    deep = '{"a":' * levels + "1" + "}" * levels
+    answer = space.client.patch(space.config_maps.item("a"), f'{{"data":{{"b":{deep}}}}}')
+    assert answer.status in (400, 422)
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

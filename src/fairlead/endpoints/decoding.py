@@ -17,7 +17,6 @@ from fairlead.operations.field_validation import (
     strict_errors,
     warn_of,
 )
-from fairlead.operations.foreign_kinds import foreign_kind
 from fairlead.operations.operation import Operation
 from fairlead.operations.preparing import check_decoded
 from fairlead.schema.decode import (
@@ -169,6 +168,8 @@ def check_kind(resources: Resources, resource: Resource, value: Object) -> None:
                 f"the API version in the data ({api_version}) does not match the expected API"
                 f" version ({own_version})"
             )
+    from fairlead.operations.foreign_kinds import foreign_kind
+
     why = foreign_kind(resources, resource, api_version, kind)
     where = f'{kind} in version "{api_version.rpartition("/")[2]}"'
     raise bad_request(f"{where} cannot be handled as a {resource.kind}: {why}")

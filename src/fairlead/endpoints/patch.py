@@ -133,8 +133,12 @@ def _told_of_operations(found: list[Object], repeated: list[str]) -> list[str]:
 
 
 def patched_text(before: Object, after: Object) -> str:
-    """A patched document as the reference shows it: what was changed has its keys sorted."""
-    return orjson.dumps(_sorted_where_changed(before, after)).decode()
+    """A patched document as the reference shows it: what was changed has its keys sorted. What is
+    nested too deeply for any type is not shown."""
+    try:
+        return orjson.dumps(_sorted_where_changed(before, after)).decode()
+    except (TypeError, RecursionError):
+        return "{...}"
 
 
 def _sorted_where_changed(before: Any, after: Any) -> Any:

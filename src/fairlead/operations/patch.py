@@ -17,7 +17,6 @@ from fairlead.operations.field_validation import (
     strict_errors,
     warn_of,
 )
-from fairlead.operations.foreign_kinds import foreign_kind
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.tracking import decode_beside
@@ -160,6 +159,8 @@ def _refuse_nameless(
 
 
 def _foreign(api: Api, view: View, api_version: Any, kind: Any) -> str:
+    from fairlead.operations.foreign_kinds import foreign_kind
+
     for name, found in (("apiVersion", api_version), ("kind", kind)):
         if not isinstance(found, str):
             return (

@@ -39,7 +39,10 @@ class ContentMemory(Generic[T]):
             self._missed += 1
             if self._missed % RESTING:
                 return None
-        return orjson.dumps(content)
+        try:
+            return orjson.dumps(content)
+        except TypeError:  # nested deeper than any type is
+            return None
 
     def get(self, key: bytes | None) -> T | None:
         if key is None:
