@@ -7,8 +7,7 @@ library keeps them elsewhere, its methods do the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from OpenSSL import SSL
 
@@ -16,32 +15,41 @@ PLAIN = 16384  # bytes of a record
 _MORE = 1024  # room for what a record adds to its content
 
 
-class Records(Protocol):
-    """What OpenSSL does with records. All raise SSL.Error."""
+class Records:
+    """What OpenSSL does with the records of one connection. All raise SSL.Error."""
+
+    __slots__ = ()
 
     def put(self, data: bytes) -> None:
         """Take whole records that came."""
+        raise NotImplementedError
 
     def read(self) -> bytes:
         """What is in one of them; SSL.WantReadError if there is none."""
+        raise NotImplementedError
 
     def seal(self, data: bytes | memoryview) -> bytes:
         """A record with at most `PLAIN` bytes, and what else OpenSSL has to say."""
+        raise NotImplementedError
 
     def seal_all(self, data: bytes | memoryview) -> bytes | memoryview:
         """The same with any number of bytes, in as many records as it takes."""
+        raise NotImplementedError
 
     def said(self) -> bytes:
         """What OpenSSL has to say by itself; nothing at the end."""
+        raise NotImplementedError
 
     def settle(self) -> None:
         """The handshake is over, or there will be silence: buffers can go."""
+        raise NotImplementedError
 
     def end(self) -> bytes:
         """What tells the peer that nothing more comes."""
+        raise NotImplementedError
 
 
-class ByMethods:
+class ByMethods(Records):
     """By the methods of the library."""
 
     __slots__ = ("_connection",)
@@ -79,34 +87,45 @@ class ByMethods:
         return self.said()
 
 
-class ByFunctions:
-    """By the functions of OpenSSL; `scratch` is for all connections of one loop, and so is
-    `raise_error`, which raises what a function has said. Of the library's connection nothing is
-    kept but OpenSSL's own. There are no buffers from when it settles until one is needed."""
+class _Functions:
+    """OpenSSL's functions that are called all the time, looked up once, with what all connections
+    of a loop share: a buffer, and what raises what a function has said."""
 
-    __slots__ = ("_from", "_into", "_raise_error", "_scratch", "_ssl")
+    def __init__(self) -> None:
+        self.ssl_read: Any = _lib.SSL_read
+        self.ssl_write: Any = _lib.SSL_write
+        self.bio_read: Any = _lib.BIO_read
+        self.bio_write: Any = _lib.BIO_write
+        self.unpack: Any = _ffi.unpack
+        self.scratch: Any = _ffi.new("char[]", PLAIN + _MORE)
+        self.raise_error: Any = _SAMPLE._raise_ssl_error
 
-    def __init__(
-        self, connection: SSL.Connection, scratch: Any, raise_error: Callable[[Any, int], None]
-    ) -> None:
+
+class ByFunctions(Records):
+    """By the functions of OpenSSL. Of the library's connection nothing is kept but OpenSSL's own.
+    There are no buffers from when it settles until one is needed."""
+
+    __slots__ = ("_from", "_functions", "_into", "_ssl")
+
+    def __init__(self, connection: SSL.Connection, functions: _Functions) -> None:
         own: Any = connection
         self._ssl, self._into, self._from = own._ssl, own._into_ssl, own._from_ssl
-        self._scratch = scratch
-        self._raise_error = raise_error
+        self._functions = functions
 
     def put(self, data: bytes) -> None:
         if self._into is None:
             self._make_buffers()
-        if _lib.BIO_write(self._into, data, len(data)) != len(data):
+        if self._functions.bio_write(self._into, data, len(data)) != len(data):
             raise SSL.Error
 
     def read(self) -> bytes:
         if self._into is None:
             raise SSL.WantReadError
-        size = _lib.SSL_read(self._ssl, self._scratch, PLAIN)
+        functions = self._functions
+        size = functions.ssl_read(self._ssl, functions.scratch, PLAIN)
         if size <= 0:
             self._fail(size)
-        plain: bytes = _unpack(self._scratch, size)
+        plain: bytes = functions.unpack(functions.scratch, size)
         return plain
 
     def seal(self, data: bytes | memoryview) -> bytes:
@@ -114,35 +133,30 @@ class ByFunctions:
             data = bytes(data)
         if self._from is None:
             self._make_buffers()
-        size = _lib.SSL_write(self._ssl, data, len(data))
+        size = self._functions.ssl_write(self._ssl, data, len(data))
         if size <= 0:
             self._fail(size)
-        size = _lib.BIO_read(self._from, self._scratch, PLAIN + _MORE)
-        sealed: bytes = _unpack(self._scratch, size) if size > 0 else b""
-        return sealed
+        return self._written()
 
     def seal_all(self, data: bytes | memoryview) -> memoryview:
         # Copies are what it costs: records are read to where they are sent from.
         if self._from is None:
             self._make_buffers()
+        functions = self._functions
         size = len(data)
         room = -(-size // PLAIN) * (PLAIN + _MORE)
         given, sealed = _ffi.from_buffer("char[]", data), _allocate("char[]", room)
         start = end = 0
         while start < size:
-            taken = _lib.SSL_write(self._ssl, given + start, min(PLAIN, size - start))
+            taken = functions.ssl_write(self._ssl, given + start, min(PLAIN, size - start))
             if taken <= 0:
                 self._fail(taken)
             start += taken
-            end += max(_lib.BIO_read(self._from, sealed + end, room - end), 0)
-        return memoryview(_buffer(sealed, end))
+            end += max(functions.bio_read(self._from, sealed + end, room - end), 0)
+        return memoryview(_ffi.buffer(sealed, end))
 
     def said(self) -> bytes:
-        if self._from is None:
-            return b""
-        size = _lib.BIO_read(self._from, self._scratch, PLAIN + _MORE)
-        said: bytes = _unpack(self._scratch, size) if size > 0 else b""
-        return said
+        return b"" if self._from is None else self._written()
 
     def settle(self) -> None:
         if self._into is None:
@@ -160,30 +174,35 @@ class ByFunctions:
             self._fail(-1)
         return self.said()
 
+    def _written(self) -> bytes:
+        """As much of what OpenSSL has written as a record may have."""
+        functions = self._functions
+        size = functions.bio_read(self._from, functions.scratch, PLAIN + _MORE)
+        written: bytes = functions.unpack(functions.scratch, size) if size > 0 else b""
+        return written
+
     def _make_buffers(self) -> None:
         self._into, self._from = (_lib.BIO_new(_lib.BIO_s_mem()) for _ in range(2))
         _lib.SSL_set_bio(self._ssl, self._into, self._from)
 
     def _taken_out(self, bio: Any) -> bytes:
+        functions = self._functions
         parts = []
-        while (size := _lib.BIO_read(bio, self._scratch, PLAIN)) > 0:
-            parts.append(_unpack(self._scratch, size))
+        while (size := functions.bio_read(bio, functions.scratch, PLAIN)) > 0:
+            parts.append(functions.unpack(functions.scratch, size))
         return b"".join(parts)
 
     def _fail(self, size: int) -> None:
-        self._raise_error(self._ssl, size)
+        self._functions.raise_error(self._ssl, size)
         raise SSL.Error
 
 
 _lib: Any = None
-_buffer: Any = None
-_unpack: Any = None
 _allocate: Any = None
 try:
     from OpenSSL._util import ffi as _ffi
     from OpenSSL._util import lib as _lib
 
-    _buffer, _unpack = _ffi.buffer, _ffi.unpack
     _allocate = _ffi.new_allocator(should_clear_after_alloc=False)
     _NEEDED = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
     _SAMPLE: Any = SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD), None)
@@ -196,10 +215,9 @@ class Sealing:
     """Makes what seals the records of connections; one for all those of a loop."""
 
     def __init__(self, *, by_methods: bool = not _has_functions) -> None:
-        self._scratch = None if by_methods else _ffi.new("char[]", PLAIN + _MORE)
-        self._raise_error: Any = None if by_methods else _SAMPLE._raise_ssl_error
+        self._functions = None if by_methods else _Functions()
 
     def of(self, connection: SSL.Connection) -> Records:
-        if self._scratch is None:
+        if self._functions is None:
             return ByMethods(connection)
-        return ByFunctions(connection, self._scratch, self._raise_error)
+        return ByFunctions(connection, self._functions)
