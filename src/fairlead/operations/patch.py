@@ -105,12 +105,10 @@ def _decoded(
         _refuse_nameless(operation, read, document, options)
     if view.resource.speaks_text_only:
         _check_custom(operation, view, document, options)
-    sent_kind = document.get("kind") or view.kind
-    sent_version = document.get("apiVersion") or view.api_version
-    wanted = {"kind": view.kind, "apiVersion": view.api_version}
-    for name, expected in wanted.items():
-        if (document.pop(name, None) or expected) != expected:
-            raise _Refused(_foreign(api, view, sent_version, sent_kind), strict=False)
+    kind = document.pop("kind", None) or view.kind
+    api_version = document.pop("apiVersion", None) or view.api_version
+    if kind != view.kind or api_version != view.api_version:
+        raise _Refused(_foreign(api, view, api_version, kind), strict=False)
     unknown: list[str] = []
     try:
         value = decode_beside(view.main, view.struct, document, old, unknown)

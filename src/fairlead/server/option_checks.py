@@ -14,6 +14,9 @@ from fairlead.dialect import DIALECTS
 from fairlead.server.options import MOST_WORKERS
 from fairlead.storage.etcd.flags import EtcdFlagError, check_etcd_flags, etcd_flags_without_effect
 
+# What parts of the server say against flags of their own.
+_CHECKS = (check_signing_flags, check_etcd_flags, check_servers_flags, check_audit_flags)
+
 
 class FlagError(ValueError):
     """Flags that do not go together; the text names them."""
@@ -48,20 +51,9 @@ def check_flags(options: argparse.Namespace) -> None:
     if bool(options.proxy_client_cert_file) != bool(options.proxy_client_key_file):
         raise FlagError("--proxy-client-cert-file and --proxy-client-key-file go together")
     try:
-        check_signing_flags(options)
-    except SigningFlagError as error:
-        raise FlagError(str(error)) from None
-    try:
-        check_etcd_flags(options)
-    except EtcdFlagError as error:
-        raise FlagError(str(error)) from None
-    try:
-        check_servers_flags(options)
-    except ServersFlagError as error:
-        raise FlagError(str(error)) from None
-    try:
-        check_audit_flags(options)
-    except AuditFlagError as error:
+        for check in _CHECKS:
+            check(options)
+    except (SigningFlagError, EtcdFlagError, ServersFlagError, AuditFlagError) as error:
         raise FlagError(str(error)) from None
     if options.runtime_config:
         _check_runtime_config(options)

@@ -10,13 +10,9 @@ from fairlead.admission.configuration import FLAG as CONFIGURATION_FLAG
 from fairlead.audit.flags import add_audit_flags
 from fairlead.authentication.flags import add_authentication_flags, switch
 from fairlead.authorization.modes import DEFAULT_MODES, MODES, parse_modes
-from fairlead.controllers.certificates.flags import (
-    add_signing_flags,
-)
+from fairlead.controllers.certificates.flags import add_signing_flags
 from fairlead.controllers.enabling import DEFAULT_CONTROLLERS, chosen_controllers
-from fairlead.controllers.servers.flags import (
-    add_servers_flags,
-)
+from fairlead.controllers.servers.flags import add_servers_flags
 from fairlead.dialect import DIALECTS
 from fairlead.endpoints.discovery import ADVERTISED
 from fairlead.http.limits import MOST_CONNECTIONS, MOST_CONNECTIONS_OF_AN_ADDRESS
@@ -43,9 +39,7 @@ from fairlead.server.flag_values import (
     whole_number,
 )
 from fairlead.simulation.flags import add_simulation_flags
-from fairlead.storage.etcd.flags import (
-    add_etcd_flags,
-)
+from fairlead.storage.etcd.flags import add_etcd_flags
 from fairlead.storage.kept_forms import DEFAULT_LIMIT as KEPT_FORMS_LIMIT
 
 MOST_WORKERS = 64
