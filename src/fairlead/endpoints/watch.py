@@ -155,8 +155,8 @@ class WatchStream(Answer):
         """Send something; gives what the stream ends with, if it does."""
         try:
             return await sends()
-        except Compacted as error:
-            return self._error(too_old(error, self._store.floor))
+        except Compacted as compacted:
+            return self._error(too_old(compacted, self._store.floor))
         except (_BadEvent, StorageError) as error:
             return self._failure(error)
 

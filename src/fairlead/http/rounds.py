@@ -47,7 +47,8 @@ class Round:
         self._loop = loop
         self._context = Context()  # what is begun has nothing of whoever happened to send first
         self._came: list[tuple[Party, bytes]] = []
-        self._waiting: list[tuple[Party, Data]] = []
+        self._senders: list[Party] = []
+        self._waiting: list[Data] = []  # of each of them
         self._came_size = self._waiting_size = 0
         self._came_last: Party | None = None
         self._sent_last: Party | None = None
@@ -77,8 +78,9 @@ class Round:
 
     def _keep(self, party: Party, data: Data) -> None:
         self._sent_last = party
+        self._senders.append(party)
         # Whose memory it is may write to it again.
-        self._waiting.append((party, data if isinstance(data, bytes) else bytes(data)))
+        self._waiting.append(data if isinstance(data, bytes) else bytes(data))
         self._waiting_size += len(data)
         if self._waiting_size > _MOST_BYTES:
             self.flush()
@@ -113,16 +115,17 @@ class Round:
         waiting = self._waiting
         if not waiting:
             return
-        self._waiting, self._waiting_size = [], 0
-        sealed: list[tuple[Party, Data]] = []
-        for party, data in waiting:
+        senders = self._senders
+        self._senders, self._waiting, self._waiting_size = [], [], 0
+        for place, party in enumerate(senders):
             try:
-                sealed.append((party, party.sealed(data)))
+                waiting[place] = party.sealed(waiting[place])
             except Exception as error:
+                waiting[place] = b""
                 self._fail(party, error)
-        for party, record in sealed:
+        for place, party in enumerate(senders):
             try:
-                party.pass_on(record)
+                party.pass_on(waiting[place])
             except Exception as error:
                 self._fail(party, error)
 
