@@ -170,6 +170,24 @@ def test_unknown_fields_are_told_by_part_and_name(space: Space) -> None:
     ]
 
 
+def test_an_embedded_object_of_other_types_cannot_be_read(space: Space) -> None:
+    embedded = {
+        "type": "object",
+        f"x-{space.dialect.marker}-embedded-resource": True,
+        f"x-{space.dialect.marker}-preserve-unknown-fields": True,
+    }
+    schema = {"type": "object", "properties": {"list": {"type": "array", "items": embedded}}}
+    kind = Kind(space, version(schema={"openAPIV3Schema": schema})).install()
+    answer = kind.client.post(
+        kind.things().path, {**kind.value("a"), "list": [{"apiVersion": "v1", "kind": 5}]}
+    )
+    assert (answer.status, answer.message) == (
+        400,
+        'Widget in version "v1" cannot be handled as a Widget:'
+        " list[0].kind: Invalid value: 5: must be a string",
+    )
+
+
 def test_status_and_the_rest_are_written_apart(kind: Kind) -> None:
     made = kind.create("a", spec={"size": 1}, status={"phase": "new"})
     assert "status" not in made
