@@ -77,6 +77,11 @@ def test_406_names_every_form(plain: Kind, space: Space, accept: str) -> None:
         )
 
 
+@pytest.mark.parametrize("method", ["HEAD", "POST", "DELETE"])
+def test_any_method_tells_what_is_in_a_group_of_custom_kinds(plain: Kind, method: str) -> None:
+    assert plain.client.request(method, f"/apis/{plain.group}/v1").status == 200
+
+
 def test_any_form_of_an_application_is_json(plain: Kind) -> None:
     made = plain.create("a")
     accept = {"Accept": "application/*"}

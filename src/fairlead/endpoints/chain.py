@@ -292,6 +292,7 @@ class Handler:
                 make, strict = partial(discovery.one_group, group, versions), False
             case ["apis", group, name] if name in resources.groups.get(group, {}):
                 make = partial(discovery.resource_list, resources, resources.groups[group][name])
+                strict = not resources.is_custom(group)
             case ["api", _]:
                 raise errors.no_such_path()
             case ["apis", group, _] if group in resources.groups:
