@@ -245,7 +245,8 @@ class Handler:
             binary=binary,
             routed=routed,
         )
-        check_partial(resource, shown, partial)
+        if verb != "watch":  # of which nothing is known to be one or many until there is an event
+            check_partial(resource, shown, partial)
         request.representation = shown
         if values is None:
             facts[asked] = shown
