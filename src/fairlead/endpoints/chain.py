@@ -192,7 +192,8 @@ class Handler:
                 raise refusal(attributes, decision)
 
         request.user = await impersonate(self.api.dialect, request.raw_headers, caller, check)
-        request.impersonator = caller
+        if request.user is not caller:
+            request.impersonator = caller
 
     async def _authorize(self, request: Request) -> None:
         if request.target.past and self.past is not None and self.past.judges(request):
