@@ -193,6 +193,19 @@ def test_an_embedded_object_of_other_types_cannot_be_read(space: Space) -> None:
     )
 
 
+def test_metadata_in_a_default_is_without_what_metadata_has_not(space: Space) -> None:
+    default = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "b"}}
+    embedded = {
+        "type": "object",
+        "default": {**default, "metadata": {"name": "b", "nope": 1}},
+        f"x-{space.dialect.marker}-embedded-resource": True,
+        f"x-{space.dialect.marker}-preserve-unknown-fields": True,
+    }
+    schema = {"type": "object", "properties": {"b": embedded}}
+    kind = Kind(space, version(schema={"openAPIV3Schema": schema})).install()
+    assert kind.create("a")["b"] == default
+
+
 def test_status_and_the_rest_are_written_apart(kind: Kind) -> None:
     made = kind.create("a", spec={"size": 1}, status={"phase": "new"})
     assert "status" not in made
