@@ -59,8 +59,7 @@ async def patch(api: Api, operation: Operation, read: Patch, options: WriteOptio
     view = view_of(api, operation.resource)
 
     def change(old: Object) -> Changed:
-        value = _patched(api, operation, view, read, old, options)
-        return Changed(view.write(old, value))
+        return Changed(_patched(api, operation, view, read, old, options))
 
     return await store_changed(api, operation, change, options)
 
@@ -68,7 +67,7 @@ async def patch(api: Api, operation: Operation, read: Patch, options: WriteOptio
 def _patched(
     api: Api, operation: Operation, view: View, read: Patch, old: Object, options: WriteOptions
 ) -> Object:
-    """The object after the patch, decoded and checked to be the one that is meant."""
+    """The stored object after the patch, checked to be the one that is meant."""
     before = view.read_to_change(old)
     try:
         document = read.apply(before)
@@ -81,13 +80,30 @@ def _patched(
         ) from None
     except (MalformedPatch, UnsupportedPatch) as error:
         raise bad_request(str(error)) from None
+    view = _spoken(api, view, document)
     try:
         value = _decoded(api, operation, view, read, document, options, old)
     except _Refused as refused:
         raise _refusal(api, read.shown(before, document), refused) from None
     preparing.check_name(operation.name, value["metadata"])
     preparing.set_namespace(operation, value["metadata"])
-    return value
+    return view.write(old, value)
+
+
+def _spoken(api: Api, view: View, document: Object) -> View:
+    """The view in the version that a patch has turned a document into: any that the kind is served
+    in will do."""
+    api_version = document.get("apiVersion")
+    main = view.main
+    if api_version == view.api_version or not isinstance(api_version, str):
+        return view
+    if view.resource.is_scale or main.custom is not None:
+        return view
+    group, _, version = api_version.rpartition("/")
+    other = api.resources.find(group, version, main.name)
+    if other is None or other.stored_struct is not main.stored_struct:
+        return view
+    return View(api, other)
 
 
 def _decoded(
