@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from definitions_support import Kind, version
-from support.client import YAML
+from support.client import YAML, Object
 from support.things import Space
 from support.waiting import eventually
 
@@ -150,6 +150,33 @@ def test_an_object_has_to_say_what_it_is(plain: Kind) -> None:
     ]
     assert plain.client.post(path, {**value, "apiVersion": "v1"}).status == 400
     assert plain.client.post(path, {"metadata": {"name": "a"}}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("patch", "why"),
+    [
+        (
+            {"kind": 5},
+            "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go"
+            " struct field .kind of type string",
+        ),
+        ({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c"),
+        ({"kind": None}, "Object 'Kind' is missing in '{"),
+    ],
+)
+def test_a_patch_that_leaves_no_type_is_refused(plain: Kind, patch: Object, why: str) -> None:
+    plain.create("a", spec={"size": 1})
+    answer = plain.client.patch(plain.things().item("a"), patch)
+    ((field, _, text),) = answer.causes
+    assert (answer.status, field) == (422, "patch")
+    assert why in text
+
+
+def test_a_patch_to_another_group_is_told_of_its_kind_there(plain: Kind) -> None:
+    plain.create("a", spec={"size": 1})
+    answer = plain.client.patch(plain.things().item("a"), {"apiVersion": "apps/v1"})
+    assert answer.status == 422
+    assert answer.message.startswith('Widget.apps "a" is invalid: apiVersion: ')
 
 
 def test_unknown_fields_are_told_by_part_and_name(space: Space) -> None:

@@ -120,7 +120,7 @@ def _decoded(
     if not document.get("apiVersion"):
         _refuse_nameless(operation, read, document, options)
     if view.resource.speaks_text_only:
-        _check_custom(operation, view, document, options)
+        _check_custom(operation, view, read, document, options)
     kind = document.pop("kind", None) or view.kind
     api_version = document.pop("apiVersion", None) or view.api_version
     if kind != view.kind or api_version != view.api_version:
@@ -151,9 +151,14 @@ def _unknown_paths(view: View, document: Object) -> list[str]:
 
 
 def _check_custom(
-    operation: Operation, view: View, document: Object, options: WriteOptions
+    operation: Operation, view: View, read: Patch, document: Object, options: WriteOptions
 ) -> None:
     """Of a version that the resource does not speak no field is known."""
+    why = _unreadable(document.get("apiVersion") or "", document.get("kind"))
+    if not why and not document.get("kind"):
+        why = f"Object 'Kind' is missing in '{read.shown(document, document)}'"
+    if why:
+        raise _Refused(why, strict=False)
     if document.get("apiVersion") != view.api_version:
         fields = sorted(set(document) - {"kind", "apiVersion", "metadata"})
         warn_of(operation, strict_errors(fields, []), options.validation)
@@ -175,15 +180,21 @@ def _refuse_nameless(
 def _foreign(api: Api, view: View, api_version: Any, kind: Any) -> str:
     from fairlead.operations.foreign_kinds import foreign_kind
 
+    why = _unreadable(api_version, kind)
+    return why or foreign_kind(api.resources, view.resource, api_version, kind)
+
+
+def _unreadable(api_version: Any, kind: Any) -> str:
+    """Why nothing can be of such a type."""
     for name, found in (("apiVersion", api_version), ("kind", kind)):
-        if not isinstance(found, str):
+        if found is not None and not isinstance(found, str):
             return (
                 "couldn't get version/kind; json parse error: json: cannot unmarshal"
                 f" {json_kind(found)} into Go struct field .{name} of type string"
             )
     if api_version.count("/") > 1:
         return f"unexpected GroupVersion string: {api_version}"
-    return foreign_kind(api.resources, view.resource, api_version, kind)
+    return ""
 
 
 def _refusal(api: Api, shown: str, refused: _Refused) -> StatusError:
