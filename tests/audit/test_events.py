@@ -6,6 +6,7 @@ import base64
 import re
 from datetime import datetime
 
+import pytest
 import yaml
 from support.audited import Audited, config_maps, create, stages
 from support.client import YAML
@@ -136,10 +137,24 @@ def test_a_long_user_agent_is_cut(audited: Audited) -> None:
     assert last["userAgent"] == "x" * 1024 + "...TRUNCATED"
 
 
+@pytest.mark.parametrize(("sent", "told"), [(b"m\xc3\xb6", "m\xf6"), (b"m\xf6", "m\ufffd")])
+def test_a_user_agent_is_text(audited: Audited, sent: bytes, told: str) -> None:
+    headers = {"User-Agent": sent.decode("latin-1")}
+    body = {"metadata": {"name": "named"}, "data": {"a": "b"}}
+    answer = audited.client.post(f"{config_maps('plain')}?dryRun=All", body, headers=headers)
+    assert answer.body["metadata"]["managedFields"][0]["manager"] == told
+    assert audited.last(answer)["userAgent"] == told
+
+
 def test_odd_paths_are_told_as_they_are_sent(audited: Audited) -> None:
     for path in ("/no%20such%22page", "/api/v1/namespaces/a%0Ab/pods/%E2%82%AC", "/x%ff"):
         last = audited.last(audited.client.get(path))
         assert last["requestURI"].lower().startswith(path.lower().partition("%ff")[0])
+
+
+def test_who_acts_as_nobody_acts_as_itself(audited: Audited) -> None:
+    last = audited.last(audited.client.get("/version", headers={"Impersonate-User": ""}))
+    assert "impersonatedUser" not in last
 
 
 def test_both_users_are_told_of_an_impersonation(audited: Audited) -> None:

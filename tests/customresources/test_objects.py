@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from definitions_support import Kind, version
-from support.client import YAML
+from support.client import YAML, Object
 from support.things import Space
 from support.waiting import eventually
 
@@ -77,6 +77,11 @@ def test_406_names_every_form(plain: Kind, space: Space, accept: str) -> None:
         )
 
 
+@pytest.mark.parametrize("method", ["HEAD", "POST", "DELETE"])
+def test_any_method_tells_what_is_in_a_group_of_custom_kinds(plain: Kind, method: str) -> None:
+    assert plain.client.request(method, f"/apis/{plain.group}/v1").status == 200
+
+
 def test_any_form_of_an_application_is_json(plain: Kind) -> None:
     made = plain.create("a")
     accept = {"Accept": "application/*"}
@@ -147,6 +152,33 @@ def test_an_object_has_to_say_what_it_is(plain: Kind) -> None:
     assert plain.client.post(path, {"metadata": {"name": "a"}}).status == 400
 
 
+@pytest.mark.parametrize(
+    ("patch", "why"),
+    [
+        (
+            {"kind": 5},
+            "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go"
+            " struct field .kind of type string",
+        ),
+        ({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c"),
+        ({"kind": None}, "Object 'Kind' is missing in '{"),
+    ],
+)
+def test_a_patch_that_leaves_no_type_is_refused(plain: Kind, patch: Object, why: str) -> None:
+    plain.create("a", spec={"size": 1})
+    answer = plain.client.patch(plain.things().item("a"), patch)
+    ((field, _, text),) = answer.causes
+    assert (answer.status, field) == (422, "patch")
+    assert why in text
+
+
+def test_a_patch_to_another_group_is_told_of_its_kind_there(plain: Kind) -> None:
+    plain.create("a", spec={"size": 1})
+    answer = plain.client.patch(plain.things().item("a"), {"apiVersion": "apps/v1"})
+    assert answer.status == 422
+    assert answer.message.startswith('Widget.apps "a" is invalid: apiVersion: ')
+
+
 def test_unknown_fields_are_told_by_part_and_name(space: Space) -> None:
     embedded = {
         "type": "object",
@@ -168,6 +200,37 @@ def test_unknown_fields_are_told_by_part_and_name(space: Space) -> None:
         f'299 - "unknown field \\"{path}\\""'
         for path in ("metadata.nope", "c.y", "z", "b.metadata.nope")
     ]
+
+
+def test_an_embedded_object_of_other_types_cannot_be_read(space: Space) -> None:
+    embedded = {
+        "type": "object",
+        f"x-{space.dialect.marker}-embedded-resource": True,
+        f"x-{space.dialect.marker}-preserve-unknown-fields": True,
+    }
+    schema = {"type": "object", "properties": {"list": {"type": "array", "items": embedded}}}
+    kind = Kind(space, version(schema={"openAPIV3Schema": schema})).install()
+    answer = kind.client.post(
+        kind.things().path, {**kind.value("a"), "list": [{"apiVersion": "v1", "kind": 5}]}
+    )
+    assert (answer.status, answer.message) == (
+        400,
+        'Widget in version "v1" cannot be handled as a Widget:'
+        " list[0].kind: Invalid value: 5: must be a string",
+    )
+
+
+def test_metadata_in_a_default_is_without_what_metadata_has_not(space: Space) -> None:
+    default = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "b"}}
+    embedded = {
+        "type": "object",
+        "default": {**default, "metadata": {"name": "b", "nope": 1}},
+        f"x-{space.dialect.marker}-embedded-resource": True,
+        f"x-{space.dialect.marker}-preserve-unknown-fields": True,
+    }
+    schema = {"type": "object", "properties": {"b": embedded}}
+    kind = Kind(space, version(schema={"openAPIV3Schema": schema})).install()
+    assert kind.create("a")["b"] == default
 
 
 def test_status_and_the_rest_are_written_apart(kind: Kind) -> None:

@@ -164,6 +164,14 @@ def test_a_version_cannot_be_chosen(space: Space) -> None:
     assert "resourceVersion should not be set on objects to be created" in answer.message
 
 
+def test_a_chosen_version_matters_only_to_the_store(space: Space) -> None:
+    body = {"metadata": {"name": "a", "resourceVersion": "5"}}
+    answer = space.client.post(f"{space.secrets.path}?dryRun=All", body)
+    assert (answer.status, answer.body["metadata"]["resourceVersion"]) == (201, "5")
+    body["metadata"]["name"] = "A"
+    assert space.client.post(space.secrets.path, body).status == 422
+
+
 @pytest.mark.parametrize("version", ["0", "latest"])
 def test_what_is_no_version_is_ignored_in_a_new_object(space: Space, version: str) -> None:
     body = {"metadata": {"name": "a", "resourceVersion": version}}

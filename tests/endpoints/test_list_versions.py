@@ -91,6 +91,11 @@ def test_no_match_continue_with_0_counts_as_continue(history: History) -> None:
     assert (answer.names, answer.version) == (OLD[1:], history.old)
 
 
+def test_a_token_is_read_before_the_version_beside_it(history: History) -> None:
+    answer = history.list(limit=1, continue_="e30", resourceVersion=history.old)
+    assert answer.message.startswith("invalid continue token: ")
+
+
 def test_no_match_continue_with_another_version_is_invalid(history: History) -> None:
     token = history.list(limit=1).body["metadata"]["continue"]
     answer = history.list(limit=1, continue_=token, resourceVersion=history.old)

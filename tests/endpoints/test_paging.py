@@ -200,7 +200,7 @@ def _tampered(token: str, **changes: Any) -> str:
         ("NQ", "json: cannot unmarshal number into Go value of type storage.continueToken"),
         ("%%%", "illegal base64 data at input byte 0"),
         ("e30=", "illegal base64 data at input byte 3"),
-        ("eyJ2IjoibWV0YSJ9", "server does not recognize this encoded version"),
+        ("eyJ2IjoibWV0YSJ9", "server does not recognize this encoded version meta"),
         ("a" * 5000, "invalid character "),
     ],
     ids=["text", "{}", "null", "[]", "5", "percent", "padded", "other version", "long"],

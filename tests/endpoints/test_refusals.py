@@ -178,7 +178,11 @@ def test_405_for_a_method_that_is_not_allowed(space: Space, method: str, path: s
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/v1/namespaces/default", "/api/v1/namespaces/no", "/api/v1/secrets"]
+    "path",
+    [
+        *("/api/v1/namespaces/default", "/api/v1/namespaces/no", "/api/v1/secrets"),
+        *("/api", "/api/v1", "/apis/apps/v1", "/version"),
+    ],
 )
 def test_405_for_head_has_no_body(client: Client, path: str) -> None:
     answer = client.request("HEAD", path)
@@ -186,7 +190,7 @@ def test_405_for_head_has_no_body(client: Client, path: str) -> None:
 
 
 def test_head_reads_documents(client: Client) -> None:
-    for path in ("/version", "/api", "/livez"):
+    for path in ("/", "/apis", "/apis/apps", "/livez", "/openapi/v2"):
         answer = client.request("HEAD", path)
         assert (answer.status, answer.raw) == (200, b"")
 

@@ -286,6 +286,18 @@ def test_an_items_form_on_a_list_and_the_other_way_round_are_406(filled: Space) 
     )
 
 
+def test_a_watch_of_lists_ends_with_the_first_event(filled: Space) -> None:
+    answer = list_as(filled, "PartialObjectMetadataList", watch="1", timeoutSeconds="20")
+    assert (answer.status, answer.raw) == (200, b"")
+
+
+@pytest.mark.parametrize("rest", ["", ",application/json"])
+def test_an_error_takes_no_form_that_is_made_of_objects(filled: Space, rest: str) -> None:
+    form = f"application/yaml;as=Table;g={filled.dialect.meta_group};v=v1{rest}"
+    answer = read(filled, form, name="nope")
+    assert (answer.status, answer.headers["Content-Type"]) == (404, "application/json")
+
+
 @pytest.mark.parametrize(
     ("forms", "kind"),
     [

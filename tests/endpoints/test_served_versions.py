@@ -106,6 +106,19 @@ def test_a_no_op_update_in_another_version_keeps_the_version(
         assert same["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
+def test_a_patch_may_turn_an_object_into_another_version(autoscalers: dict[str, Things]) -> None:
+    autoscalers["v1"].create("a", spec={"scaleTargetRef": TARGET, "maxReplicas": 5})
+    metric = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 44}},
+    }
+    patch = {"apiVersion": "autoscaling/v2", "spec": {"metrics": [metric]}}
+    answer = autoscalers["v1"].patch("a", patch)
+    assert (answer.status, answer.body["apiVersion"]) == (200, "autoscaling/v1")
+    assert answer.body["spec"]["targetCPUUtilizationPercentage"] == 44
+    assert autoscalers["v2"].read("a")["spec"]["metrics"] == [metric]
+
+
 def test_lists_and_watches_speak_the_version_of_their_path(
     autoscalers: dict[str, Things],
 ) -> None:

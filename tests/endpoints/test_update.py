@@ -97,6 +97,14 @@ def test_the_uid_is_a_precondition(space: Space) -> None:
     ) in answer.message
 
 
+@pytest.mark.parametrize(("query", "root"), [("", "/registry"), ("?dryRun=All", "")])
+def test_a_dry_run_names_the_key_without_its_root(space: Space, query: str, root: str) -> None:
+    space.config_maps.create("a")
+    body = {"metadata": {"name": "a", "uid": "x"}}
+    answer = space.client.put(space.config_maps.item("a") + query, body)
+    assert f"Key: {root}/configmaps/{space.name}/a, ResourceVersion: 0," in answer.message
+
+
 def test_of_an_object_made_anew_the_uid_is_told_before_the_version(space: Space) -> None:
     made = space.config_maps.create("a")
     space.config_maps.delete("a")

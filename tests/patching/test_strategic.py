@@ -53,9 +53,6 @@ class TestObjects:
             "data": {}
         }
 
-    def test_delete_of_what_is_not_there_does_nothing(self):
-        assert patched(CONFIG_MAP, {}, {"data": {"$patch": "delete"}}) == {}
-
     @pytest.mark.parametrize("directive", ["merge", "bogus", 5])
     def test_other_directives_are_not_supported(self, directive):
         with pytest.raises(UnsupportedPatch, match="unknown patch type"):
@@ -76,9 +73,23 @@ class TestObjects:
         result = patched(BUDGET, document, {"spec": {"selector": selector}})
         assert result["spec"]["selector"] == selector
 
-    def test_what_is_new_comes_without_nulls_and_directives(self):
-        patch = {"spec": {"template": {"x": None, "$retainKeys": ["y"], "y": [{"z": None}]}}}
+    def test_what_is_new_comes_without_nulls(self):
+        patch = {"spec": {"template": {"x": None, "y": [{"z": None}]}}}
         assert patched(DEPLOYMENT, {}, patch) == {"spec": {"template": {"y": [{}]}}}
+
+    @pytest.mark.parametrize(
+        "members",
+        [
+            {"volumes": [{"name": "a", "$patch": "delete"}]},
+            {"affinity": {"$patch": "delete"}},
+            {"nodeSelector": {"$retainKeys": ["a"], "a": "b"}},
+        ],
+    )
+    def test_directives_for_what_is_not_there_are_plain_members(self, members):
+        patch = {"spec": {"template": {"spec": members}}}
+        document = {"spec": {"template": {"spec": {"containers": []}}}}
+        result = patched(DEPLOYMENT, document, patch)
+        assert result["spec"]["template"]["spec"] == {"containers": [], **members}
 
     def test_a_value_of_another_type_takes_over(self):
         assert patched(CONFIG_MAP, {"data": {"a": "1"}}, {"data": "text"}) == {"data": "text"}

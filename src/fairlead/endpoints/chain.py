@@ -192,7 +192,8 @@ class Handler:
                 raise refusal(attributes, decision)
 
         request.user = await impersonate(self.api.dialect, request.raw_headers, caller, check)
-        request.impersonator = caller
+        if request.user is not caller:
+            request.impersonator = caller
 
     async def _authorize(self, request: Request) -> None:
         if request.target.past and self.past is not None and self.past.judges(request):
@@ -245,7 +246,8 @@ class Handler:
             binary=binary,
             routed=routed,
         )
-        check_partial(resource, shown, partial)
+        if verb != "watch":  # of which nothing is known to be one or many until there is an event
+            check_partial(resource, shown, partial)
         request.representation = shown
         if values is None:
             facts[asked] = shown
@@ -292,6 +294,7 @@ class Handler:
                 make, strict = partial(discovery.one_group, group, versions), False
             case ["apis", group, name] if name in resources.groups.get(group, {}):
                 make = partial(discovery.resource_list, resources, resources.groups[group][name])
+                strict = not resources.is_custom(group)
             case ["api", _]:
                 raise errors.no_such_path()
             case ["apis", group, _] if group in resources.groups:

@@ -11,7 +11,7 @@ from fairlead.bounded import remembered
 from fairlead.endpoints.answers import encode
 from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
 from fairlead.endpoints.kept_messages import enveloped_message, is_binary
-from fairlead.endpoints.negotiation import JSON, Representation
+from fairlead.endpoints.negotiation import JSON, LIST, Representation
 from fairlead.endpoints.representing import metadata_only, table
 from fairlead.http.writing import chunk
 from fairlead.kinds.conversion import from_stored
@@ -32,6 +32,10 @@ def _frame_keys(form: str) -> Mapping[str, str]:
     """Under what a change keeps its frames of a form, by what the change is; the same for all
     watchers."""
     return {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
+
+
+class NoList(Exception):
+    """An event where lists were asked for: the stream ends without a word, as if it were over."""
 
 
 class Frames(Protocol):
@@ -100,12 +104,17 @@ class Framing:
     def frame(self, kind: str, change: Change) -> bytes:
         if self.representation.transform == "Table":
             return self._whole(self._table_frame(kind, change))
+        self._check_transform()
         key = self._shared[kind]
         found = change.frames.get(key)
         if found is None:
             found = change.frames[key] = self._whole(self._frame(kind, change))
             WATCH_ENCODES.add(of=(change.resource,))
         return found
+
+    def _check_transform(self) -> None:
+        if self.representation.transform == LIST:
+            raise NoList
 
     def _whole(self, made: bytes) -> bytes:
         return chunk(made) if self._chunks else made
@@ -151,6 +160,7 @@ class Framing:
         )
 
     def bookmark(self, revision: int) -> bytes:
+        self._check_transform()
         version: Object = {"resourceVersion": str(revision)}
         if not self.representation.transform and self._api.dialect.bare_bookmarks:
             return self._whole(self.event("BOOKMARK", typed(self._resource, {"metadata": version})))

@@ -11,7 +11,7 @@ _NEEDS_NAME = ("get", "update", "patch", "delete")
 
 
 def check_reading(request: Request) -> None:
-    if request.method not in ("GET", "HEAD"):
+    if request.method != "GET":
         raise errors.method_not_allowed()
 
 

@@ -90,12 +90,13 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
         repeated = duplicate_fields(raw, document)
     except (BodyError, TooDeep) as error:
         raise bad_request(f"{prefix}{error}") from None
+    text = patched_custom_text if resource.speaks_text_only else patched_text
     try:
         match media_type:
             case "application/json-patch+json":
                 found = operations(document)
                 named = _told_of_operations(found, repeated)
-                return Patch(lambda value: apply_json_patch(value, found), patched_text, named)
+                return Patch(lambda value: apply_json_patch(value, found), text, named)
             case "application/merge-patch+json":
                 merge = merge_document(document)
                 make: Callable[[Object], Object] = lambda value: apply_merge_patch(value, merge)  # noqa: E731
@@ -108,7 +109,7 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
         raise StatusError(413, "RequestEntityTooLarge", str(many)) from None
     explain = conversion_error if media_type == STRATEGIC else str
     named = [f'duplicate field "{path}"' for path in repeated]
-    shown = patched_text if media_type == MERGE_PATCH else lambda _before, _after: go_text(merge)
+    shown = text if media_type == MERGE_PATCH else lambda _before, _after: go_text(merge)
     return Patch(make, shown, named, explain)
 
 
@@ -137,6 +138,14 @@ def patched_text(before: Object, after: Object) -> str:
     nested too deeply for any type is not shown."""
     try:
         return orjson.dumps(_sorted_where_changed(before, after)).decode()
+    except (TypeError, RecursionError):
+        return "{...}"
+
+
+def patched_custom_text(before: Object, after: Object) -> str:
+    """The same of a custom object, which has no type that gives its keys another order."""
+    try:
+        return orjson.dumps(after, option=orjson.OPT_SORT_KEYS).decode()
     except (TypeError, RecursionError):
         return "{...}"
 

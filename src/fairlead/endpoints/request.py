@@ -117,7 +117,8 @@ class Request:
 
     @property
     def user_agent(self) -> str:
-        return self.header(b"user-agent")
+        agent = self.header(b"user-agent")
+        return agent if agent.isascii() else agent.encode("latin-1").decode(errors="replace")
 
     def leave_seat(self) -> None:
         """What is sent from now on costs others nothing."""

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Protocol
 
 from fairlead.endpoints.answers import Answer, warning_headers
-from fairlead.endpoints.framing import Frames, Framing
+from fairlead.endpoints.framing import Frames, Framing, NoList
 from fairlead.endpoints.negotiation import JSON, check_watch
 from fairlead.endpoints.parameters import list_options, selection_of
 from fairlead.endpoints.representing import include_object
@@ -155,6 +155,8 @@ class WatchStream(Answer):
         """Send something; gives what the stream ends with, if it does."""
         try:
             return await sends()
+        except NoList:
+            return b""
         except Compacted as compacted:
             return self._error(too_old(compacted, self._store.floor))
         except (_BadEvent, StorageError) as error:
@@ -194,6 +196,8 @@ class WatchStream(Answer):
         for kind, change in events:
             try:
                 made = frame(kind, change)
+            except NoList:
+                raise
             except Exception as error:
                 raise _BadEvent(f"{type(error).__name__}: {error}") from error
             frames.append(made)

@@ -53,7 +53,7 @@ async def _bind(api: Api, operation: Operation, binding: Object, dry_run: bool) 
         if current is None:
             raise not_found(pods.ref(name))
         pod = current.object()
-        _check_pod(pods, pod, binding["metadata"])
+        _check_pod(pods, pod, binding["metadata"], dry_run)
         _assign(pod, binding)
         if dry_run:
             return
@@ -72,15 +72,15 @@ async def _put(
     await preparing.put(api, operation, collection, current.key, stored, current)
 
 
-def _check_pod(pods: Resource, pod: Object, wanted: Object) -> None:
+def _check_pod(pods: Resource, pod: Object, wanted: Object, dry_run: bool) -> None:
     """A pod is bound once, and only the one that is meant."""
     metadata = pod["metadata"]
-    name, namespace = metadata["name"], metadata["namespace"]
+    name, root = metadata["name"], preparing.root_of_keys(dry_run)
     for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if wanted.get(field) and wanted[field] != metadata[field]:
             text = (
-                f"StorageError: invalid object, Code: 4, Key: /registry/pods/{namespace}/{name},"
-                f" ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {label} in"
+                f"StorageError: invalid object, Code: 4, Key: {root}/pods/{metadata['namespace']}/"
+                f"{name}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {label} in"
                 f" precondition: {wanted[field]}, {label} in object meta: {metadata[field]}"
             )
             raise conflict(pods.ref(name), text)

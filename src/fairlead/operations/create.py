@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.errors import StatusError, already_exists, bad_request, verb_not_supported
 from fairlead.kinds.context import Context
@@ -19,6 +21,8 @@ from fairlead.patching.values import copied
 from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
+
+_VERSION = re.compile("[0-9]{1,18}")
 
 
 async def create(
@@ -40,11 +44,10 @@ async def create(
                 raise
 
 
-def _drop_version(metadata: Object) -> None:
-    """A new object has no version yet; what is no number, or zero, says of none."""
+def _claimed_version(metadata: Object) -> int:
+    """Which version a new object says it has; what is no number says of none."""
     version: str = metadata.pop("resourceVersion", None) or ""
-    if version.isascii() and version.isdigit() and version.strip("0"):
-        raise bad_request("resourceVersion should not be set on objects to be created")
+    return int(version) if _VERSION.fullmatch(version) else 0
 
 
 async def _create(
@@ -58,7 +61,7 @@ async def _create(
     if resource.custom is not None and resource.custom.definition.terminating:
         raise _ending(resource)
     preparing.set_namespace(operation, metadata)
-    _drop_version(metadata)
+    claimed = _claimed_version(metadata)
     preparing.drop_repeated_owners(operation, metadata)
     context = api.context(operation, options.dry_run)
     entries = await converting(
@@ -68,7 +71,9 @@ async def _create(
         name = metadata.get("name", "")
         attributes = preparing.attributes(operation, CREATE, value, None, context, name, options)
         generated = await _admit(api, operation, attributes, value, entries)
-        version = await _stored(api, operation, attributes, generated)
+        if claimed and not options.dry_run:  # only the store gives versions
+            raise bad_request("resourceVersion should not be set on objects to be created")
+        version = await _stored(api, operation, attributes, generated, claimed)
         if resource.custom is not None:
             version = await shown_one(resource, version)
         if options.dry_run:
@@ -127,7 +132,7 @@ async def _admit(
 
 
 async def _stored(
-    api: Api, operation: Operation, attributes: Attributes, generated: bool
+    api: Api, operation: Operation, attributes: Attributes, generated: bool, claimed: int
 ) -> Version:
     """Store an admitted object under its name, or under the first generated one that is free."""
     resource, value, context = attributes.resource, attributes.value, attributes.context
@@ -145,7 +150,7 @@ async def _stored(
             pass
         existing = api.store.latest(collection, key)
         if existing is None and context.dry_run:
-            return preparing.unstored(collection, key, value, 0, resource)
+            return preparing.unstored(collection, key, value, claimed, resource)
     error = _exists(resource, metadata["name"], existing)
     if generated:
         error.message += ", the server was not able to generate a unique name for the object"

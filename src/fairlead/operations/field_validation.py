@@ -33,7 +33,8 @@ def check_custom_type(resource: Resource, value: Object) -> None:
     if causes:
         metadata = value.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else ""
-        ref = ResourceRef(resource.group, value.get("kind") or "", str(name or ""))
+        group = str(value.get("apiVersion") or "").rpartition("/")[0]
+        ref = ResourceRef(group, value.get("kind") or "", str(name or ""))
         raise invalid(ref, causes)
 
 

@@ -59,8 +59,7 @@ async def patch(api: Api, operation: Operation, read: Patch, options: WriteOptio
     view = view_of(api, operation.resource)
 
     def change(old: Object) -> Changed:
-        value = _patched(api, operation, view, read, old, options)
-        return Changed(view.write(old, value))
+        return Changed(_patched(api, operation, view, read, old, options))
 
     return await store_changed(api, operation, change, options)
 
@@ -68,7 +67,7 @@ async def patch(api: Api, operation: Operation, read: Patch, options: WriteOptio
 def _patched(
     api: Api, operation: Operation, view: View, read: Patch, old: Object, options: WriteOptions
 ) -> Object:
-    """The object after the patch, decoded and checked to be the one that is meant."""
+    """The stored object after the patch, checked to be the one that is meant."""
     before = view.read_to_change(old)
     try:
         document = read.apply(before)
@@ -81,13 +80,30 @@ def _patched(
         ) from None
     except (MalformedPatch, UnsupportedPatch) as error:
         raise bad_request(str(error)) from None
+    view = _spoken(api, view, document)
     try:
         value = _decoded(api, operation, view, read, document, options, old)
     except _Refused as refused:
         raise _refusal(api, read.shown(before, document), refused) from None
     preparing.check_name(operation.name, value["metadata"])
     preparing.set_namespace(operation, value["metadata"])
-    return value
+    return view.write(old, value)
+
+
+def _spoken(api: Api, view: View, document: Object) -> View:
+    """The view in the version that a patch has turned a document into: any that the kind is served
+    in will do."""
+    api_version = document.get("apiVersion")
+    main = view.main
+    if api_version == view.api_version or not isinstance(api_version, str):
+        return view
+    if view.resource.is_scale or main.custom is not None:
+        return view
+    group, _, version = api_version.rpartition("/")
+    other = api.resources.find(group, version, main.name)
+    if other is None or other.stored_struct is not main.stored_struct:
+        return view
+    return View(api, other)
 
 
 def _decoded(
@@ -104,7 +120,7 @@ def _decoded(
     if not document.get("apiVersion"):
         _refuse_nameless(operation, read, document, options)
     if view.resource.speaks_text_only:
-        _check_custom(operation, view, document, options)
+        _check_custom(operation, view, read, document, options)
     kind = document.pop("kind", None) or view.kind
     api_version = document.pop("apiVersion", None) or view.api_version
     if kind != view.kind or api_version != view.api_version:
@@ -135,9 +151,14 @@ def _unknown_paths(view: View, document: Object) -> list[str]:
 
 
 def _check_custom(
-    operation: Operation, view: View, document: Object, options: WriteOptions
+    operation: Operation, view: View, read: Patch, document: Object, options: WriteOptions
 ) -> None:
     """Of a version that the resource does not speak no field is known."""
+    why = _unreadable(document.get("apiVersion") or "", document.get("kind"))
+    if not why and not document.get("kind"):
+        why = f"Object 'Kind' is missing in '{read.shown(document, document)}'"
+    if why:
+        raise _Refused(why, strict=False)
     if document.get("apiVersion") != view.api_version:
         fields = sorted(set(document) - {"kind", "apiVersion", "metadata"})
         warn_of(operation, strict_errors(fields, []), options.validation)
@@ -159,15 +180,21 @@ def _refuse_nameless(
 def _foreign(api: Api, view: View, api_version: Any, kind: Any) -> str:
     from fairlead.operations.foreign_kinds import foreign_kind
 
+    why = _unreadable(api_version, kind)
+    return why or foreign_kind(api.resources, view.resource, api_version, kind)
+
+
+def _unreadable(api_version: Any, kind: Any) -> str:
+    """Why nothing can be of such a type."""
     for name, found in (("apiVersion", api_version), ("kind", kind)):
-        if not isinstance(found, str):
+        if found is not None and not isinstance(found, str):
             return (
                 "couldn't get version/kind; json parse error: json: cannot unmarshal"
                 f" {json_kind(found)} into Go struct field .{name} of type string"
             )
     if api_version.count("/") > 1:
         return f"unexpected GroupVersion string: {api_version}"
-    return foreign_kind(api.resources, view.resource, api_version, kind)
+    return ""
 
 
 def _refusal(api: Api, shown: str, refused: _Refused) -> StatusError:

@@ -6,7 +6,7 @@ import asyncio
 import random
 
 from fairlead.admission.plugin import Attributes, Options
-from fairlead.errors import ResourceRef, StatusError, TooManyCauses, bad_request, invalid, too_large
+from fairlead.errors import StatusError, TooManyCauses, bad_request, invalid, too_large
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.conditions import check_condition_states
 from fairlead.kinds.context import Context
@@ -285,12 +285,7 @@ def unstored(
     return Version(key, revision, api_version, body, collection.fields_of)
 
 
-def uid_conflict_text(
-    resource: Resource, namespace: str, ref: ResourceRef, wanted: str, found: str
-) -> str:
-    path = f"/registry/{resource.storage_prefix}/{resource.storage_key(namespace, ref.name)}"
-    return (
-        f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0,"
-        f" AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted},"
-        f" UID in object meta: {found}"
-    )
+def root_of_keys(dry_run: bool) -> str:
+    """How the keys begin that messages name: a dry run stops short of the store, whose root it
+    is."""
+    return "" if dry_run else "/registry"

@@ -71,7 +71,7 @@ async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptio
         if wanted is None:  # the object moved: start again from what was sent
             wanted = document()
         if operation.resource.is_scale:  # the workload that is written has its own identity
-            _check_uid(operation, wanted["metadata"], old["metadata"])
+            _check_uid(operation, wanted["metadata"], old["metadata"], options.dry_run)
         return Changed(view.write(old, wanted))
 
     return Outcome(await store_changed(api, operation, change, options))
@@ -85,9 +85,7 @@ async def _create_instead(
     if resource.parent is not None or not (resource.creates_on_update or wanted):
         raise not_found(ref)
     if wanted:
-        raise conflict(
-            ref, preparing.uid_conflict_text(resource, operation.namespace, ref, wanted, "")
-        )
+        raise _other_uid(operation, ref.name, wanted, "", options.dry_run)
     await api.authorize_create(operation)
     value["metadata"].pop("resourceVersion", None)
     return Outcome(await create(api, operation, value, options), created=True)
@@ -162,7 +160,7 @@ async def _prepared(
 ) -> Object:
     resource, value = operation.resource, changed.value
     behaviour = api.behaviour(resource)
-    _check_version(operation, value["metadata"], old["metadata"])
+    _check_version(operation, value["metadata"], old["metadata"], options.dry_run)
     carry_over(value["metadata"], old["metadata"])
     preparing.drop_repeated_owners(operation, value["metadata"])
     size = operation.size
@@ -206,9 +204,9 @@ def _defaulted(
     return tracked(api, resource, old, changed.value, options)
 
 
-def _check_version(operation: Operation, metadata: Object, old: Object) -> None:
+def _check_version(operation: Operation, metadata: Object, old: Object, dry_run: bool) -> None:
     """Optimistic concurrency: a write that names a version or an identity is meant for it only."""
-    _check_uid(operation, metadata, old)
+    _check_uid(operation, metadata, old, dry_run)
     resource = operation.resource.main
     wanted, standing = metadata.get("resourceVersion", ""), old["resourceVersion"]
     if wanted in ("", "0"):
@@ -223,12 +221,23 @@ def _check_version(operation: Operation, metadata: Object, old: Object) -> None:
         raise modified(resource.ref(old["name"]))
 
 
-def _check_uid(operation: Operation, metadata: Object, old: Object) -> None:
-    resource, uid = operation.resource.main, metadata.get("uid", "")
+def _check_uid(operation: Operation, metadata: Object, old: Object, dry_run: bool) -> None:
+    uid = metadata.get("uid", "")
     if uid and uid != old["uid"] and operation.replaces:
-        ref = resource.ref(old["name"])
-        text = preparing.uid_conflict_text(resource, operation.namespace, ref, uid, old["uid"])
-        raise conflict(ref, text)
+        raise _other_uid(operation, old["name"], uid, old["uid"], dry_run)
+
+
+def _other_uid(
+    operation: Operation, name: str, wanted: str, found: str, dry_run: bool
+) -> StatusError:
+    resource, root = operation.resource.main, preparing.root_of_keys(dry_run)
+    key = resource.storage_key(operation.namespace, name)
+    return conflict(
+        resource.ref(name),
+        f"StorageError: invalid object, Code: 4, Key: {root}/{resource.storage_prefix}/{key},"
+        f" ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition:"
+        f" {wanted}, UID in object meta: {found}",
+    )
 
 
 def _revision(wanted: str) -> int:

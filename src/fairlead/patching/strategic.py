@@ -69,8 +69,7 @@ def _merged_object(kind: Type | None, original: Object, patch: Object) -> Object
         elif value is None:
             result.pop(name, None)
         elif name not in result:
-            if not (isinstance(value, dict) and value.get(DIRECTIVE) == "delete"):
-                result[name] = _plain(value)
+            result[name] = _without_nulls(value)
         else:
             result[name] = _merged(_field(kind, name), result[name], value)
     return result
@@ -79,11 +78,7 @@ def _merged_object(kind: Type | None, original: Object, patch: Object) -> Object
 def _directed(patch: Object) -> Object:
     directive = patch[DIRECTIVE]
     if directive == "replace":
-        return {
-            name: copied(value)
-            for name, value in patch.items()
-            if value is not None and not _is_directive(name)
-        }
+        return {name: copied(value) for name, value in patch.items() if name != DIRECTIVE}
     if directive == "delete":
         return {}
     raise _unknown(directive, patch)
@@ -99,18 +94,13 @@ def _is_directive(name: str) -> bool:
     return name in (DIRECTIVE, RETAIN_KEYS) or name.startswith((SET_ORDER, DELETE_VALUES))
 
 
-def _plain(value: Any) -> Any:
-    """What a patch brings where there is nothing yet: without nulls and directives."""
+def _without_nulls(value: Any) -> Any:
+    """What a patch brings where there is nothing yet. Directives have nothing to work on there and
+    stay what they look like, members."""
     if isinstance(value, dict):
-        return {
-            name: _plain(item)
-            for name, item in value.items()
-            if item is not None and not _is_directive(name)
-        }
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
     if isinstance(value, list):
-        return [
-            _plain(item) for item in value if not (isinstance(item, dict) and DIRECTIVE in item)
-        ]
+        return [_without_nulls(item) for item in value]
     return value
 
 
@@ -138,7 +128,7 @@ def _merged(field: Field | None, original: Any, patch: Any) -> Any:
         return _merged_object(field.type if field else None, original, patch)
     if isinstance(original, list) and isinstance(patch, list):
         return _merged_list(field, original, patch)
-    return _plain(patch)
+    return _without_nulls(patch)
 
 
 def _merged_list(field: Field | None, original: list[Any], patch: list[Any]) -> list[Any]:
@@ -186,7 +176,7 @@ def _merged_items(field: Field, original: list[Any], patch: list[Any]) -> list[A
         else:
             raise _unknown(directive, item)
     if replaced:
-        return [_plain(item) for item in stated]
+        return [copied(item) for item in stated]
     standing = [item for item in original if name_of(item.get(key)) not in deleted]
     merged = list(standing)
     places = {name_of(item.get(key)): place for place, item in reversed([*enumerate(merged)])}
@@ -195,7 +185,7 @@ def _merged_items(field: Field, original: list[Any], patch: list[Any]) -> list[A
         place = places.get(name)
         if place is None:
             places[name] = len(merged)
-            merged.append(_plain(item))
+            merged.append(copied(item))
         else:
             merged[place] = _merged_object(element, merged[place], item)
     return in_order(merged, stated, standing, key)
@@ -234,7 +224,7 @@ def _merge_ordered(kind: Type | None, result: Object, patch: Object) -> set[str]
         key = field.merge_key if field else ""
         _check_order(stated or [], order, key)
         if original is None:
-            merged = _plain(stated)
+            merged = copied(stated)
         elif stated is None:
             merged = original
         else:

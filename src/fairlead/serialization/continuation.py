@@ -36,8 +36,9 @@ class Continuation:
     @classmethod
     def decode(cls, text: str, version: str) -> Continuation:
         value = _parsed(_decoded(text))
-        if value.get("v") != version:
-            raise _invalid("server does not recognize this encoded version")
+        form = value.get("v") or ""
+        if form != version:
+            raise _invalid(f"server does not recognize this encoded version {form}")
         if not value.get("rv"):
             raise _invalid(f"incorrect encoded start resourceVersion (version {version})")
         start = value.get("start")

@@ -191,24 +191,46 @@ def test_an_embedded_object_has_metadata_of_its_type() -> None:
             {**POD, "metadata": {"name": "a/b"}},
             [("spec.t.metadata.name", "Invalid", "Invalid value: \"a/b\": may not contain '/'")],
         ),
-        (
-            {**POD, "metadata": {"labels": {"a": 1}}},
-            [
-                (
-                    "spec.t.metadata",
-                    "Invalid",
-                    'Invalid value: map[string]interface {}{"labels":map[string]interface {}'
-                    '{"a":1}}: json: cannot unmarshal number into Go struct field'
-                    " ObjectMeta.labels of type string",
-                )
-            ],
-        ),
     ],
 )
 def test_an_embedded_object_is_held_to_the_rules_of_objects(
     given: dict[str, Any], wanted: list[tuple[str, str, str]]
 ) -> None:
     assert found(of_template(), {"t": given}) == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({**POD, "kind": 5}, "spec.t.kind: Invalid value: 5: must be a string"),
+        (
+            {**POD, "apiVersion": None},
+            'spec.t.apiVersion: Invalid value: "null": must be a string',
+        ),
+        (
+            {**POD, "metadata": {"labels": {"a": 1}}},
+            'spec.t.metadata: Invalid value: map[string]interface {}{"labels":map[string]interface'
+            ' {}{"a":1}}: json: cannot unmarshal number into Go struct field ObjectMeta.labels of'
+            " type string",
+        ),
+    ],
+)
+def test_what_an_embedded_object_has_like_all_is_of_its_type(
+    given: dict[str, Any], wanted: str
+) -> None:
+    with pytest.raises(DecodeError) as refused:
+        decoded(of_template(), {"t": given})
+    assert str(refused.value) == wanted
+
+
+def test_a_stored_object_is_read_whatever_is_embedded_in_it() -> None:
+    value = widget({"t": {**POD, "metadata": {"labels": {"a": 1}}}})
+    assert of_template().pruned(value)["spec"] == value["spec"]
+
+
+def test_metadata_of_an_embedded_object_may_be_null() -> None:
+    given = {**POD, "metadata": None}
+    assert decoded(of_template(), {"t": given}) == {"t": {**POD, "metadata": {}}}
 
 
 SET = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}

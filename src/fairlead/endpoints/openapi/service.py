@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fairlead import errors
 from fairlead.endpoints.answers import Answer, text_answer
 from fairlead.endpoints.discovery import ADVERTISED
 from fairlead.endpoints.negotiation import clauses as clauses
@@ -66,6 +65,7 @@ class OpenApi:
         )
 
     async def answer(self, request: Request) -> Answer:
+        """The document at a path; the method does not matter."""
         match request.target.path.strip("/").split("/"):
             case ["openapi", "v2"]:
                 answer = self._swagger
@@ -73,8 +73,6 @@ class OpenApi:
                 answer = self._v3
             case _:
                 return text_answer(404, "404 page not found\n")
-        if request.method not in ("GET", "HEAD"):
-            raise errors.method_not_allowed()
         if not self._has_read:
             await asyncio.to_thread(self._read)
         return await answer(request)

@@ -80,9 +80,15 @@ class _Defaults:
             check_default(schema, self._markers, default, path, self._causes)
 
     def _is_no_object(self, schema: Schema, default: Any, path: str) -> bool:
-        """Whether an object in a default lacks what every object has; nothing else is told then."""
+        """Whether an object in a default lacks what every object has; nothing else is told then.
+        A good one is kept with the metadata that there is, as objects themselves are."""
         before = len(self._causes)
         visit = EmbeddedChecks(self._markers, _metadata(), check_embedded_metadata).of(schema)
         if visit is not None:
             visit(default, path, self._causes)
-        return len(self._causes) > before
+        found = len(self._causes) > before
+        if visit is not None and not found:
+            decode = DecoderBuilder(self._markers, _metadata()).of(schema)
+            assert decode is not None
+            schema["default"] = decode(default, [])  # without what no metadata has
+        return found

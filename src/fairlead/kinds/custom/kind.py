@@ -21,7 +21,6 @@ from fairlead.kinds.custom.scale import ScalePaths
 from fairlead.kinds.metadata import check_metadata
 from fairlead.records import dataclass
 from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.decode import decoder
 from fairlead.schema.model import Object, Struct
 from fairlead.schema.names import path_segment
 from fairlead.storage.version import Version
@@ -138,8 +137,7 @@ class CustomKind:
     def pruned(self, value: Object) -> Object:
         """An object without what the schema does not have."""
         bare = {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
-        made: Object = decoder(self.struct)(bare, [])
-        return made
+        return self.compiled.pruned(bare)
 
     def repaired(self, value: Object) -> Object:
         """An object that was stored under an earlier schema."""

@@ -22,6 +22,7 @@ from fairlead.schema.custom.patience import TOO_LONG_TO_CHECK, OutOfPatience, Pa
 from fairlead.schema.custom.problems import INVALID, Causes, Check, report
 from fairlead.schema.custom.types import TypeBuilder
 from fairlead.schema.custom.values import ValueChecks
+from fairlead.schema.decode import Decode
 from fairlead.schema.model import Object, Struct
 
 __all__ = ["CustomSchema", "compile_schema"]
@@ -88,6 +89,12 @@ class CustomSchema:
         made.walkers["defaults"] = self._filler
         return made
 
+    def pruned(self, value: Object) -> Object:
+        """A stored object without what the schema does not have; it stays readable whatever it
+        has."""
+        made: Object = self._prune(value, [])
+        return made
+
     def fill_defaults(self, value: Object) -> None:
         """Set what is not given and has a default, in place."""
         if self._filler is not None:
@@ -121,6 +128,10 @@ class CustomSchema:
         from fairlead.schema.custom.rules import rule_checker
 
         return rule_checker(self._schema(), self._markers)
+
+    @cached_property
+    def _prune(self) -> Decode:
+        return DecoderBuilder(self._markers, self._metadata).stored(self._schema(), self._preserve)
 
     @cached_property
     def _filler(self) -> Fill | None:

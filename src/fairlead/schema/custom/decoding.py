@@ -1,22 +1,39 @@
 """Decoding objects of custom types: unknown fields dropped, nulls that mean nothing dropped.
 
-Nothing is refused here but metadata that is none: a value of the wrong type is kept, and the rules
-of the schema say so. A value that needs no change is given back as it came; what came is never
-changed, since the places of unknown fields are looked for in it.
+Nothing is refused here but what every object has, if it is of another type, also in embedded
+objects: any other value of the wrong type is kept, and the rules of the schema say so. A value that
+needs no change is given back as it came; what came is never changed, since the places of unknown
+fields are looked for in it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from fairlead.schema.custom.embedded import EmbeddedTypes
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
 from fairlead.schema.custom.numbers import LIMIT, plain, plain_number
+from fairlead.schema.custom.problems import Found
 from fairlead.schema.decode import Decode, decoder
 from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.model import Struct
 
 _NUMBERS = ("integer", "number")
 _TYPE_META = ("apiVersion", "kind", "metadata")
+
+
+class _Refusal:
+    """The first cause is the last: the object cannot be read."""
+
+    def add(self, reason: str, field: str, text: str) -> None:
+        raise DecodeError(f"{field}: {text}")
+
+    def __iter__(self) -> Iterator[Found]:
+        return iter(())
+
+
+_REFUSAL = _Refusal()
 
 
 class DecoderBuilder:
@@ -27,6 +44,20 @@ class DecoderBuilder:
         self._metadata = metadata
 
     def root(self, schema: Schema, preserve: bool) -> Decode:
+        """What comes from clients. Embedded objects must be such as objects are."""
+        decode, types = self.stored(schema, preserve), EmbeddedTypes(self._markers, self._metadata)
+        check = types.of({**schema, self._markers.embedded: False})
+        if check is None:
+            return decode
+
+        def decode_checked(value: Any, unknown: list[str]) -> Any:
+            check(value, "", _REFUSAL)
+            return decode(value, unknown)
+
+        return decode_checked
+
+    def stored(self, schema: Schema, preserve: bool) -> Decode:
+        """What was let in before, if by an earlier schema."""
         properties = {
             name: inner
             for name, inner in (schema.get("properties") or {}).items()
@@ -121,12 +152,13 @@ class DecoderBuilder:
 
         def decode(value: Any, unknown: list[str]) -> Any:
             out = body(value, unknown)
-            if out.__class__ is not dict or "metadata" not in out:
+            if out.__class__ is not dict or "metadata" not in value:
                 return out
+            given = value["metadata"]
             try:
-                found = metadata(out["metadata"], unknown)
+                found = metadata({} if given is None else given, unknown)
             except DecodeError:
-                return out  # the rules of embedded objects tell what is wrong
+                return out  # what comes from clients was looked at before
             if found.get("creationTimestamp") is None:
                 found.pop("creationTimestamp", None)
             return {**out, "metadata": found}

@@ -80,6 +80,20 @@ class EmbeddedChecks:
             self._rules(metadata, path, causes)
 
 
+class EmbeddedTypes(EmbeddedChecks):
+    """Only the types: what every object has is of the type that it always has."""
+
+    def __init__(self, markers: Markers, metadata: Struct) -> None:
+        super().__init__(markers, metadata, None)
+
+    def _check(self, value: dict[str, Any], path: str, causes: Causes) -> None:
+        for name in ("apiVersion", "kind"):
+            if name in value and not isinstance(value[name], str):
+                causes.add(INVALID, path + name, f"Invalid value: {shown(value[name])}: {NO_TEXT}")
+        if value.get("metadata") is not None:
+            self._check_metadata(value["metadata"], path + "metadata", causes)
+
+
 def _type_meta_error(name: str, found: Any) -> str:
     if not isinstance(found, str):
         return NO_TEXT
