@@ -76,11 +76,6 @@ def test_an_answer_to_head_has_no_body(server: ServerProcess) -> None:
         assert second.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-def test_a_method_of_somebody_is_not_allowed(server: ServerProcess) -> None:
-    with Wire(server).ask("FOO /api/v1/pods") as wire:
-        assert wire.status() == 405
-
-
 def test_close_is_honoured(server: ServerProcess) -> None:
     with Wire(server).ask("GET /healthz", "Connection: close") as wire:
         assert wire.status() == 200

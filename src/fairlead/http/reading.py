@@ -22,8 +22,6 @@ _LINE = re.compile(rb"(GET|DELETE|HEAD|POST|PUT|PATCH) (/[!\"$-~]*) HTTP/1\.1\r\
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")
 _LENGTH, _LENGTH_IN_LOWER_CASE = b"\nContent-Length: ", b"\ncontent-length: "
 _MOST_DIGITS = 15
-_OWN_METHOD = re.compile(rb"[A-Z]{1,32} /[!\"$-~]* HTTP/1\.[01]\r\n")
-_NO_METHOD = "the server does not allow this method on the requested resource"
 
 
 def _without_length(data: bytes, line: re.Match[bytes], end: int) -> tuple[int, bytes]:
@@ -42,13 +40,6 @@ def _without_length(data: bytes, line: re.Match[bytes], end: int) -> tuple[int, 
     if not digits.isdigit() or len(digits) > _MOST_DIGITS:
         return 0, data[start:end]
     return int(digits), data[start : at + 1] + data[stop + 2 : end]
-
-
-def _refusal(error: Exception, data: bytes) -> Refused:
-    """A method is anything of capitals; the parser knows some, and there is no path for others."""
-    if isinstance(error, httptools.HttpParserInvalidMethodError) and _OWN_METHOD.match(data):
-        return Refused(405, _NO_METHOD)
-    return Refused(400, f"malformed HTTP request: {error}")
 
 
 class Reader:
@@ -135,7 +126,7 @@ class Reader:
             return True
         except httptools.HttpParserError as error:
             if not self.complete:
-                raise _refusal(error, data) from None
+                raise Refused(400, f"malformed HTTP request: {error}") from None
             self.overrun = True
         return False
 
