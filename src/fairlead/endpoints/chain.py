@@ -38,7 +38,7 @@ from fairlead.endpoints.other_dialect import unknown_group
 from fairlead.endpoints.parameters import flag, timeout_of
 from fairlead.endpoints.patch import answer_patch
 from fairlead.endpoints.request import Request
-from fairlead.endpoints.routing import Target, route, scope_fits
+from fairlead.endpoints.routing import NOWHERE, Target, route, scope_fits
 from fairlead.endpoints.subresources import HANDLERS
 from fairlead.endpoints.update import answer_update
 from fairlead.endpoints.watch import answer_watch
@@ -252,6 +252,8 @@ class Handler:
 
     def _unknown(self, target: Target) -> Answer:
         resources = self.api.resources
+        if target.path.startswith(NOWHERE):
+            return text_answer(404, "404 page not found\n")
         if target.group not in resources.groups:
             return self._no_group(target.group)
         if not resources.is_custom(target.group):
@@ -268,7 +270,7 @@ class Handler:
 
     async def _page(self, request: Request) -> Answer:
         path = request.target.path
-        if path.startswith("//"):
+        if path.startswith(NOWHERE):
             return text_answer(404, "404 page not found\n")
         page = self.pages.get(path) or self.pages.get(path.rstrip("/"))
         if page is None:
