@@ -318,6 +318,8 @@ def test_creating_needs_the_right_to_create(space: Space, alice: Client) -> None
     assert (answer.status, answer.message) == (403, 'configmaps "c" is forbidden: ')
     assert alice.patch(path, body, kind=APPLY, fieldManager="m", dryRun="All").status == 403
     assert space.config_maps.get("c").status == 404
+    answer = alice.patch(path, {**body, "data": {"a b": "c"}}, kind=APPLY, fieldManager="m")
+    assert (answer.status, answer.causes[0][0]) == (422, "data[a b]")  # told before the right is
     grant(space, core("configmaps", "create"))
     assert alice.patch(path, body, kind=APPLY, fieldManager="m").status == 201
 

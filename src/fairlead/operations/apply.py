@@ -233,7 +233,6 @@ async def _create(api: Api, operation: Operation, config: Object, options: Write
     resource = operation.resource
     if resource.parent is not None or "create" not in resource.verbs:
         raise absent(operation.ref)
-    await api.authorize_create(operation)
     view = View(api, resource)
     versions = versions_of(api, resource)
     merged, entries = await converting(

@@ -89,7 +89,6 @@ async def _create_instead(
         raise conflict(
             ref, preparing.uid_conflict_text(resource, operation.namespace, ref, wanted, "")
         )
-    await api.authorize_create(operation)
     value["metadata"].pop("resourceVersion", None)
     return Outcome(await create(api, operation, value, options), created=True)
 
