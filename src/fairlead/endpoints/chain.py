@@ -259,7 +259,8 @@ class Handler:
         if not resources.is_custom(target.group):
             raise errors.no_such_path()
         found = resources.find(target.group, target.version, target.resource_name)
-        if found is not None and target.name and scope_fits(found, target):
+        named = target.name or target.subresource
+        if found is not None and named and scope_fits(found, target):
             raise errors.not_found(found.ref(target.name))
         return text_answer(404, "404 page not found\n")
 

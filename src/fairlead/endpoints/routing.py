@@ -120,10 +120,9 @@ def _read_rest(resources: Resources, target: Target, parts: list[str]) -> None:
             parts = parts[2:]
     target.resource_name = parts[0]
     target.name = parts[1] if len(parts) > 1 else ""
-    if target.verb == "proxy":
-        return  # a right of former times: nothing is served there any more
-    target.subresource = parts[2] if len(parts) > 2 else ""
-    target.rest = "/".join(parts[3:])
+    if target.verb != "proxy":
+        target.subresource = parts[2] if len(parts) > 2 else ""
+        target.rest = "/".join(parts[3:])
     if not target.name:
         target.verb = _COLLECTION_VERBS.get(target.verb, target.verb)
     found = resources.find(target.group, target.version, target.resource_name)
