@@ -277,6 +277,11 @@ def test_a_right_is_for_its_verb_its_namespace_and_its_subresource(
     assert alice.delete(f"{path}/a").status == 200
 
 
+def test_a_refusal_is_not_to_be_taken_for_anything_but_text(alice: Client) -> None:
+    answer = alice.get("/api/v1/nodes/%3Cscript%3E")
+    assert (answer.status, answer.headers["X-Content-Type-Options"]) == (403, "nosniff")
+
+
 def test_names_by_field_selector(space: Space, alice: Client) -> None:
     grant(space, core("configmaps", "list", "watch", "deletecollection", names=("a",)))
     space.config_maps.create_all("a", "b")
