@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from fairlead.quoting import quote
 from fairlead.records import dataclass
 
 # How much a refusal tells. The reference has no such limits, but an answer must not grow with the
@@ -98,6 +99,10 @@ class ResourceRef:
     def qualified(self) -> str:
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
+    @property
+    def named(self) -> str:
+        return f"{self.qualified} {quote(self.name)}"
+
     def details(self, **more: Any) -> dict[str, Any]:
         parts = {"name": self.name, "group": self.group, "kind": self.resource, **more}
         return {key: value for key, value in parts.items() if value}
@@ -117,19 +122,17 @@ def unauthorized(message: str = "Unauthorized") -> StatusError:
 
 
 def forbidden(ref: ResourceRef, why: str, causes: Sequence[Cause] = ()) -> StatusError:
-    if not ref.resource:
-        return StatusError(403, "Forbidden", f"forbidden: {why}", details={})
     listed = [cause.as_dict() for cause in causes]
-    message = f'{ref.qualified} "{ref.name}" is forbidden: {why}'
-    if not ref.name:
+    message = f"{ref.named} is forbidden: {why}"
+    if not ref.qualified:
+        message = f"forbidden: {why}"
+    elif not ref.name:
         message = f"{ref.qualified} is forbidden: {why}"
     return StatusError(403, "Forbidden", message, details=ref.details(causes=listed))
 
 
 def not_found(ref: ResourceRef) -> StatusError:
-    return StatusError(
-        404, "NotFound", f'{ref.qualified} "{ref.name}" not found', details=ref.details()
-    )
+    return StatusError(404, "NotFound", f"{ref.named} not found", details=ref.details())
 
 
 def no_such_path() -> StatusError:
@@ -165,13 +168,11 @@ def not_acceptable(media_types: Iterable[str]) -> StatusError:
 
 
 def already_exists(ref: ResourceRef) -> StatusError:
-    return StatusError(
-        409, "AlreadyExists", f'{ref.qualified} "{ref.name}" already exists', details=ref.details()
-    )
+    return StatusError(409, "AlreadyExists", f"{ref.named} already exists", details=ref.details())
 
 
 def conflict(ref: ResourceRef, why: str) -> StatusError:
-    message = f'Operation cannot be fulfilled on {ref.qualified} "{ref.name}": {why}'
+    message = f"Operation cannot be fulfilled on {ref.named}: {why}"
     return StatusError(409, "Conflict", message, details=ref.details())
 
 
@@ -220,7 +221,7 @@ def invalid(ref: ResourceRef, causes: Sequence[Cause]) -> StatusError:
     return StatusError(
         422,
         "Invalid",
-        f'{ref.qualified} "{ref.name}" is invalid: {listed(causes)}',
+        f"{ref.named} is invalid: {listed(causes)}",
         details=ref.details(causes=[cause.as_dict() for cause in causes]),
     )
 

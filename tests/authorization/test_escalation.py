@@ -35,7 +35,7 @@ class Guarded(World):
         return self._refused(self.guard.check_role(ALICE, ref, "ns", value, old))
 
     def write_binding(
-        self, kind: str, name: str, who: Any = ALICE, old: Object | None = None
+        self, kind: str, name: str, who: Any = ALICE, old: Object | None = None, where: str = "ns"
     ) -> str:
         role = {"apiGroup": GROUP, "kind": kind, "name": name}
         value = {"metadata": {"name": "new"}, "roleRef": role, "subjects": [subject("user:bob")]}
@@ -44,7 +44,7 @@ class Guarded(World):
         def find(key: tuple[str, str]) -> Object | None:
             return self.objects.find(ROLES if key[0] else CLUSTER_ROLES, *key)
 
-        return self._refused(self.guard.check_binding(who, ref, "ns", value, old, find))
+        return self._refused(self.guard.check_binding(who, ref, where, value, old, find))
 
     def _refused(self, check: Any) -> str:
         try:
@@ -131,6 +131,13 @@ def test_bindings(guarded: Guarded) -> None:
     masters = user("root", "system:masters")
     assert guarded.write_binding("Role", "big", masters) == ""
     assert guarded.write_binding("Role", "none", masters) == ""
+
+
+def test_a_role_that_cannot_be_looked_for(guarded: Guarded) -> None:
+    guarded.role("big", rule("*", "*", "*"))
+    said = guarded.write_binding("Role", "big", where="")
+    assert said == "Namespace parameter required."
+    assert guarded.write_binding("ClusterRole", "") == "Name parameter required."
 
 
 def test_the_verb_bind(guarded: Guarded) -> None:

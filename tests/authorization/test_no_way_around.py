@@ -277,6 +277,11 @@ def test_a_right_is_for_its_verb_its_namespace_and_its_subresource(
     assert alice.delete(f"{path}/a").status == 200
 
 
+def test_a_refusal_is_not_to_be_taken_for_anything_but_text(alice: Client) -> None:
+    answer = alice.get("/api/v1/nodes/%3Cscript%3E")
+    assert (answer.status, answer.headers["X-Content-Type-Options"]) == (403, "nosniff")
+
+
 def test_names_by_field_selector(space: Space, alice: Client) -> None:
     grant(space, core("configmaps", "list", "watch", "deletecollection", names=("a",)))
     space.config_maps.create_all("a", "b")
@@ -318,6 +323,8 @@ def test_creating_needs_the_right_to_create(space: Space, alice: Client) -> None
     assert (answer.status, answer.message) == (403, 'configmaps "c" is forbidden: ')
     assert alice.patch(path, body, kind=APPLY, fieldManager="m", dryRun="All").status == 403
     assert space.config_maps.get("c").status == 404
+    answer = alice.patch(path, {**body, "data": {"a b": "c"}}, kind=APPLY, fieldManager="m")
+    assert (answer.status, answer.causes[0][0]) == (422, "data[a b]")  # told before the right is
     grant(space, core("configmaps", "create"))
     assert alice.patch(path, body, kind=APPLY, fieldManager="m").status == 201
 

@@ -239,6 +239,7 @@ OWN = "can only get, create, update, patch, or delete a"
         ("get", "persistentvolumeclaims/status", "ns", "c", "can only get/update/patch this type"),
         ("patch", "persistentvolumeclaims/status", "ns", "c", UNRELATED),
         ("get", "persistentvolumes", "", "v", UNRELATED),
+        ("get", "persistentvolumes/status", "", "v", "cannot get subresource"),
         ("get", "storage.k8s.io:volumeattachments", "", "v", UNRELATED),
         ("get", "serviceaccounts", "ns", "a",
          "can only create tokens for individual service accounts"),

@@ -71,9 +71,22 @@ def test_roles_are_aggregated_in_the_name_of_their_controller(fresh_server: Fres
     roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
     client = fresh_server().client()
     entries = client.get(f"{roles}/view").body["metadata"]["managedFields"]
-    assert "clusterrole-aggregation-controller" in {entry["manager"] for entry in entries}
+    managers = {(entry["manager"], entry["operation"]) for entry in entries}
+    assert ("clusterrole-aggregation-controller", "Apply") in managers
     label = "rbac.authorization.k8s.io/aggregate-to-view"
     rule = {"apiGroups": ["example.com"], "resources": ["things"], "verbs": ["get"]}
     made = {"metadata": {"name": "more", "labels": {label: "true"}}, "rules": [rule]}
     assert client.post(roles, made).status == 201
     eventually(lambda: rule in client.get(f"{roles}/view").body["rules"], "it is aggregated")
+
+
+def test_rules_are_taken_away_when_no_role_gives_any(space: Space) -> None:
+    roles = space.everywhere("clusterroles", "rbac.authorization.@")
+    rule = {"apiGroups": ["example.com"], "resources": ["things"], "verbs": ["get"]}
+    own, part = f"{space.name}-own", f"{space.name}-part"
+    selectors = [{"matchLabels": {"part-of": space.name}}]
+    roles.create(own, aggregationRule={"clusterRoleSelectors": selectors}, rules=None)
+    roles.create(part, labels={"part-of": space.name}, rules=[rule])
+    eventually(lambda: roles.read(own)["rules"] == [rule], "it is aggregated")
+    assert roles.delete(part).status == 200
+    eventually(lambda: roles.read(own)["rules"] is None, "nothing is left")

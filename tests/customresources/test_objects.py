@@ -126,6 +126,12 @@ def test_what_is_no_verb_is_not_supported(plain: Kind) -> None:
     assert answer.message == f' is not supported on resources of kind "{kind}"'
 
 
+def test_verbs_of_former_times_are_not_supported(plain: Kind) -> None:
+    answer = plain.client.get(plain.things().item("a").replace("/v1/", "/v1/proxy/"))
+    assert answer.status == 405
+    assert answer.message == f'proxy is not supported on resources of kind "widgets.{plain.group}"'
+
+
 def test_a_strategic_patch_is_refused_with_what_is_accepted(plain: Kind) -> None:
     plain.create("a")
     answer = plain.client.patch(plain.things().item("a"), {"spec": {}}, kind=STRATEGIC)

@@ -120,11 +120,17 @@ def test_a_self_link_is_dropped_wherever_it_comes_from(space: Space) -> None:
         ({"metadata": {"labels": "x"}}, "cannot restore map from string"),
         ({"spec": {"template": "x"}}, "cannot restore struct from: string"),
         ({"spec": {"template": {"spec": {"containers": 5}}}}, "cannot restore slice from int64"),
-        ({"spec": {"replicas": "x"}}, "cannot convert string to int32"),
+        ({"spec": {"replicas": "x"}}, "unrecognized type: int32"),
+        ({"spec": {"replicas": 1.5}}, "cannot convert float64 to int32"),
+        ({"spec": {"paused": 1}}, "unrecognized type: bool"),
+        ({"spec": {"strategy": {"rollingUpdate": {"maxSurge": True}}}},
+         "json: cannot unmarshal bool into Go value of type int32"),
         ({"metadata": {"labels": {"a": 5}}}, "cannot convert int64 to string"),
-        ({"spec": {"template": {"spec": {"restartPolicy": True}}}}, "cannot convert bool to v1."),
+        ({"metadata": {"labels": {"a": {}}}}, "unrecognized type: string"),
+        ({"spec": {"template": {"spec": {"restartPolicy": 5}}}}, "cannot convert int64 to v1."),
+        ({"spec": {"template": {"spec": {"restartPolicy": True}}}}, "unrecognized type: string"),
     ],
-)
+)  # fmt: skip
 def test_a_strategic_merge_says_what_cannot_become_what(
     space: Space, patch: dict[str, Any], why: str
 ) -> None:

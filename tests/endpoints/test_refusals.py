@@ -123,6 +123,10 @@ def test_404_names_the_group(space: Space) -> None:
         "/api/v1/namespaces/default/namespaces",
         "/api/v1/namespaces/default/namespaces/kube-system",
         "/api/v1/namespaces/default/bindings/a",
+        "/api/v1//pods",
+        "/apis/apps//deployments",
+        "/api/v1/proxy/nodes/x",
+        "/api/v1/watch/nodes/x/status",
     ],
 )
 def test_404_for_a_path_inside_a_known_group(client: Client, path: str) -> None:
@@ -138,6 +142,9 @@ def test_404_for_a_path_inside_a_known_group(client: Client, path: str) -> None:
         "/nothing/here",
         "/apis/extensions/v1beta1",
         "/swagger.json",
+        "//api/v1/pods",
+        "/apis//v1/pods",
+        "/apis//",
     ],
 )
 def test_404_for_an_unknown_group_or_page_is_plain_text(client: Client, path: str) -> None:
@@ -167,6 +174,8 @@ def test_404_below_what_can_only_be_made(space: Space, method: str) -> None:
         ("OPTIONS", "/api/v1/namespaces/default/secrets"),
         ("OPTIONS", "/api/v1/namespaces/default/secrets/a"),
         ("TRACE", "/api/v1/namespaces/default/secrets"),
+        ("POST", "/api/v1/watch/secrets"),
+        ("DELETE", "/api/v1/watch/secrets"),
         ("POST", "/version"),
         ("DELETE", "/api"),
     ],
@@ -276,6 +285,28 @@ def test_422_names_kind_name_and_causes(space: Space) -> None:
     [cause] = body["details"]["causes"]
     assert set(cause) == {"field", "reason", "message"}
     assert body["message"] == (f'ConfigMap "a" is invalid: {cause["field"]}: {cause["message"]}')
+
+
+def test_names_are_quoted_with_what_they_have_of_quotes_escaped(space: Space) -> None:
+    answer = space.client.post(space.config_maps.path, {"metadata": {"name": 'a"b\\c\n'}})
+    assert answer.body["message"].startswith(r'ConfigMap "a\"b\\c\n" is invalid: ')
+    assert space.config_maps.get("a%22b").body["message"] == r'configmaps "a\"b" not found'
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("%2E", "may not be '.'"), ("%2E%2E", "may not be '..'"), ("a%25b", "may not contain '%'")],
+)
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PATCH"])
+def test_400_for_a_name_that_nothing_can_have(
+    space: Space, method: str, name: str, wrong: str
+) -> None:
+    patch = {"Content-Type": "application/merge-patch+json"} if method == "PATCH" else None
+    path = f"{space.config_maps.path}/{name}"
+    answer = space.client.request(method, path, None if method == "GET" else {}, headers=patch)
+    shown = name.replace("%2E", ".").replace("%25", "%")
+    assert answer.status == 400
+    assert answer.body["message"] == f'Name parameter invalid: "{shown}": {wrong}'
 
 
 def test_several_causes_stand_in_brackets(space: Space) -> None:

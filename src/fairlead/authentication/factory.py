@@ -30,6 +30,7 @@ from fairlead.authentication.service_accounts import (
     ServiceAccountTokens,
 )
 from fairlead.authentication.token_file import StaticTokens, TokenFileError, read_token_file
+from fairlead.authentication.websocket_tokens import WebSocketTokens
 from fairlead.dialect import Dialect
 from fairlead.records import dataclass, field
 from fairlead.storage.change import Change
@@ -152,7 +153,11 @@ def build_authenticator(
     tokens = BearerTokens(methods, audiences)
     _forget_with_objects(tokens, follow)
     proxy = _proxy(options)
-    chain: list[Method] = [ClientCertificates(clients), tokens]
+    chain: list[Method] = [
+        ClientCertificates(clients),
+        tokens,
+        WebSocketTokens(dialect, tokens),
+    ]
     if proxy is not None:
         chain.insert(0, proxy[1])
     return Authentication(

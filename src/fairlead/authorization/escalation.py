@@ -17,7 +17,8 @@ from fairlead.authorization.coverage import (
 )
 from fairlead.authorization.rbac import Rbac
 from fairlead.authorization.rules import Rule
-from fairlead.errors import ResourceRef, forbidden, not_found
+from fairlead.errors import ResourceRef, bad_request, forbidden
+from fairlead.kinds.absent import absent
 from fairlead.kinds.causes import quote
 from fairlead.schema.model import Object as Object
 
@@ -74,9 +75,11 @@ class EscalationGuard:
         asked = Attributes(user, "bind", role["apiGroup"], "*", resource, "", namespace, name)
         if await self._authorizer.allowed(asked):
             return
+        if resource == "roles" and not namespace:
+            raise bad_request("Namespace parameter required.")
         found = find_role((namespace if resource == "roles" else "", name))
         if found is None:
-            raise not_found(ResourceRef(ref.group, resource, name))
+            raise absent(ResourceRef(ref.group, resource, name))
         missing = self._missing(user, namespace, found.get("rules") or [])
         if missing:
             raise forbidden(ref, missing)

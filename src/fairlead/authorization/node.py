@@ -74,6 +74,8 @@ class Node(ImmediateMode):
     def _get(self, node: str, attributes: Attributes) -> Decision:
         if attributes.verb != "get":
             return _no("can only get individual resources of this type")
+        if attributes.subresource:
+            return _no("cannot get subresource")
         return self._related(node, attributes)
 
     def _read(self, node: str, attributes: Attributes) -> Decision:

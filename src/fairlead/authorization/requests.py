@@ -25,6 +25,7 @@ class Target(Protocol):
     subresource: str
     namespace: str
     name: str
+    watch_prefix: bool
 
 
 def attributes_of(user: User, target: Target, field_selector: str) -> Attributes:
@@ -32,7 +33,7 @@ def attributes_of(user: User, target: Target, field_selector: str) -> Attributes
     if not target.is_resource:
         return Attributes(user, target.verb, path=target.path, is_resource=False)
     name = target.name
-    if field_selector and not name and target.verb in _NAMED_BY_SELECTOR:
+    if field_selector and target.verb in _NAMED_BY_SELECTOR and not (name or target.watch_prefix):
         name = _selected_name(field_selector)
     return Attributes(
         user,

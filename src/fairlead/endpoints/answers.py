@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from fairlead.authorization.refusal import Refused
 from fairlead.compiled import mypyc_attr
 from fairlead.endpoints.negotiation import YAML, Representation
 from fairlead.endpoints.request import Request
@@ -155,6 +156,8 @@ def error_answer(
     headers: tuple[Header, ...] = ()
     if error.retry_after is not None:
         headers = ((b"retry-after", b"%d" % error.retry_after),)
+    elif isinstance(error, Refused):  # its words hold what the caller wrote
+        headers = ((b"x-content-type-options", b"nosniff"),)
     body = encode(error.status(), representation, resources)
     return Answer(error.code, body, representation.media_type, headers)
 

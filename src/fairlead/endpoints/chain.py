@@ -38,7 +38,7 @@ from fairlead.endpoints.other_dialect import unknown_group
 from fairlead.endpoints.parameters import flag, timeout_of
 from fairlead.endpoints.patch import answer_patch
 from fairlead.endpoints.request import Request
-from fairlead.endpoints.routing import Target, route, scope_fits
+from fairlead.endpoints.routing import NOWHERE, Target, route, scope_fits
 from fairlead.endpoints.subresources import HANDLERS
 from fairlead.endpoints.update import answer_update
 from fairlead.endpoints.watch import answer_watch
@@ -254,12 +254,15 @@ class Handler:
 
     def _unknown(self, target: Target) -> Answer:
         resources = self.api.resources
+        if target.path.startswith(NOWHERE):
+            return text_answer(404, "404 page not found\n")
         if target.group not in resources.groups:
             return self._no_group(target.group)
         if not resources.is_custom(target.group):
             raise errors.no_such_path()
         found = resources.find(target.group, target.version, target.resource_name)
-        if found is not None and target.name and scope_fits(found, target):
+        named = target.name or target.subresource
+        if found is not None and named and scope_fits(found, target):
             raise errors.not_found(found.ref(target.name))
         return text_answer(404, "404 page not found\n")
 
@@ -270,7 +273,7 @@ class Handler:
 
     async def _page(self, request: Request) -> Answer:
         path = request.target.path
-        if path.startswith("//"):
+        if path.startswith(NOWHERE):
             return text_answer(404, "404 page not found\n")
         page = self.pages.get(path) or self.pages.get(path.rstrip("/"))
         if page is None:

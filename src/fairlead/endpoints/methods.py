@@ -30,7 +30,7 @@ def _check_custom_method(request: Request, resource: Resource) -> None:
     target = request.target
     verb = target.verb
     is_misnamed = verb == "create" and bool(target.name)
-    if verb not in resource.verbs or is_misnamed or (target.watch_prefix and verb != "watch"):
+    if verb not in resource.verbs or is_misnamed:
         raise errors.verb_not_supported(resource.main.ref(), verb)
     if verb in ("update", "patch") and not target.name:
         if verb == "patch":
@@ -47,8 +47,10 @@ def _check_method(request: Request, resource: Resource) -> None:
         raise errors.no_such_path()  # nothing of it is served across namespaces
     if target.name and resource.parent is None and resource.verbs == ("create",):
         raise errors.no_such_path()  # nothing of it is kept, so nothing has a path
+    if verb == "proxy" or (target.watch_prefix and target.subresource):
+        raise errors.no_such_path()  # rights of former times
     unread = ("OPTIONS",) if target.subresource == "proxy" else ("HEAD", "OPTIONS")
-    if request.method in unread or (target.watch_prefix and verb != "watch"):
+    if request.method in unread or (target.watch_prefix and request.method != "GET"):
         raise errors.method_not_allowed()
     if verb not in resource.verbs:
         if verb == "watch" and "list" in resource.verbs:

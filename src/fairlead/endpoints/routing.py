@@ -12,7 +12,10 @@ _METHOD_VERBS = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
+_COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
+_PATH_VERBS = ("watch", "proxy")  # in front of a resource they are the verb, whatever the method
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
+NOWHERE = ("//", "/apis//")  # nothing is served there, even where it reads like a resource
 PAST = "history"  # below it lie the paths of the API once more, for how things were
 
 
@@ -81,20 +84,19 @@ class Target:
 def route(resources: Resources, method: str, path: str) -> Target:
     """Read a path. The verb is refined later by the query (`watch`)."""
     verb = _METHOD_VERBS.get(method, "")
-    parts = path.split("/")
-    if len(parts) > 3 and parts[1] == "api" and parts[2]:
-        target = Target(path, verb, True, "", parts[2])
+    parts = path.strip("/").split("/")
+    if len(parts) > 2 and parts[0] == "api":
+        target = Target(path, verb, True, "", parts[1])
+        _read_rest(resources, target, parts[2:])
+    elif len(parts) > 3 and parts[0] == "apis":
+        target = Target(path, verb, True, parts[1], parts[2])
         _read_rest(resources, target, parts[3:])
-    elif len(parts) > 4 and parts[1] == "apis" and parts[2] and parts[3]:
-        target = Target(path, verb, True, parts[2], parts[3])
-        _read_rest(resources, target, parts[4:])
-    elif parts[1:2] == [PAST]:
-        return _route_past(resources, method, path, parts[2:])
+    elif parts[0] == PAST and not path.startswith("//"):
+        return _route_past(resources, method, path, parts[1:])
     else:
-        target = Target(path, method.lower())
-    if not target.resource_name:
-        target.is_resource = False
-        target.verb = method.lower()
+        return Target(path, method.lower())
+    if path.startswith(NOWHERE):
+        target.resource = None
     return target
 
 
@@ -108,36 +110,26 @@ def _route_past(resources: Resources, method: str, path: str, parts: list[str]) 
 
 
 def _read_rest(resources: Resources, target: Target, parts: list[str]) -> None:
-    if parts and not parts[-1]:
-        parts = parts[:-1]
-    if parts and parts[0] == "watch" and len(parts) > 1:
-        target.watch_prefix = True
+    if len(parts) > 1 and parts[0] in _PATH_VERBS:
+        target.verb = parts[0]
+        target.watch_prefix = target.verb == "watch"
         parts = parts[1:]
     if len(parts) > 1 and parts[0] == "namespaces":
         target.namespace = parts[1]
         if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
             parts = parts[2:]
-    if parts:
-        target.resource_name = parts[0]
-        target.name = parts[1] if len(parts) > 1 else ""
+    target.resource_name = parts[0]
+    target.name = parts[1] if len(parts) > 1 else ""
+    if target.verb != "proxy":
         target.subresource = parts[2] if len(parts) > 2 else ""
         target.rest = "/".join(parts[3:])
-    _refine_verb(target)
+    if not target.name:
+        target.verb = _COLLECTION_VERBS.get(target.verb, target.verb)
     found = resources.find(target.group, target.version, target.resource_name)
     if found is not None and target.subresource:
         found = found.subresources.get(target.subresource)
     if found is not None and scope_fits(found, target):
         target.resource = found
-
-
-def _refine_verb(target: Target) -> None:
-    if target.watch_prefix:
-        target.verb = "watch" if target.verb == "get" else target.verb
-    elif not target.name:
-        if target.verb == "get":
-            target.verb = "list"
-        elif target.verb == "delete":
-            target.verb = "deletecollection"
 
 
 def scope_fits(resource: Resource, target: Target) -> bool:

@@ -16,6 +16,7 @@ from fairlead.errors import (
     TooManyCauses,
     clipped,
 )
+from fairlead.quoting import quote as quote
 
 
 class GoValue(str):
@@ -35,31 +36,6 @@ def show(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return orjson.dumps(value).decode()
     return str(value)
-
-
-def quote(text: str) -> str:
-    """Text in double quotes, what cannot be printed escaped as the reference does.
-    More of it than would be told is not gone through."""
-    if text.isprintable():
-        return orjson.dumps(text).decode()
-    return f'"{text[:LONGEST_CAUSE].translate(_ESCAPES)}"'
-
-
-class _Escapes(dict[int, str]):
-    """The letters of a text that is not all printable, by code."""
-
-    def __missing__(self, code: int) -> str:
-        letter = chr(code)
-        if letter.isprintable():
-            return letter
-        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-_ESCAPES = _Escapes(
-    {code: chr(code) if 0x20 <= code < 0x7F else f"\\x{code:02x}" for code in range(0x80)}
-    | {7 + at: f"\\{letter}" for at, letter in enumerate("abtnvfr")}
-    | {ord(letter): f"\\{letter}" for letter in '"\\'}
-)
 
 
 class Causes(list[Cause]):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fairlead.errors import Cause, StatusError, bad_request, conflict, not_found
+from fairlead.errors import Cause, StatusError, bad_request, conflict
+from fairlead.kinds.absent import absent
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
@@ -231,8 +232,7 @@ def _decoded(
 async def _create(api: Api, operation: Operation, config: Object, options: WriteOptions) -> Version:
     resource = operation.resource
     if resource.parent is not None or "create" not in resource.verbs:
-        raise not_found(operation.ref)
-    await api.authorize_create(operation)
+        raise absent(operation.ref)
     view = View(api, resource)
     versions = versions_of(api, resource)
     merged, entries = await converting(

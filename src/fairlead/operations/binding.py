@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fairlead.admission.plugin import CREATE
-from fairlead.errors import StatusError, bad_request, conflict, invalid, not_found
+from fairlead.errors import StatusError, bad_request, conflict, invalid
+from fairlead.kinds.absent import absent
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
@@ -27,8 +28,6 @@ async def bind(api: Api, operation: Operation, binding: Object, options: WriteOp
         raise bad_request("name in URL does not match name in Binding object")
     _check(operation.resource, binding)
     await api.admission.validate(attributes)
-    if not name:
-        raise bad_request("Name parameter required.")
     await _bind(api, operation, binding, options.dry_run)
 
 
@@ -51,7 +50,7 @@ async def _bind(api: Api, operation: Operation, binding: Object, dry_run: bool) 
     while True:
         current = api.store.latest(collection, key)
         if current is None:
-            raise not_found(pods.ref(name))
+            raise absent(pods.ref(name))
         pod = current.object()
         _check_pod(pods, pod, binding["metadata"], dry_run)
         _assign(pod, binding)

@@ -15,6 +15,7 @@ from fairlead.authentication.user import AUTHENTICATED, MASTERS, User
 from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
+from fairlead.operations.apply import apply
 from fairlead.operations.binding import bind
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
@@ -135,6 +136,17 @@ class Client:
             self._options,
         )
         return (await self._perform(operation, work)).object()
+
+    async def apply(self, key: str, value: Object) -> Object:
+        """Have an object say what the value says, whoever owned that before. What it said by our
+        last apply and the value leaves out is taken away."""
+        metadata = value["metadata"]
+        operation = self._operation("patch", key, metadata.get("namespace", ""), metadata["name"])
+        resource = operation.resource
+        config = {"apiVersion": resource.api_version, "kind": resource.kind, **copied(value)}
+        options = WriteOptions(False, self.manager, "Ignore", force=True)
+        work = partial(apply, self._api, operation, config, options)
+        return (await self._perform(operation, work)).version.object()
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         """Assign a pod to a node."""

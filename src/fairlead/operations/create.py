@@ -124,6 +124,8 @@ async def _admit(
     else:
         await aside(operation.size, preparing.check_new, api, operation.resource, value, context)
     attributes.value = value
+    if operation.verb != "create":  # what would have been an update is told what is wrong first
+        await api.authorize_create(operation)
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
     behaviour.settle(value)

@@ -9,7 +9,8 @@ from datetime import timedelta
 from fairlead import clock
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import DELETE
-from fairlead.errors import StatusError, forbidden, not_found
+from fairlead.errors import StatusError, forbidden
+from fairlead.kinds.absent import absent
 from fairlead.kinds.behaviour import Behaviour
 from fairlead.kinds.context import Context
 from fairlead.operations import preparing
@@ -63,7 +64,7 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         current = api.store.latest(collection, key)
         if current is None:
             if await is_certain(collection, key):
-                raise not_found(operation.ref)
+                raise absent(operation.ref)
             continue
         operation.found(current)
         shown = await shown_one(resource, current)

@@ -15,6 +15,7 @@ from fairlead.errors import (
     invalid,
     not_found,
 )
+from fairlead.kinds.absent import absent
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.resources import Resource
 from fairlead.kinds.rules import selector_is_empty, selector_matches
@@ -95,7 +96,7 @@ async def _evict(api: Api, operation: Operation, options: DeleteOptions) -> None
 def _pod(api: Api, pods: Resource, operation: Operation) -> Object:
     entry = api.store.latest(api.collection(pods), operation.key)
     if entry is None:
-        raise not_found(pods.ref(operation.name))
+        raise absent(pods.ref(operation.name))
     return entry.object()
 
 

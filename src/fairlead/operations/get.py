@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.errors import ResourceRef, not_found, too_large_resource_version
+from fairlead.errors import ResourceRef, too_large_resource_version
+from fairlead.kinds.absent import absent
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 from fairlead.operations.stored import shown_one
@@ -27,5 +28,5 @@ async def get(api: Api, operation: Operation, revision: int = 0) -> Version:
         main = resource.main
         names_scale = resource.is_scale and main.name != "statefulsets" and not main.custom
         shown = resource.name if names_scale else main.name
-        raise not_found(ResourceRef(main.group, shown, operation.name))
+        raise absent(ResourceRef(main.group, shown, operation.name))
     return await shown_one(resource, version)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.errors import ResourceRef, StatusError, bad_request, invalid, not_found
+from fairlead.errors import ResourceRef, StatusError, bad_request, invalid
+from fairlead.kinds.absent import absent
 from fairlead.kinds.causes import Causes
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
@@ -52,7 +53,7 @@ async def check_exists(api: Api, operation: Operation) -> None:
     """404 for what is not there; a patch of it is not even read."""
     collection, key = api.collection(operation.resource), operation.key
     if api.store.latest(collection, key) is None and await is_certain(collection, key):
-        raise not_found(operation.ref)
+        raise absent(operation.ref)
 
 
 async def patch(api: Api, operation: Operation, read: Patch, options: WriteOptions) -> Version:

@@ -9,7 +9,8 @@ from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.service_accounts import ACCOUNTS, PODS, SECRETS
 from fairlead.authentication.user import User
-from fairlead.errors import ResourceRef, StatusError, bad_request, conflict, invalid, not_found
+from fairlead.errors import ResourceRef, StatusError, bad_request, conflict, invalid
+from fairlead.kinds.absent import absent
 from fairlead.kinds.authentication.reviews import check_token_request, check_token_review
 from fairlead.kinds.causes import Causes
 from fairlead.operations import preparing
@@ -72,7 +73,7 @@ async def request_token(
         raise invalid(ref, causes)
     account = api.lookup(ACCOUNTS, operation.namespace, operation.name)
     if account is None:
-        raise not_found(ResourceRef("", "serviceaccounts", operation.name))
+        raise absent(ResourceRef("", "serviceaccounts", operation.name))
     issuer = api.authentication.issuer
     spec["audiences"] = list(spec.get("audiences") or issuer.audiences)
     now = clock.now()
@@ -118,7 +119,7 @@ def _bound_object(
         raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
     value = api.lookup(resource, operation.namespace, name)
     if value is None:
-        raise not_found(ResourceRef("", resource.rpartition("/")[2], name))
+        raise absent(ResourceRef("", resource.rpartition("/")[2], name))
     if kind == "Pod" and value["spec"].get("serviceAccountName", "") != operation.name:
         raise _other_account(operation.name)
     uid = ref.get("uid", "")

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fairlead.admission.plugin import UPDATE
-from fairlead.errors import Cause, StatusError, conflict, invalid, modified, not_found
+from fairlead.errors import Cause, StatusError, conflict, invalid, modified
+from fairlead.kinds.absent import absent
 from fairlead.kinds.context import Context
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
@@ -83,10 +84,9 @@ async def _create_instead(
     resource, ref = operation.resource, operation.ref
     wanted = value["metadata"].pop("uid", "")
     if resource.parent is not None or not (resource.creates_on_update or wanted):
-        raise not_found(ref)
+        raise absent(ref)
     if wanted:
         raise _other_uid(operation, ref.name, wanted, "", options.dry_run)
-    await api.authorize_create(operation)
     value["metadata"].pop("resourceVersion", None)
     return Outcome(await create(api, operation, value, options), created=True)
 
@@ -105,7 +105,7 @@ async def store_changed(
         current = api.store.latest(collection, key)
         if current is None:
             if await is_certain(collection, key):
-                raise not_found(operation.ref)
+                raise absent(operation.ref)
             continue
         operation.found(current)
         old = current.object_to_write() if built_in else await read(resource, current)

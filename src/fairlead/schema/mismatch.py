@@ -84,12 +84,16 @@ def conversion_error(error: DecodeError) -> str:
         case "struct":
             return f"cannot restore struct from: {kind}"
         case "scalar":
-            return f"cannot convert {kind} to {error.wanted}"
+            if (kind, wanted) in _CONVERTIBLE:
+                return f"cannot convert {kind} to {error.wanted}"
+            return f"unrecognized type: {wanted}"
         case "text":
             return f"json: cannot unmarshal {got} into Go value of type {wanted}"
     return str(error)
 
 
+# What the reference's language would turn into each other, though JSON does not.
+_CONVERTIBLE = {("int64", "string"), ("float64", "int32"), ("float64", "int64")}
 _VALUE_KINDS = {str: "string", bool: "bool", int: "int64", list: "slice", dict: "map"}
 
 

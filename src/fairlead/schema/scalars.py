@@ -56,8 +56,9 @@ _INT_LIMITS: Final[dict[str, int]] = {"int32": 2**31, "int64": 2**63}
 
 
 class _Int(Decoder):
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, form: str = "scalar") -> None:
         self.name = name
+        self.form = form
         self.limit = _INT_LIMITS[name]
 
     def decode(self, value: Any, found: Found) -> Any:
@@ -65,8 +66,11 @@ class _Int(Decoder):
             return value
         if isinstance(value, (int, float)) and type(value) is not bool:
             shown = value.text if isinstance(value, Number) else value
-            raise DecodeError(f"number {shown} of type {self.name}", wants_place=True)
-        raise mismatch(value, self.name)
+            error = DecodeError(f"number {shown} of type {self.name}", wants_place=True)
+            if isinstance(value, float):
+                error.value, error.form = value, self.form
+            raise error
+        raise mismatch(value, self.name, self.form)
 
 
 class _Double(Decoder):
@@ -144,7 +148,7 @@ SCALARS: Final[dict[str, Decoder]] = {
     "Time": _Time(),
     "MicroTime": _MicroTime(),
     "Quantity": _Quantity(),
-    "IntOrString": _IntOrString("int32"),
+    "IntOrString": _IntOrString("int32", "text"),
     "raw": _Raw(),
     "any": _Raw(),
 }

@@ -231,5 +231,9 @@ class Controlling:
 
 
 async def _write_rules(client: Client, name: str, rules: list[Rule]) -> None:
+    found = client.find(CLUSTER_ROLES, "", name)
+    if found is None:
+        return
+    named = {"metadata": {"name": name, "uid": found["metadata"]["uid"]}}  # so that none is made
     with suppress(StatusError):
-        await client.change(CLUSTER_ROLES, "", name, lambda old: {**old, "rules": rules})
+        await client.apply(CLUSTER_ROLES, {**named, "rules": rules} if rules else named)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from fairlead.authentication.websocket_tokens import PROTOCOLS, without_tokens
 from fairlead.endpoints.request import Request
 
 Field = tuple[bytes, bytes]
@@ -79,6 +80,8 @@ def passed_on(request: Request, identity: tuple[bytes, ...]) -> list[Field]:
     found = []
     for name, value in head.fields:
         meant = _MARKS.sub(b"-", name)
+        if name == PROTOCOLS:
+            value = without_tokens(value)
         if name not in dropped and meant not in _NOT_SENT and not meant.startswith(prefixes):
             found.append((name, value))
     audit_id = _own_audit_id(request)

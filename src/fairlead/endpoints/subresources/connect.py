@@ -27,6 +27,7 @@ from fairlead.endpoints.subresources.simulated import (
     simulated_log,
 )
 from fairlead.errors import ResourceRef, StatusError, bad_request, internal, invalid, not_found
+from fairlead.kinds.absent import absent
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.pods.visiting import all_containers
 from fairlead.kinds.rules import NON_NEGATIVE, POSITIVE
@@ -65,7 +66,7 @@ def _pod(api: Api, request: Request, name: str = "") -> Object:
     name = name or request.target.name
     pod = api.lookup("core/v1/pods", request.target.namespace, name)
     if pod is None:
-        raise not_found(ResourceRef("", "pods", name))
+        raise absent(ResourceRef("", "pods", name))
     return pod
 
 
@@ -90,7 +91,7 @@ def node_place(api: Api, name: str) -> Place:
     """Where the agent of a node listens."""
     node = api.lookup("core/v1/nodes", "", name)
     if node is None:
-        raise not_found(ResourceRef("", "nodes", name))
+        raise absent(ResourceRef("", "nodes", name))
     addresses = node["status"].get("addresses") or []
     for kind in ADDRESS_KINDS:
         for address in addresses:
@@ -311,7 +312,7 @@ async def proxy_to_service(api: Api, request: Request, operation: Operation) -> 
     named = proxy_name(request.target.name, "service")
     service = api.lookup("core/v1/services", request.target.namespace, named.name)
     if service is None:
-        raise not_found(ResourceRef("", "services", named.name))
+        raise absent(ResourceRef("", "services", named.name))
     port_name = _service_port_name(service, named)
     endpoints = api.lookup("core/v1/endpoints", request.target.namespace, named.name)
     if endpoints is None:
