@@ -16,6 +16,8 @@ from group_rules_support import (
     unsupported,
 )
 
+from fairlead.kinds.apiextensions.shown_schemas import MOST_SHOWN, shown_schema
+from fairlead.kinds.apiextensions.versions import shown_version
 from fairlead.schema.names import dns_1035_label, dns_subdomain
 
 KEY = "apiextensions/v1/customresourcedefinitions"
@@ -348,3 +350,38 @@ def test_the_root_of_a_schema_with_a_status_path() -> None:
     )
     assert (field, reason) == ("spec.validation.openAPIV3Schema", "Invalid")
     assert "fields are allowed at the root of the schema" in message
+
+
+def test_a_schema_in_a_message_is_printed_whole() -> None:
+    leaf = {"type": "string", "enum": ["a", None], "minLength": 1}
+    schema = {"type": "object", "nullable": True, "properties": {"spec": leaf}}
+    shown = shown_schema(schema, DIALECTS["kubernetes"].marked)
+    assert shown.startswith(
+        'apiextensions.JSONSchemaProps{ID:"", Schema:"", Ref:(*string)(nil), Description:"",'
+        ' Type:"object", Nullable:true, Format:"", Title:"", Default:(*apiextensions.JSON)(nil),'
+    )
+    assert (
+        'Properties:map[string]apiextensions.JSONSchemaProps{"spec":apiextensions.JSONSchemaProps{'
+        in shown
+    )
+    assert 'Enum:[]apiextensions.JSON{"a", apiextensions.JSON(nil)}' in shown
+    assert "MinLength:(*int64)(0xc000000000)" in shown
+    assert shown.endswith(
+        "XMapType:(*string)(nil), XValidations:apiextensions.ValidationRules(nil)}"
+    )
+
+
+def test_a_schema_too_long_for_a_message_is_not_printed() -> None:
+    schema = {"properties": {f"p{index}": {} for index in range(MOST_SHOWN)}}
+    shown = shown_schema(schema, DIALECTS["kubernetes"].marked)
+    assert shown == "apiextensions.JSONSchemaProps{...}"
+
+
+def test_the_columns_of_a_version_in_a_message_are_printed() -> None:
+    columns = [{"name": "N", "type": "string", "jsonPath": ".n", "priority": 1}]
+    shown = shown_version({**VERSION, "additionalPrinterColumns": columns})
+    assert shown.endswith(
+        "AdditionalPrinterColumns:[]apiextensions.CustomResourceColumnDefinition{"
+        'apiextensions.CustomResourceColumnDefinition{Name:"N", Type:"string", Format:"",'
+        ' Description:"", Priority:1, JSONPath:".n"}}}'
+    )

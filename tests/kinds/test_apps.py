@@ -593,7 +593,12 @@ def test_controller_revision_change() -> None:
     old = kind.existing(REVISION)
     assert kind.update(old, changed(REVISION, {"revision": 2}))[1] == []
     _, causes = kind.update(old, changed(REVISION, {"data": {"x": 2}}))
-    assert [(field, reason) for field, reason, _ in causes] == [("data", "Invalid")]
+    shown = (
+        'runtime.Unknown{TypeMeta:runtime.TypeMeta{APIVersion:"", Kind:""},'
+        " Raw:[]uint8{0x7b, 0x22, 0x78, 0x22, 0x3a, 0x32, 0x7d},"
+        ' ContentEncoding:"", ContentType:"application/json"}'
+    )
+    assert causes == [invalid("data", shown, IMMUTABLE)]
 
 
 def test_annotations_of_the_pods_of_a_stateful_set_are_looked_at() -> None:

@@ -206,6 +206,42 @@ def test_suspended_job_change(changes: Changes, fields: list[str]) -> None:
     assert [field for field, _, _ in causes] == fields
 
 
+def test_a_changed_template_is_printed_whole() -> None:
+    kind = jobs()
+    old = kind.existing(JOB)
+    changes: Changes = {
+        "spec.template.spec.containers[0].image": "j",
+        "spec.template.spec.containers[0].command": ["a"],
+        "spec.template.spec.containers[0].resources": {"limits": {"cpu": "1"}},
+        "spec.template.spec.volumes": [{"name": "v", "emptyDir": {}}],
+    }
+    ((_, _, message),) = kind.update(old, changed(old, changes))[1]
+    assert message.startswith(
+        'Invalid value: core.PodTemplateSpec{ObjectMeta:v1.ObjectMeta{Name:"", GenerateName:"",'
+        ' Namespace:"", SelfLink:"", UID:"", ResourceVersion:"", Generation:0,'
+        " CreationTimestamp:time.Date(1, time.January, 1, 0, 0, 0, 0, time.UTC),"
+        " DeletionTimestamp:<nil>, DeletionGracePeriodSeconds:(*int64)(nil),"
+        " Labels:map[string]string{"
+    )
+    assert (
+        "OwnerReferences:[]v1.OwnerReference(nil), Finalizers:[]string(nil),"
+        " ManagedFields:[]v1.ManagedFieldsEntry(nil)}, Spec:core.PodSpec{Volumes:[]core.Volume{"
+        'core.Volume{Name:"v", VolumeSource:core.VolumeSource{'
+        "HostPath:(*core.HostPathVolumeSource)(nil),"
+        " EmptyDir:(*core.EmptyDirVolumeSource)(0xc000000000),"
+    ) in message
+    assert (
+        'Image:"j", Command:[]string{"a"}, Args:[]string(nil), WorkingDir:"",'
+        " Ports:[]core.ContainerPort(nil), EnvFrom:[]core.EnvFromSource(nil),"
+        " Env:[]core.EnvVar(nil), Resources:core.ResourceRequirements{"
+        'Limits:core.ResourceList{"cpu":resource.Quantity{'
+    ) in message
+    assert message.endswith(
+        "TopologySpreadConstraints:[]core.TopologySpreadConstraint(nil), OS:(*core.PodOS)(nil)}}"
+        ": field is immutable"
+    )
+
+
 @pytest.mark.parametrize("started", [True, False])
 def test_running_job_stays_where_it_is(started: bool) -> None:
     kind = jobs()

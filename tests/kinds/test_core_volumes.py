@@ -141,6 +141,23 @@ VOLUME_CHANGES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("affinity", "shown"),
+    [
+        (None, '"null"'),
+        (
+            {"required": {"nodeSelectorTerms": [{}]}},
+            "core.VolumeNodeAffinity{Required:(*core.NodeSelector)(0xc000000000)}",
+        ),
+    ],
+)
+def test_the_affinity_of_a_volume_is_fixed(affinity: dict[str, Any] | None, shown: str) -> None:
+    kind = Kind("core/v1/persistentvolumes")
+    bound = kind.existing(spec_changed(VOLUME, {"nodeAffinity": {"required": TERMS}}))
+    wrong = kind.update(bound, spec_changed(VOLUME, {"nodeAffinity": affinity}))[1]
+    assert wrong == [invalid("nodeAffinity", shown, "field is immutable")]
+
+
 @pytest.mark.parametrize(("changes", "found"), VOLUME_CHANGES)
 def test_change_of_a_volume(changes: dict[str, Any], found: list[tuple[str, str]]) -> None:
     kind = Kind("core/v1/persistentvolumes")

@@ -236,6 +236,26 @@ def test_mandatory_objects_are_fixed(key: str, name: str, spec: dict[str, Any]) 
     assert causes[-1][2].endswith(f"spec of '{name}' must equal the fixed value")
 
 
+def test_a_spec_that_is_not_the_fixed_one_is_printed_whole() -> None:
+    kind = Kind(SCHEMAS)
+    ((_, _, message),) = kind.wrong({"metadata": {"name": "catch-all"}, **SCHEMA})
+    assert message == (
+        "Invalid value: flowcontrol.FlowSchemaSpec{"
+        'PriorityLevelConfiguration:flowcontrol.PriorityLevelConfigurationReference{Name:"level"},'
+        " MatchingPrecedence:1000, DistinguisherMethod:(*flowcontrol.FlowDistinguisherMethod)(nil),"
+        " Rules:[]flowcontrol.PolicyRulesWithSubjects{flowcontrol.PolicyRulesWithSubjects{"
+        'Subjects:[]flowcontrol.Subject{flowcontrol.Subject{Kind:"User",'
+        " User:(*flowcontrol.UserSubject)(0xc000000000), Group:(*flowcontrol.GroupSubject)(nil),"
+        " ServiceAccount:(*flowcontrol.ServiceAccountSubject)(nil)}},"
+        " ResourceRules:[]flowcontrol.ResourcePolicyRule{flowcontrol.ResourcePolicyRule{"
+        'Verbs:[]string{"get"}, APIGroups:[]string{""}, Resources:[]string{"pods"},'
+        ' ClusterScope:false, Namespaces:[]string{"*"}}},'
+        " NonResourceRules:[]flowcontrol.NonResourcePolicyRule{flowcontrol.NonResourcePolicyRule{"
+        'Verbs:[]string{"*"}, NonResourceURLs:[]string{"/x/*"}}}}}}'
+        ": spec of 'catch-all' must equal the fixed value"
+    )
+
+
 def test_a_status_brings_only_itself() -> None:
     kind = Kind(SCHEMAS)
     old = kind.existing(SCHEMA)

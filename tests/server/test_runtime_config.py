@@ -11,6 +11,7 @@ from support.process import ServerProcess, failed_start
 from support.things import Space
 
 from fairlead.dialect import KUBERNETES
+from fairlead.kinds.gates import parse_gates
 from fairlead.kinds.resources import Resources
 from fairlead.kinds.runtime_config import apply_runtime_config
 from fairlead.schema.builtin import BuiltinTypes
@@ -24,6 +25,10 @@ FreshServer = Callable[..., ServerProcess]
         ("", False),
         ("imagepolicy.k8s.io/v1alpha1=true", True),
         ("imagepolicy.k8s.io/v1alpha1", True),
+        ("imagepolicy.k8s.io/v1alpha1=1", True),
+        ("imagepolicy.k8s.io/v1alpha1=", True),
+        ("imagepolicy.k8s.io/v1alpha1,api/all=F", True),
+        ("imagepolicy.k8s.io/v1alpha1=0,api/all=T", False),
         ("imagepolicy.k8s.io/v1alpha1=false,api/all=true", False),
         ("api/alpha=true", True),
         ("api/all=true", True),
@@ -36,6 +41,11 @@ def test_a_group_that_is_only_sent_is_off_unless_it_is_named(
     resources = Resources(KUBERNETES, BuiltinTypes(KUBERNETES))
     apply_runtime_config(resources, [setting])
     assert resources.sent_only == ({"imagepolicy.k8s.io/v1alpha1"} if switched_on else set())
+
+
+@pytest.mark.parametrize(("word", "on"), [("1", True), ("T", True), ("0", False), ("False", False)])
+def test_gates_are_set_with_every_word_for_yes_and_no(word: str, on: bool) -> None:
+    assert parse_gates(f"HPAScaleToZero={word}")["HPAScaleToZero"] is on
 
 
 def served(client: Client, *paths: str) -> list[bool]:

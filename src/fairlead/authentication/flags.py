@@ -6,17 +6,16 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from fairlead.kinds.flag_words import yes_or_no
+
 VERSIONS = ("v1beta1", "v1")
-_TRUE = ("1", "t", "T", "true", "TRUE", "True")
-_FALSE = ("0", "f", "F", "false", "FALSE", "False")
 
 
 def boolean(text: str) -> bool:
-    if text in _TRUE:
-        return True
-    if text in _FALSE:
-        return False
-    raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    found = yes_or_no(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return found
 
 
 def listed(text: str) -> list[str]:

@@ -32,7 +32,7 @@ def show(value: Any) -> str:
     if isinstance(value, str):
         return quote(value)
     if value is None:
-        return "null"
+        return '"null"'
     if isinstance(value, (dict, list)):
         return orjson.dumps(value).decode()
     return str(value)

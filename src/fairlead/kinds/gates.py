@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fairlead.kinds.flag_words import yes_or_no
+
 # Gates that a kind or verb of ours looks at: on by default or off.
 DEFAULTS: dict[str, bool] = {
     "APIListChunking": True,
@@ -80,14 +82,15 @@ def parse_gates(text: str) -> Gates:
         name, equals, value = part.partition("=")
         if not equals:
             raise GateError(f"missing bool value for {name}")
-        if value.lower() not in ("true", "false"):
+        on = yes_or_no(value)
+        if on is None:
             raise GateError(f"invalid value of {name}={value}: must be true or false")
         if name in _STAGES:
             for gate, default in DEFAULTS.items():
                 if default is _STAGES[name]:
-                    chosen.setdefault(gate, value.lower() == "true")
+                    chosen.setdefault(gate, on)
         elif name not in DEFAULTS:
             raise GateError(f"unrecognized feature gate: {name}")
         else:
-            chosen[name] = value.lower() == "true"
+            chosen[name] = on
     return Gates(chosen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fairlead.kinds.flag_words import yes_or_no
 from fairlead.kinds.resources import GroupVersion, Resources
 
 # A group whose kind is only ever sent to others. It is off unless it is named.
@@ -39,9 +40,10 @@ def apply_runtime_config(resources: Resources, settings: Iterable[str]) -> None:
 
 def _pair(text: str) -> tuple[str, bool]:
     key, equals, value = text.strip().partition("=")
-    if equals and value.lower() not in ("true", "false"):
+    enabled = yes_or_no(value) if equals and value else True
+    if enabled is None:
         raise RuntimeConfigError(f"invalid value of {key}={value}: must be true or false")
-    return key, value.lower() != "false"
+    return key, enabled
 
 
 def _set(

@@ -240,7 +240,7 @@ def _check_stored_versions(
         return
     for version in versions:
         if version["storage"] and version["name"] not in stored:
-            shown = GoValue(shown_version(version))
+            shown = shown_version(version)
             causes.invalid(path, shown, f"must have the storage version {version['name']}")
     names = {version["name"] for version in versions}
     for index, name in enumerate(stored):

@@ -8,8 +8,9 @@ from typing import Any
 from fairlead.kinds.apiextensions.depth import check_depth
 from fairlead.kinds.apiextensions.openapi_rules import OpenAPIRules
 from fairlead.kinds.apiextensions.schema_defaults import check_defaults
+from fairlead.kinds.apiextensions.shown_schemas import shown_schema
 from fairlead.kinds.apiextensions.structural import check_structural, without_structure
-from fairlead.kinds.causes import Causes, GoValue
+from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.schema.custom.markers import Markers, Schema, markers_of
 from fairlead.schema.custom.patience import TOO_LONG_TO_CHECK, OutOfPatience, Patience
@@ -96,4 +97,4 @@ def _check_root(schema: dict[str, Any], path: str, causes: Causes, context: Cont
             f"only [{names}] fields are allowed at the root of the schema if the status"
             " subresource is enabled"
         )
-        causes.invalid(path, GoValue("apiextensions.JSONSchemaProps{...}"), detail)
+        causes.invalid(path, shown_schema(schema, context.dialect.marked), detail)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.kinds.causes import Causes
+from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.kinds.core.shared import go_struct, go_structs
 from fairlead.kinds.storage.shared import go_pointer
 
 COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
@@ -95,12 +96,12 @@ def _check_column(column: dict[str, Any], path: str, causes: Causes) -> None:
         causes.invalid(f"{path}.JSONPath", json_path, "must be a simple json path starting with .")
 
 
-def shown_version(version: dict[str, Any]) -> str:
+def shown_version(version: dict[str, Any]) -> GoValue:
     """A version (without what was hoisted) as messages print it."""
     columns = version.get("additionalPrinterColumns")
     package = "apiextensions"
     parts = {
-        "Name": f'"{version["name"]}"',
+        "Name": quote(version["name"]),
         "Served": str(version["served"]).lower(),
         "Storage": str(version["storage"]).lower(),
         "Deprecated": str(version.get("deprecated", False)).lower(),
@@ -109,8 +110,19 @@ def shown_version(version: dict[str, Any]) -> str:
         "Subresources": go_pointer(
             f"{package}.CustomResourceSubresources", version.get("subresources")
         ),
-        "AdditionalPrinterColumns": f"[]{package}.CustomResourceColumnDefinition"
-        + ("(nil)" if not columns else "{...}"),
+        "AdditionalPrinterColumns": go_structs(
+            f"{package}.CustomResourceColumnDefinition", columns or None, _shown_column
+        ),
     }
-    listed = ", ".join(f"{name}:{text}" for name, text in parts.items())
-    return f"{package}.CustomResourceDefinitionVersion{{{listed}}}"
+    return go_struct(f"{package}.CustomResourceDefinitionVersion", parts)
+
+
+def _shown_column(column: dict[str, Any]) -> dict[str, str]:
+    return {
+        "Name": quote(column["name"]),
+        "Type": quote(column["type"]),
+        "Format": quote(column.get("format", "")),
+        "Description": quote(column.get("description", "")),
+        "Priority": str(column.get("priority", 0)),
+        "JSONPath": quote(column["jsonPath"]),
+    }

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import orjson
+
+from fairlead.errors import LONGEST_CAUSE
 from fairlead.kinds.behaviour import Behaviour, Object
-from fairlead.kinds.causes import Causes
+from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.shared import go_struct
 from fairlead.kinds.metadata import check_metadata, check_metadata_update
-from fairlead.kinds.rules import immutable, non_negative
+from fairlead.kinds.rules import IMMUTABLE, non_negative
 
 
 class ControllerRevisionBehaviour(Behaviour):
@@ -20,4 +26,19 @@ class ControllerRevisionBehaviour(Behaviour):
         check_metadata_update(metadata, old["metadata"], causes)
         check_metadata(metadata, True, self.name_rule, causes)
         self.check(value, causes, context)
-        immutable(value.get("data"), old.get("data"), "data", causes)
+        if value.get("data") != old.get("data"):
+            causes.invalid("data", _shown(value.get("data")), IMMUTABLE)
+
+
+def _shown(data: Any) -> GoValue | None:
+    """Data of an unknown type as messages print it: its bytes."""
+    if data is None:
+        return None
+    raw = ", ".join(f"{byte:#x}" for byte in orjson.dumps(data)[:LONGEST_CAUSE])
+    parts = {
+        "TypeMeta": 'runtime.TypeMeta{APIVersion:"", Kind:""}',
+        "Raw": f"[]uint8{{{raw}}}",
+        "ContentEncoding": '""',
+        "ContentType": '"application/json"',
+    }
+    return go_struct("runtime.Unknown", parts)

@@ -9,6 +9,7 @@ from fairlead.kinds.apps.shared import UNSET, selector_shown
 from fairlead.kinds.apps.templates import MISMATCH, selector_is_sound
 from fairlead.kinds.batch.names import INDEXED
 from fairlead.kinds.batch.pod_failure_policy import check_pod_failure_policy
+from fairlead.kinds.batch.shown_templates import shown_template
 from fairlead.kinds.behaviour import Object, keep
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
@@ -87,7 +88,7 @@ def check_job_spec_change(spec: Object, old: Object, may_reschedule: bool, cause
         causes.invalid("spec.selector", selector_shown(spec.get("selector")), IMMUTABLE)
     template = spec["template"]
     if template != (rescheduled(old["template"], template) if may_reschedule else old["template"]):
-        causes.invalid("spec.template", template, IMMUTABLE)
+        causes.invalid("spec.template", shown_template(template), IMMUTABLE)
     _check_kept(spec, old, "completionMode", causes)
     _check_kept(spec, old, "podFailurePolicy", causes)
 

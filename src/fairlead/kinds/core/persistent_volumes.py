@@ -14,6 +14,7 @@ from fairlead.kinds.core.pods.warnings import warn_of_node_term
 from fairlead.kinds.core.shared import (
     basic_quantity,
     go_quantities,
+    go_struct,
     positive_quantity,
 )
 from fairlead.kinds.core.volumes.claims import SINGLE_POD, VOLUME_MODES, check_access_modes
@@ -24,6 +25,7 @@ from fairlead.kinds.core.volumes.persistent import (
 )
 from fairlead.kinds.metadata import check_metadata
 from fairlead.kinds.rules import IMMUTABLE, immutable
+from fairlead.kinds.storage.shared import go_pointer
 from fairlead.schema.names import dns_subdomain
 
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
@@ -83,7 +85,7 @@ class PersistentVolumeBehaviour(Behaviour):
         )
         affinity = old["spec"].get("nodeAffinity")
         if affinity is not None and value["spec"].get("nodeAffinity") != affinity:
-            shown = GoValue(_shown_affinity(value["spec"].get("nodeAffinity")))
+            shown = _shown_affinity(value["spec"].get("nodeAffinity"))
             causes.invalid("nodeAffinity", shown, IMMUTABLE)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
@@ -180,5 +182,8 @@ def _check_source_change(spec: Object, old: Object, causes: Causes) -> None:
         causes.forbidden("spec.persistentvolumesource", detail)
 
 
-def _shown_affinity(affinity: Object | None) -> str:
-    return "null" if affinity is None else "core.VolumeNodeAffinity{Required:(*core.NodeSelector)}"
+def _shown_affinity(affinity: Object | None) -> GoValue | None:
+    if affinity is None:
+        return None
+    required = go_pointer("core.NodeSelector", affinity.get("required"))
+    return go_struct("core.VolumeNodeAffinity", {"Required": required})

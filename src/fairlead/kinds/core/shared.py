@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -28,6 +28,17 @@ def go_struct(name: str, fields: Mapping[str, str]) -> GoValue:
     """A struct as messages print it; the values are printed already."""
     inner = ", ".join(f"{field}:{text}" for field, text in fields.items())
     return GoValue(f"{name}{{{inner}}}")
+
+
+def go_structs(
+    name: str,
+    values: Iterable[dict[str, Any]] | None,
+    fields: Callable[[dict[str, Any]], Mapping[str, str]],
+) -> GoValue:
+    """A list of structs; none at all is nil."""
+    if values is None:
+        return GoValue(f"[]{name}(nil)")
+    return GoValue(f"[]{name}{{{', '.join(go_struct(name, fields(value)) for value in values)}}}")
 
 
 def go_text_fields(name: str, value: Mapping[str, Any], fields: Mapping[str, str]) -> GoValue:

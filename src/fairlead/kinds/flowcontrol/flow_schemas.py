@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.kinds.causes import Causes, quote
-from fairlead.kinds.core.shared import go_struct
+from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.kinds.core.shared import go_struct, go_structs
 from fairlead.kinds.flowcontrol.mandatory import FLOW_SCHEMAS
 from fairlead.kinds.flowcontrol.shared import FlowControlBehaviour
-from fairlead.kinds.go_values import go_list
+from fairlead.kinds.go_values import given_list, go_list
+from fairlead.kinds.storage.shared import go_pointer
 from fairlead.schema.names import dns_label, dns_subdomain
 
+PACKAGE = "flowcontrol"
 MOST_PRECEDENCE = 10000
 METHODS = ("ByNamespace", "ByUser")
 SUBJECT_KINDS = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
@@ -23,7 +25,6 @@ _MISFITS["Group"] = ("ServiceAccount", "User")
 
 class FlowSchemaBehaviour(FlowControlBehaviour):
     mandatory = FLOW_SCHEMAS
-    shown_spec = "flowcontrol.FlowSchemaSpec"
 
     def check_spec(self, name: str, spec: dict[str, Any], causes: Causes) -> None:
         _check_precedence(name, spec["matchingPrecedence"], causes)
@@ -32,7 +33,7 @@ class FlowSchemaBehaviour(FlowControlBehaviour):
             shown = {"Type": quote(method["type"])}
             causes.unsupported(
                 "spec.distinguisherMethod.type",
-                go_struct("flowcontrol.FlowDistinguisherMethod", shown),
+                go_struct(f"{PACKAGE}.FlowDistinguisherMethod", shown),
                 METHODS,
             )
         path, level = "spec.priorityLevelConfiguration.name", spec["priorityLevelConfiguration"]
@@ -42,6 +43,58 @@ class FlowSchemaBehaviour(FlowControlBehaviour):
             causes.required(path, "must reference a priority level")
         for index, rule in enumerate(spec.get("rules") or ()):
             _check_rule(rule, f"spec.rules[{index}]", causes)
+
+    def shown_spec(self, spec: dict[str, Any]) -> GoValue:
+        level = {"Name": quote(spec["priorityLevelConfiguration"]["name"])}
+        method = spec.get("distinguisherMethod")
+        parts = {
+            "PriorityLevelConfiguration": go_struct(
+                f"{PACKAGE}.PriorityLevelConfigurationReference", level
+            ),
+            "MatchingPrecedence": str(spec["matchingPrecedence"]),
+            "DistinguisherMethod": go_pointer(f"{PACKAGE}.FlowDistinguisherMethod", method),
+            "Rules": go_structs(
+                f"{PACKAGE}.PolicyRulesWithSubjects", given_list(spec, "rules"), _shown_rule
+            ),
+        }
+        return go_struct(f"{PACKAGE}.FlowSchemaSpec", parts)
+
+
+def _shown_rule(rule: dict[str, Any]) -> dict[str, str]:
+    paths, resources = given_list(rule, "nonResourceRules"), given_list(rule, "resourceRules")
+    return {
+        "Subjects": go_structs(f"{PACKAGE}.Subject", rule["subjects"], _shown_subject),
+        "ResourceRules": go_structs(
+            f"{PACKAGE}.ResourcePolicyRule", resources, _shown_resource_rule
+        ),
+        "NonResourceRules": go_structs(f"{PACKAGE}.NonResourcePolicyRule", paths, _shown_path_rule),
+    }
+
+
+def _shown_subject(subject: dict[str, Any]) -> dict[str, str]:
+    kinds = ("User", "Group", "ServiceAccount")
+    named = {
+        kind: go_pointer(f"{PACKAGE}.{kind}Subject", subject.get(SUBJECT_KINDS[kind]))
+        for kind in kinds
+    }
+    return {"Kind": quote(subject["kind"]), **named}
+
+
+def _shown_resource_rule(rule: dict[str, Any]) -> dict[str, str]:
+    return {
+        "Verbs": go_list("string", rule["verbs"]),
+        "APIGroups": go_list("string", rule["apiGroups"]),
+        "Resources": go_list("string", rule["resources"]),
+        "ClusterScope": str(rule.get("clusterScope", False)).lower(),
+        "Namespaces": go_list("string", given_list(rule, "namespaces")),
+    }
+
+
+def _shown_path_rule(rule: dict[str, Any]) -> dict[str, str]:
+    return {
+        "Verbs": go_list("string", rule["verbs"]),
+        "NonResourceURLs": go_list("string", rule["nonResourceURLs"]),
+    }
 
 
 def _check_precedence(name: str, precedence: int, causes: Causes) -> None:

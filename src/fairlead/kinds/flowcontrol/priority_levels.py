@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fairlead.kinds.causes import Causes
+from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.kinds.core.shared import go_struct
 from fairlead.kinds.flowcontrol.mandatory import PRIORITY_LEVELS
 from fairlead.kinds.flowcontrol.shared import FlowControlBehaviour
+from fairlead.kinds.storage.shared import go_pointer
 
 TYPES = ("Exempt", "Limited")
 RESPONSES = ("Queue", "Reject")
@@ -17,7 +19,6 @@ MOST_HASH_BITS = 60
 
 class PriorityLevelBehaviour(FlowControlBehaviour):
     mandatory = PRIORITY_LEVELS
-    shown_spec = "flowcontrol.PriorityLevelConfigurationSpec"
 
     def check_spec(self, name: str, spec: dict[str, Any], causes: Causes) -> None:
         kind, limited = spec["type"], spec.get("limited")
@@ -33,6 +34,11 @@ class PriorityLevelBehaviour(FlowControlBehaviour):
             causes.required("spec.limited", "must not be empty when type is Limited")
         else:
             _check_limited(limited, "spec.limited", causes)
+
+    def shown_spec(self, spec: dict[str, Any]) -> GoValue:
+        limited = go_pointer("flowcontrol.LimitedPriorityLevelConfiguration", spec.get("limited"))
+        parts = {"Type": quote(spec["type"]), "Limited": limited}
+        return go_struct("flowcontrol.PriorityLevelConfigurationSpec", parts)
 
 
 def _check_limited(limited: dict[str, Any], path: str, causes: Causes) -> None:

@@ -16,7 +16,6 @@ class FlowControlBehaviour(OrderedBehaviour):
 
     update_order = (Step.METADATA, Step.RULES)
     mandatory: dict[str, Spec]
-    shown_spec: str
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         name, spec = value["metadata"].get("name", ""), value["spec"]
@@ -24,10 +23,14 @@ class FlowControlBehaviour(OrderedBehaviour):
         fixed = self.mandatory.get(name)
         if fixed is not None and not same(spec, fixed):
             detail = f"spec of '{name}' must equal the fixed value"
-            causes.invalid("spec", GoValue(f"{self.shown_spec}{{...}}"), detail)
+            causes.invalid("spec", self.shown_spec(spec), detail)
         _check_conditions(value, causes)
 
     def check_spec(self, name: str, spec: dict[str, Any], causes: Causes) -> None:
+        raise NotImplementedError
+
+    def shown_spec(self, spec: dict[str, Any]) -> GoValue:
+        """A spec as messages print it."""
         raise NotImplementedError
 
     def prepare_subresource_update(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from fairlead.kinds.apps.shared import check_at_most_hundred_percent, check_int_or_percent
 from fairlead.kinds.behaviour import Behaviour, Object
-from fairlead.kinds.causes import Causes
+from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.conditions import check_conditions
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.shared import go_struct
 from fairlead.kinds.rules import label_selector, non_negative
+from fairlead.kinds.storage.shared import go_pointer
 
 LIMITS = ("minAvailable", "maxUnavailable")
 COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
@@ -23,7 +25,9 @@ class DisruptionBudgetBehaviour(Behaviour):
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         spec = value["spec"]
         if all(spec.get(name) is not None for name in LIMITS):
-            causes.invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
+            causes.invalid(
+                "spec", _shown(spec), "minAvailable and maxUnavailable cannot be both set"
+            )
         for name in LIMITS:
             if spec.get(name) is not None:
                 check_int_or_percent(spec[name], f"spec.{name}", causes)
@@ -37,3 +41,13 @@ class DisruptionBudgetBehaviour(Behaviour):
         check_conditions(status.get("conditions"), "status.conditions", causes)
         for name in COUNTS:
             non_negative(status[name], f"status.{name}", causes)
+
+
+def _shown(spec: Object) -> GoValue:
+    amount = "intstr.IntOrString"
+    parts = {
+        "MinAvailable": go_pointer(amount, spec.get("minAvailable")),
+        "Selector": go_pointer("v1.LabelSelector", spec.get("selector")),
+        "MaxUnavailable": go_pointer(amount, spec.get("maxUnavailable")),
+    }
+    return go_struct("policy.PodDisruptionBudgetSpec", parts)

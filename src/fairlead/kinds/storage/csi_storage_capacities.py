@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.kinds.behaviour import Object
-from fairlead.kinds.causes import Causes, GoValue
+from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.warnings import newer_node_label, warn_of_node_term
 from fairlead.kinds.go_values import go_selector
@@ -31,7 +31,7 @@ class CSIStorageCapacityBehaviour(OrderedBehaviour):
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         topology = value.get("nodeTopology")
         if not same(topology, old.get("nodeTopology")):
-            shown = GoValue('"null"') if topology is None else go_selector(topology)
+            shown = None if topology is None else go_selector(topology)
             causes.invalid("nodeTopology", shown, IMMUTABLE)
         name = "storageClassName"
         immutable(value[name], old[name], name, causes)
