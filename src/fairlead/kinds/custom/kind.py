@@ -149,7 +149,7 @@ class CustomKind:
         return made
 
     def repaired(self, value: Object) -> Object:
-        """An object that was stored under an earlier schema."""
+        """An object that was stored under an earlier schema, or comes from another version."""
         made = self.pruned(value)
         self.compiled.fill_defaults(made)
         return made
