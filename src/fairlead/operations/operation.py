@@ -24,6 +24,7 @@ class Operation:
 
     __slots__ = (
         "annotations",
+        "applies",
         "content",
         "decision",
         "found_size",
@@ -61,6 +62,7 @@ class Operation:
         self.warnings = [] if warnings is None else warnings
         self.annotations: dict[str, str] = {}  # what an audit log shall tell
         self.replaces = False  # the caller sent a whole object, not a change of one
+        self.applies = False  # what was sent says which fields its manager wants
         self.has_unknown_fields = False  # what was sent has fields that its type does not know
         self.sent: Any = None
         self.found_size = 0  # bytes of what is stored and has to be read for it
