@@ -177,6 +177,17 @@ def test_the_call_says_how_long_we_wait(hooks: Hooked) -> None:
     assert head["host"] == f"127.0.0.1:{hooks.server.port}"
 
 
+def test_what_is_deleted_with_its_collection_is_not_named(hooks: Hooked) -> None:
+    hooks.space.config_maps.create("a", labels={"x": "1"})
+    rule = {"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"]}
+    path = hooks.validate(rules=[{**rule, "resources": ["configmaps"]}])
+    things = hooks.space.config_maps
+    assert things.client.delete(things.path, labelSelector="x=1").status == 200
+    [request] = hooks.requests(path)
+    assert "name" not in request
+    assert request["oldObject"]["metadata"]["name"] == "a"
+
+
 def _scaled(hooks: Hooked) -> Any:
     deployments = hooks.space.things("deployments", "apps")
     labels = {"app": "x"}
