@@ -188,6 +188,17 @@ def test_what_is_deleted_with_its_collection_is_not_named(hooks: Hooked) -> None
     assert request["oldObject"]["metadata"]["name"] == "a"
 
 
+def test_a_token_review_is_named_as_it_was_sent(hooks: Hooked) -> None:
+    group = hooks.space.dialect.group_name("authentication.@")
+    rule = {"operations": ["CREATE"], "apiVersions": ["v1"], "resources": ["tokenreviews"]}
+    path = hooks.validate(rules=[{**rule, "apiGroups": [group]}])
+    reviews = hooks.space.everywhere("tokenreviews", "authentication.@")
+    body = {"metadata": {"name": "mine"}, "spec": {"token": "x"}}
+    assert hooks.space.client.post(reviews.path, body).status == 201
+    [request] = hooks.requests(path)
+    assert request["name"] == "mine"
+
+
 def _scaled(hooks: Hooked) -> Any:
     deployments = hooks.space.things("deployments", "apps")
     labels = {"app": "x"}
