@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from fairlead.authentication.user import User
@@ -26,6 +27,7 @@ class Operation:
         "annotations",
         "applies",
         "content",
+        "deadline",
         "decision",
         "found_size",
         "has_unknown_fields",
@@ -70,6 +72,7 @@ class Operation:
         self.written: Version | None = None  # the last version that was stored for it
         self.content: dict[str, Any] | None = None  # and what it was made from, see `content_of`
         self.identity = NO_IDENTITY  # by which what was sent names itself
+        self.deadline = inf  # by the clock of the loop
         self.decision: Decision | None = None  # where the authorizer was asked about just this
 
     def part(self, verb: str, resource: Resource, namespace: str, name: str) -> Operation:
@@ -80,6 +83,7 @@ class Operation:
         one.annotations = self.annotations
         one.sent = self.sent
         one.decision = self.decision
+        one.deadline = self.deadline
         return one
 
     def warn(self, text: str) -> None:

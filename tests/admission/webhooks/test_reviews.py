@@ -177,6 +177,14 @@ def test_the_call_says_how_long_we_wait(hooks: Hooked) -> None:
     assert head["host"] == f"127.0.0.1:{hooks.server.port}"
 
 
+def test_a_webhook_has_no_longer_than_the_request(hooks: Hooked) -> None:
+    path = hooks.validate(timeoutSeconds=20)
+    things = hooks.space.config_maps
+    assert things.client.post(things.path, {"metadata": {"name": "a"}}, timeout="9s").status == 201
+    [head] = hooks.server.headers[path]
+    assert head[":path"] == f"{path}?timeout=9s"
+
+
 def test_what_is_deleted_with_its_collection_is_not_named(hooks: Hooked) -> None:
     hooks.space.config_maps.create("a", labels={"x": "1"})
     rule = {"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"]}
