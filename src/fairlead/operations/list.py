@@ -112,13 +112,13 @@ def _check_revision(text: str) -> None:
 async def _continued(
     api: Api, operation: Operation, namespace: str, options: ListOptions, selection: Selection
 ) -> Listing:
-    if options.revision not in ("", "0"):
-        raise bad_request("specifying resource version is not allowed when using continue")
     token_version = _token_version(operation.resource)
     try:
         at = Continuation.decode(options.token, token_version)
     except ContinuationError as error:
         raise bad_request(f"invalid continue token: {error}") from None
+    if options.revision not in ("", "0"):
+        raise bad_request("specifying resource version is not allowed when using continue")
     after = _prefix(namespace) + at.key
     revision = at.revision if at.revision >= 0 else api.store.revision
     if revision > api.store.revision:
