@@ -345,6 +345,19 @@ def test_without_conversion_only_the_version_changes(space: Space) -> None:
     assert made["spec"] == {"address": "kept"}
 
 
+def test_what_is_written_in_another_version_has_the_defaults_of_the_stored_one(
+    space: Space,
+) -> None:
+    stored = addressed("v1", storage=True, address="string", zone="string")
+    fields = stored["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    fields["zone"]["default"] = "here"
+    other = addressed("v2", storage=False, address="string", zone="string")
+    kind = Kind(space, stored, other).install()
+    kind.create("a", "v2", spec=V1)
+    for name in ("v1", "v2"):
+        assert kind.things(name).read("a")["spec"] == {**V1, "zone": "here"}
+
+
 def test_without_conversion_owners_of_both_versions_meet(space: Space) -> None:
     kind = Kind(space, version("v1"), version("v2", storage=False)).install()
     path = kind.things("v1").item("a")

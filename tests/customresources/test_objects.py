@@ -480,18 +480,25 @@ def test_a_namespace_takes_its_custom_objects_along(space: Space) -> None:
     assert everywhere.names() == []
 
 
-def test_a_deprecated_version_warns(space: Space) -> None:
+def test_a_deprecated_version_warns_and_names_the_best_later_one(space: Space) -> None:
     old = version("v1beta1", storage=False, deprecated=True)
     older = version(
         "v1alpha1", storage=False, deprecated=True, deprecationWarning="use something else"
     )
-    kind = Kind(space, version("v1"), old, older).install()
+    later = [version("v2", storage=False), version("v3", storage=False, served=False)]
+    kind = Kind(space, version("v1"), old, older, *later).install()
     group = kind.group
     assert kind.things("v1").list().warnings == []
     assert kind.things("v1beta1").list().warnings == [
-        f'299 - "{group}/v1beta1 Widget is deprecated"'
+        f'299 - "{group}/v1beta1 Widget is deprecated; use {group}/v2 Widget"'
     ]
     assert kind.things("v1alpha1").list().warnings == ['299 - "use something else"']
+
+
+def test_a_deprecated_version_names_no_earlier_one(space: Space) -> None:
+    last = version("v2", storage=False, deprecated=True)
+    kind = Kind(space, version("v1"), last).install()
+    assert kind.things("v2").list().warnings == [f'299 - "{kind.group}/v2 Widget is deprecated"']
 
 
 def test_versions_are_listed_as_clients_prefer_them(space: Space) -> None:

@@ -230,6 +230,35 @@ def test_an_unknown_kind_or_version_is_refused(space: Space) -> None:
         assert f'no kind "{kind}" is registered for version "{version}"' in answer.message
 
 
+@pytest.mark.parametrize("version", ["/v1", "/", ""])
+def test_an_empty_group_in_front_of_the_version_is_the_core_group(
+    space: Space, version: str
+) -> None:
+    body = {"kind": "Secret", "apiVersion": version, "metadata": {"name": "a"}}
+    assert space.client.post(space.secrets.path, body).status == 201
+
+
+def test_a_group_without_a_version_means_the_version_of_the_path(space: Space) -> None:
+    body = {"kind": "PodDisruptionBudget", "apiVersion": "policy/", "metadata": {"name": "a"}}
+    budgets = space.things("poddisruptionbudgets", "policy")
+    assert space.client.post(budgets.path, body).status == 201
+
+
+def test_a_version_that_is_none_is_told(space: Space) -> None:
+    body = {"kind": "Secret", "apiVersion": "a/b/c", "metadata": {"name": "a"}}
+    answer = space.client.post(space.secrets.path, body)
+    assert answer.status == 400
+    assert answer.message.startswith(
+        "the object provided is unrecognized (must be of type Secret): unexpected GroupVersion"
+        " string: a/b/c ("
+    )
+    other = space.client.post(space.secrets.path, {**body, "apiVersion": "v1/"})
+    assert other.status == 400
+    assert other.message.startswith(
+        "Secret in version \"\" cannot be handled as a Secret: Object 'apiVersion' is missing in"
+    )
+
+
 def test_the_namespace_is_that_of_the_path(space: Space) -> None:
     body = {"metadata": {"name": "a", "namespace": "other"}}
     answer = space.client.post(space.secrets.path, body)

@@ -103,6 +103,12 @@ def test_no_match_continue_with_another_version_is_invalid(history: History) -> 
     assert answer.message == "specifying resource version is not allowed when using continue"
 
 
+def test_no_match_a_broken_token_is_told_before_the_version_with_it(history: History) -> None:
+    answer = history.list(limit=1, continue_="abc", resourceVersion=history.old)
+    assert answer.status == 400
+    assert answer.message.startswith("invalid continue token: continue key is not valid: ")
+
+
 @pytest.mark.parametrize("limit", [None, 2], ids=["no limit", "limit"])
 @pytest.mark.parametrize("match", ["Exact", "NotOlderThan"])
 def test_a_match_without_a_version_is_invalid(

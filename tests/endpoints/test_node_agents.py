@@ -75,6 +75,26 @@ def test_logs_come_from_the_node(pods: Things, agent: Neighbour) -> None:
     assert agent.asked[0].headers["Authorization"] is None
 
 
+def test_logs_of_an_agent_that_nobody_knows_are_read_where_that_is_asked_for(
+    space: Space, pki: Pki, tmp_path: Path
+) -> None:
+    stranger = ensure_pki(tmp_path, ["127.0.0.1"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(stranger.serving.certificate, stranger.serving.key)
+    context.load_verify_locations(pki.ca.certificate)
+    context.verify_mode = ssl.CERT_REQUIRED  # we prove ourselves all the same
+    agent = Neighbour(context)
+    agent.answer = lambda asked: Says(body=b"line\n")
+    run_pod(space, "p", node=run_node(space, agent.port))
+    log = space.things("pods").item("p", "log")
+    refused = space.client.get(log)
+    assert refused.status == 500
+    assert "x509: certificate signed by unknown authority" in refused.message
+    answer = space.client.get(log, insecureSkipTLSVerifyBackend="true")
+    assert (answer.status, answer.raw) == (200, b"line\n")
+    agent.close()
+
+
 def test_logs_are_followed(pods: Things, agent: Neighbour) -> None:
     more = threading.Event()
     agent.answer = lambda asked: Says(pieces=[(None, b"one\n"), (more, b"two\n")])

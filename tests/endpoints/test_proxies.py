@@ -182,6 +182,11 @@ def test_a_head_has_no_body(space: Space, neighbour: Neighbour, pod: str) -> Non
     assert neighbour.asked[0].method == "HEAD"
 
 
+def test_options_are_passed_on(space: Space, neighbour: Neighbour, pod: str) -> None:
+    assert space.client.request("OPTIONS", f"{pod}/x").status == 200
+    assert neighbour.asked[0].method == "OPTIONS"
+
+
 def test_nobody_there(space: Space, neighbour: Neighbour, pod: str) -> None:
     neighbour.close()
     answer = space.client.get(f"{pod}/x")

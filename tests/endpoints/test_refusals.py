@@ -223,6 +223,23 @@ def test_413_for_a_body_over_3_mib(space: Space) -> None:
     space.client.close()
 
 
+def test_an_object_that_its_managers_make_too_large_does_without_them(space: Space) -> None:
+    name = "a-long-name-makes-large-who-manages-the-field-of-this-name"
+    data = {f"{name}-{number:05}": "a" for number in range(12_000)}
+    assert "managedFields" not in space.config_maps.create("a", data=data)["metadata"]
+    changed = space.config_maps.label("a", x="1")
+    assert "managedFields" not in changed["metadata"]
+    config = {"kind": "ConfigMap", "apiVersion": "v1", "data": data}
+    answer = space.client.patch(
+        space.config_maps.item("a"),
+        config,
+        kind="application/apply-patch+yaml",
+        fieldManager="m",
+        force="true",
+    )
+    assert answer.status == 413
+
+
 def test_413_for_a_body_of_unknown_length_over_3_mib(space: Space) -> None:
     connection = space.client.connect()
     chunks = (b"x" * 65536 for _ in range(60))

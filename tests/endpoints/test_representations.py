@@ -342,6 +342,25 @@ def test_quality_says_what_is_liked_more(filled: Space, forms: list[str], media_
 
 
 @pytest.mark.parametrize(
+    ("form", "other", "media_type"),
+    [
+        ("YAML;AS", "", "application/json"),
+        ("PROTOBUF;AS", "", "application/json"),
+        ("PROTOBUF;AS", ",application/yaml", "application/yaml"),
+        ("YAML;AS", ",application/json", "application/json"),
+    ],
+)
+def test_an_error_takes_no_form_that_something_else_was_to_be_transformed_to(
+    filled: Space, form: str, other: str, media_type: str
+) -> None:
+    transform = f"as=PartialObjectMetadata;g={filled.dialect.meta_group};v=v1"
+    form = form.replace("YAML", "application/yaml").replace("AS", transform)
+    form = form.replace("PROTOBUF", filled.dialect.protobuf_media_type) + other
+    answer = filled.client.get(filled.secrets.item("none"), headers={"Accept": form})
+    assert (answer.status, answer.headers["Content-Type"]) == (404, media_type)
+
+
+@pytest.mark.parametrize(
     "form", ["text/html", "application/*", "image/png", "application/xml", "nonsense"]
 )
 def test_406_where_no_form_can_be_served(filled: Space, form: str) -> None:

@@ -38,6 +38,30 @@ _PRIVATE = ec.generate_private_key(ec.SECP256R1())
 _NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "me")])
 
 
+SIGNED_BY_SHA1 = (
+    """\
+-----BEGIN CERTIFICATE REQUEST-----
+MIHEMG4CAQAwDDEKMAgGA1UEAwwBYTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IA
+BBacf4MYpeVgtRuSHf0sPzAS4L8jZ6MxUjphXmiotbtoE9Q7lws8lUjIOi2GHI1B
+yBvjKFMFSrNBtdACTDtus0igADAJBgcqhkjOPQQBA0cAMEQCIFftdAF2MqYtslVs
+h29OGYfffNdwUkGpcGxhuWFUX2syAiAWFFUIGfO7Ssrb0zIzUGEj6JGCyATrP2no
+GLmP11Hvpw==
+-----END CERTIFICATE REQUEST-----
+""",
+    """\
+-----BEGIN CERTIFICATE REQUEST-----
+MIIBSzCBtQIBADAMMQowCAYDVQQDDAFhMIGfMA0GCSqGSIb3DQEBAQUAA4GNADCB
+iQKBgQDFdtUD4omBuISduN83VvUWxwuVZbwJ8u1BeTViCg9CwLOXLQSnnS4PdFF8
+QrShwYCY183s84AQsfMTL4ns9s0ayReIfIGQDmJZGn+mwfC2jGjpUlYkgW4FXn/l
+6mUe+s1E9a88VLOrywcsVGtjo/jRcZLsdSPeAPjWPx1R8G4OJQIDAQABoAAwDQYJ
+KoZIhvcNAQEFBQADgYEAevYaIZnRH1XifKtNmwFoy1fNe9BUFJpCvhcmxthEHF3y
+cak0FgXxLz4cQxOVvN/344pSli6XaJ7FovRq23jimnyFhl+3VOcfTJ8ljYxiuo5I
+SUMPKonAmaPbAiTc0VicSVXsBxquF9DMf8pQIN1zUhpAWfgOQbESRwTCc9EfT5s=
+-----END CERTIFICATE REQUEST-----
+""",
+)
+
+
 def _request() -> bytes:
     made = x509.CertificateSigningRequestBuilder().subject_name(_NAME)
     return made.sign(_PRIVATE, hashes.SHA256()).public_bytes(Encoding.PEM)
@@ -288,6 +312,11 @@ def test_versions_that_there_are_not() -> None:
     (block,) = blocks(_certificate())
     odd = block.der.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x0e", 1)
     assert certificate_error(_pem("CERTIFICATE", odd)) == "x509: malformed certificate"
+
+
+@pytest.mark.parametrize("text", SIGNED_BY_SHA1, ids=("elliptic curve", "RSA"))
+def test_sha1_is_good_enough_for_a_request(text: str) -> None:
+    assert request_error(text.encode()) == ""
 
 
 def test_a_forged_request() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fairlead.aggregation.local import LocalVersions
 from fairlead.aggregation.registry import Extensions, Registration
-from fairlead.customresources.registry import priority
+from fairlead.kinds.custom.version_order import priority
 
 
 class RegisteredGroups:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterator
 
 from fairlead.controllers.definitions import DEFINITIONS as DEFINITIONS
 from fairlead.kinds.custom.kind import Converter, CustomKind, Definition
 from fairlead.kinds.custom.resource import CustomResource
+from fairlead.kinds.custom.version_order import priority
 from fairlead.kinds.resources import GroupVersion
 from fairlead.operations.api import Api, Object
 from fairlead.storage.change import Change
@@ -16,21 +16,8 @@ from fairlead.storage.version import Version
 
 logger = logging.getLogger("fairlead.definitions")
 
-_RELEASE = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?", re.ASCII)
-_STAGES = {None: 2, "beta": 1, "alpha": 0}
-
 # Makes the converter that a definition asks for, None if its versions differ in nothing but name.
 MakeConverter = Callable[[Object], Converter | None]
-
-
-def priority(version: str) -> tuple[object, ...]:
-    """Sorts versions the way clients prefer them: releases before betas before alphas, newer
-    before older, and names of another form behind, by letters."""
-    found = _RELEASE.fullmatch(version)
-    if found is None:
-        return (1, version)
-    major, stage, minor = found.groups()
-    return (0, -_STAGES[stage], -int(major), -int(minor or 0))
 
 
 class Registry:

@@ -159,6 +159,7 @@ class Handler:
             request.impersonator,
             request.warnings,
         )
+        operation.deadline = request.deadline
         try:
             return await self.verb(request, resource)(self.api, request, operation)
         except StatusError as error:

@@ -26,4 +26,5 @@ def limit(request: Request) -> bool:
         seconds = _BRIEF_SECONDS
     if seconds > 0:
         request.exchange.limit(seconds)
+        request.deadline = request.exchange.deadline
     return request.exchange.timed_out

@@ -152,14 +152,22 @@ def _check_type_meta(value: Object) -> None:
             )
 
 
-def check_kind(resources: Resources, resource: Resource, value: Object) -> None:
+def check_kind(resources: Resources, resource: Resource, value: Object, raw: bytes) -> None:
     """The body must be of the kind and version that the URL names; both may be left out."""
     kind = value.get("kind") or resource.kind
     own_version = _body_api_version(resources, resource)
     api_version = value.get("apiVersion") or own_version
     if kind == resource.kind and api_version == own_version:
         return
+    api_version = _understood(resource, api_version, raw)
     own_group, group = own_version.rpartition("/")[0], api_version.rpartition("/")[0]
+    if not api_version or api_version == f"{own_group}/":
+        api_version = own_version
+    if kind == resource.kind and api_version == own_version:
+        return
+    if api_version[-1] == "/":
+        what = f"Object 'apiVersion' is missing in '{raw.decode('utf-8', 'replace')}'"
+        raise bad_request(f'{kind} in version "" cannot be handled as a {resource.kind}: {what}')
     known = resources.struct_of(api_version, kind)
     if kind == resource.kind and group == own_group:
         version = api_version.rpartition("/")[2]
@@ -175,6 +183,13 @@ def check_kind(resources: Resources, resource: Resource, value: Object) -> None:
     raise bad_request(f"{where} cannot be handled as a {resource.kind}: {why}")
 
 
+def _understood(resource: Resource, api_version: str, raw: bytes) -> str:
+    """The apiVersion that a body means: that of the core group may have an empty group."""
+    if api_version.count("/") > 1:
+        raise _unrecognized(resource, f"unexpected GroupVersion string: {api_version}", raw)
+    return api_version.removeprefix("/")
+
+
 def _check_custom_kind(resource: Resource, value: Object, raw: bytes) -> None:
     """A custom object has to say what it is."""
     if not value.get("kind"):
@@ -182,6 +197,7 @@ def _check_custom_kind(resource: Resource, value: Object, raw: bytes) -> None:
         raise _unrecognized(resource, what, raw)
     api_version = value.get("apiVersion") or ""
     if api_version != resource.api_version:
+        api_version = _understood(resource, api_version, raw)
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version"
             f" ({resource.api_version})"
@@ -250,7 +266,7 @@ def _check_kind(api: Api, resource: Resource, value: Object, raw: bytes) -> None
     if resource.speaks_text_only:
         _check_custom_kind(resource, value, raw)
     else:
-        check_kind(api.resources, resource, value)
+        check_kind(api.resources, resource, value, raw)
 
 
 def _decode_message(api: Api, resource: Resource, raw: bytes) -> Object | None:

@@ -189,11 +189,12 @@ def negotiate(
 
 
 def for_errors(dialect: Dialect, accept: str, pretty: str | None, agent: str) -> Representation:
-    """The representation of an error: the first plain form that the client takes, else JSON."""
+    """The representation of an error: whatever plain form the client takes, else JSON. A form of
+    something else is none of an error."""
     try:
         return negotiate(dialect, accept, pretty, agent)
     except StatusError:
-        return PLAIN_JSON
+        return PRETTY_JSON
 
 
 def check_partial(resource: Resource, shown: Representation, partial: str) -> None:

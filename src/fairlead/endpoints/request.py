@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -38,6 +39,7 @@ class Request:
         "_headers",
         "_is_read",
         "audited",
+        "deadline",
         "exchange",
         "flow",
         "impersonator",
@@ -78,6 +80,7 @@ class Request:
         self.audited: Any = None  # an Audited, where the audit log is kept
         self.flow: Any = None  # a Flow, where priority and fairness is on
         self.seat: Any = None  # a Seat that is held after the answer was made
+        self.deadline = inf  # by the clock of the loop, where it is less than all requests have
         self._headers: dict[bytes, bytes] | None = None
         self._body: bytes | None = b""
         self._is_read = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, Protocol
 
 from fairlead.dialect import Dialect
@@ -52,6 +53,7 @@ class Context:
         allocators: Allocators | None = None,
         annotations: dict[str, str] | None = None,
         user: Any = None,
+        deadline: float = inf,
     ) -> None:
         # One is made for every write: a dataclass would take three times as long.
         self.dialect = dialect
@@ -66,6 +68,7 @@ class Context:
         self.allocators = allocators
         self.annotations: dict[str, str] = {} if annotations is None else annotations
         self.user = user  # fairlead.authentication.user.User, for kinds that write down who asked
+        self.deadline = deadline  # of the request, by the clock of the loop
         self.undo: list[Callable[[], None]] = []
         self.requires: list[Precondition] = []
         self.alongside: list[Companion] = []

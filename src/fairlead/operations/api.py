@@ -162,6 +162,7 @@ class Api:
             self.allocators,
             annotations=operation.annotations,
             user=operation.user,
+            deadline=operation.deadline,
         )
 
     async def allowed(self, attributes: Attributes) -> bool:

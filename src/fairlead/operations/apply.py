@@ -46,6 +46,7 @@ async def apply(
     api: Api, operation: Operation, sent: Object | Held, options: WriteOptions
 ) -> Outcome:
     """Make the object have what a manager's configuration says; create it if there is none."""
+    operation.applies = True
     view = view_of(api, operation.resource)
     try:
         return await _apply(api, operation, view, sent, options)

@@ -29,6 +29,7 @@ from fairlead.storage.version import Version
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 LONGEST_GRACE = 10**10  # seconds that the calendar has room for
+_WHOLE = "deletecollection"
 _AT_ONCE = 250  # deletes of a collection that share their commits
 _MOST_A_STEP, _BYTES_A_STEP = 10, 64 * 1024  # that are begun in one go
 
@@ -75,6 +76,8 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
                 raise refusal
             continue
         attributes = preparing.attributes(operation, DELETE, None, old, context, options=options)
+        if operation.verb == _WHOLE:
+            attributes.name = ""  # the collection was named, not the object
         await chain.admit(attributes)
         await chain.validate(attributes)
         new = shown.object()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from fairlead.authentication.user import User
@@ -24,7 +25,9 @@ class Operation:
 
     __slots__ = (
         "annotations",
+        "applies",
         "content",
+        "deadline",
         "decision",
         "found_size",
         "has_unknown_fields",
@@ -61,6 +64,7 @@ class Operation:
         self.warnings = [] if warnings is None else warnings
         self.annotations: dict[str, str] = {}  # what an audit log shall tell
         self.replaces = False  # the caller sent a whole object, not a change of one
+        self.applies = False  # what was sent says which fields its manager wants
         self.has_unknown_fields = False  # what was sent has fields that its type does not know
         self.sent: Any = None
         self.found_size = 0  # bytes of what is stored and has to be read for it
@@ -68,6 +72,7 @@ class Operation:
         self.written: Version | None = None  # the last version that was stored for it
         self.content: dict[str, Any] | None = None  # and what it was made from, see `content_of`
         self.identity = NO_IDENTITY  # by which what was sent names itself
+        self.deadline = inf  # by the clock of the loop
         self.decision: Decision | None = None  # where the authorizer was asked about just this
 
     def part(self, verb: str, resource: Resource, namespace: str, name: str) -> Operation:
@@ -78,6 +83,7 @@ class Operation:
         one.annotations = self.annotations
         one.sent = self.sent
         one.decision = self.decision
+        one.deadline = self.deadline
         return one
 
     def warn(self, text: str) -> None:

@@ -220,13 +220,22 @@ async def put(
             _roll_back_later(collection, key, context)
         raise
     except (TooLarge, TooDeep) as error:
-        raise _giant(error) from None
+        if not _lightens(operation, value, error):
+            raise _giant(error) from None
+        return await put(api, operation, collection, key, value, over, context)
     operation.wrote(written, value)
     api.actors.note(written.revision, operation)
     for one in alongside:
         if one.version is not None:
             api.actors.note(one.version.revision, operation)
     return written
+
+
+def _lightens(operation: Operation, value: Object, error: TooLarge | TooDeep) -> bool:
+    """Take from an object that is too large who manages its fields, unless that was the point."""
+    if operation.applies or isinstance(error, TooDeep):
+        return False
+    return value["metadata"].pop("managedFields", None) is not None
 
 
 def _roll_back_later(collection: Collection, key: str, context: Context) -> None:

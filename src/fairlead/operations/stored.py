@@ -90,7 +90,7 @@ async def kept(resource: Resource, value: Object) -> Object:
         if converter is not None:
             [made] = await converter.convert([_typed(kind, value)], storage.api_version)
         if resource.main.custom is kind:
-            return ordered(storage.pruned(made))
+            return ordered(storage.repaired(made))
         assert resource.main.custom is not None
         kind = resource.main.custom  # the definition changed meanwhile
 

@@ -149,6 +149,7 @@ async def _admit(
     preparing.set_namespace(operation, value["metadata"])
     set_entries(value["metadata"], tracked_unstored(api, resource, value, options))
     context = api.context(operation, options.dry_run)
-    attributes = preparing.attributes(operation, CREATE, value, None, context, options=options)
+    name = operation.name or value["metadata"].get("name", "")
+    attributes = preparing.attributes(operation, CREATE, value, None, context, name, options)
     await api.admission.admit(attributes)
     return attributes

@@ -54,7 +54,8 @@ def build_reach(options: argparse.Namespace) -> Reach:
         allowed = parse_allowed(options.proxy_allowed_networks)
     except ValueError as error:
         raise ReachError(f"--proxy-allowed-networks: {error}") from None
-    return Reach(AddressPolicy(allowed), _agent_tls(options))
+    checking = _agent_tls(options, options.kubelet_certificate_authority)
+    return Reach(AddressPolicy(allowed), checking, _agent_tls(options, None))
 
 
 def build_webhooks(options: argparse.Namespace, find: Find) -> Webhooks:
@@ -69,8 +70,7 @@ def build_webhooks(options: argparse.Namespace, find: Find) -> Webhooks:
     return Webhooks(find, addresses, AddressPolicy(allowed))
 
 
-def _agent_tls(options: argparse.Namespace) -> ssl.SSLContext | None:
-    authority: Path | None = options.kubelet_certificate_authority
+def _agent_tls(options: argparse.Namespace, authority: Path | None) -> ssl.SSLContext | None:
     certificate: Path | None = options.kubelet_client_certificate
     key: Path | None = options.kubelet_client_key
     if (certificate is None) != (key is None):

@@ -24,12 +24,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An address to talk to. `agent`: it is the agent of a node, to which we prove ourselves."""
+    """An address to talk to. `agent`: it is the agent of a node, to which we prove ourselves, and
+    which has to do the same if it is `checked`."""
 
     host: str
     port: int
     scheme: str = "http"
     agent: bool = False
+    checked: bool = True
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -40,14 +42,18 @@ class Place:
 
 
 class Reach:
-    """`agent_tls` is how agents of nodes are spoken to. Pods are reached by address and have no
-    certificate that could be checked."""
+    """`agent_tls` is how agents of nodes are spoken to, `trusting_tls` how those that are not
+    checked. Pods are reached by address and have no certificate that could be checked."""
 
     def __init__(
-        self, policy: AddressPolicy | None = None, agent_tls: ssl.SSLContext | None = None
+        self,
+        policy: AddressPolicy | None = None,
+        agent_tls: ssl.SSLContext | None = None,
+        trusting_tls: ssl.SSLContext | None = None,
     ) -> None:
         self._policy = policy or AddressPolicy()
         self._agent_tls = agent_tls
+        self._trusting_tls = trusting_tls
         self._unchecked: ssl.SSLContext | None = None
         self.conversations = Conversations()
 
@@ -93,8 +99,9 @@ class Reach:
     def _tls(self, place: Place) -> ssl.SSLContext | None:
         if place.scheme != "https":
             return None
-        if place.agent and self._agent_tls is not None:
-            return self._agent_tls
+        agent_tls = self._agent_tls if place.checked else self._trusting_tls
+        if place.agent and agent_tls is not None:
+            return agent_tls
         if self._unchecked is None:
             self._unchecked = ssl.create_default_context()
             self._unchecked.check_hostname = False

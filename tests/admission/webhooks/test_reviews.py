@@ -177,6 +177,36 @@ def test_the_call_says_how_long_we_wait(hooks: Hooked) -> None:
     assert head["host"] == f"127.0.0.1:{hooks.server.port}"
 
 
+def test_a_webhook_has_no_longer_than_the_request(hooks: Hooked) -> None:
+    path = hooks.validate(timeoutSeconds=20)
+    things = hooks.space.config_maps
+    assert things.client.post(things.path, {"metadata": {"name": "a"}}, timeout="9s").status == 201
+    [head] = hooks.server.headers[path]
+    assert head[":path"] == f"{path}?timeout=9s"
+
+
+def test_what_is_deleted_with_its_collection_is_not_named(hooks: Hooked) -> None:
+    hooks.space.config_maps.create("a", labels={"x": "1"})
+    rule = {"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"]}
+    path = hooks.validate(rules=[{**rule, "resources": ["configmaps"]}])
+    things = hooks.space.config_maps
+    assert things.client.delete(things.path, labelSelector="x=1").status == 200
+    [request] = hooks.requests(path)
+    assert "name" not in request
+    assert request["oldObject"]["metadata"]["name"] == "a"
+
+
+def test_a_token_review_is_named_as_it_was_sent(hooks: Hooked) -> None:
+    group = hooks.space.dialect.group_name("authentication.@")
+    rule = {"operations": ["CREATE"], "apiVersions": ["v1"], "resources": ["tokenreviews"]}
+    path = hooks.validate(rules=[{**rule, "apiGroups": [group]}])
+    reviews = hooks.space.everywhere("tokenreviews", "authentication.@")
+    body = {"metadata": {"name": "mine"}, "spec": {"token": "x"}}
+    assert hooks.space.client.post(reviews.path, body).status == 201
+    [request] = hooks.requests(path)
+    assert request["name"] == "mine"
+
+
 def _scaled(hooks: Hooked) -> Any:
     deployments = hooks.space.things("deployments", "apps")
     labels = {"app": "x"}

@@ -162,6 +162,32 @@ def test_an_embedded_object_has_metadata_of_its_type() -> None:
 
 
 @pytest.mark.parametrize(
+    ("schema", "given"),
+    [
+        ({"default": {"metadata": {"name": "n", "other": 1}}}, {}),
+        ({"properties": {"metadata": {"default": {"name": "n", "other": 1}}}}, {"f": {}}),
+        (
+            {
+                "properties": {
+                    "metadata": {
+                        "properties": {"name": {"default": "n"}, "other": {"default": 1}},
+                    }
+                }
+            },
+            {"f": {"metadata": {}}},
+        ),
+    ],
+)
+def test_metadata_of_an_embedded_object_gets_no_default_that_it_cannot_have(
+    schema: Any, given: Any
+) -> None:
+    made = of_field({"type": "object", EMBEDDED: True, PRESERVE: True, **schema})
+    value = widget(given)
+    made.fill_defaults(value)
+    assert value["spec"]["f"] == {"metadata": {"name": "n"}}
+
+
+@pytest.mark.parametrize(
     ("given", "wanted"),
     [
         (POD, []),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from math import ceil, inf
 from time import perf_counter
 
 from fairlead.admission.counts import (
@@ -41,6 +43,14 @@ _CALL, _SERVER, _DENIAL = "calling_webhook_error", "apiserver_internal_error", "
 
 # Does with an answer what it asks for; whether that changed the object.
 Use = Callable[[Answer], Awaitable[bool]]
+
+
+def _timeout(hook: Hook, context: Context) -> float:
+    """How long a webhook has, in full seconds: no longer than the request that it is asked for."""
+    if context.deadline == inf:
+        return hook.timeout
+    left = ceil(context.deadline - asyncio.get_running_loop().time())
+    return min(hook.timeout, max(float(left), 1.0))
 
 
 class CallFailed(Exception):
@@ -104,7 +114,7 @@ class Asking:
         question = await self._reviews.question(match, attributes, documents, uid)
         may_patch = self._kind == MUTATING
         try:
-            content = await hook.webhook.post(question, hook.timeout)
+            content = await hook.webhook.post(question, _timeout(hook, attributes.context))
             answer = self._reviews.answer(content, hook.version, uid, may_patch=may_patch)
         except CallError as error:
             raise CallFailed(f"failed to call webhook: {error}", error.code or 400) from None

@@ -43,6 +43,7 @@ from fairlead.schema.times import TimeError, parse_time
 NODE_PORT = 10250
 ADDRESS_KINDS = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 _PORT = re.compile(r"\A[0-9]{1,5}\Z", re.ASCII)
+_UNCHECKED = "insecureSkipTLSVerifyBackend"
 _LOG_FLAGS = ("follow", "previous", "timestamps")
 _LOG_VALUES = ("sinceSeconds", "sinceTime", "tailLines", "limitBytes")
 _MOST_ERROR_BYTES = 50_000
@@ -87,7 +88,7 @@ def container_of(pod: Object, wanted: str) -> str:
     raise bad_request(f"{missing}, choose one of: [{' '.join(every)}]")
 
 
-def node_place(api: Api, name: str) -> Place:
+def node_place(api: Api, name: str, *, checked: bool = True) -> Place:
     """Where the agent of a node listens."""
     node = api.lookup("core/v1/nodes", "", name)
     if node is None:
@@ -98,7 +99,7 @@ def node_place(api: Api, name: str) -> Place:
             if address["type"] == kind:
                 endpoint = node["status"].get("daemonEndpoints", {}).get("kubeletEndpoint", {})
                 port = endpoint.get("Port") or NODE_PORT
-                return Place(address["address"], port, "https", agent=True)
+                return Place(address["address"], port, "https", agent=True, checked=checked)
     known = " ".join(f"{{{address['type']} {address['address']}}}" for address in addresses)
     raise StatusError(500, "", f"no preferred addresses found; known addresses: [{known}]")
 
@@ -112,7 +113,7 @@ async def read_log(api: Api, request: Request, operation: Operation) -> Answer:
         return NoContent()
     if is_simulated(api, node):
         return simulated_log(api, request, pod, container, _LOG_HEADERS)
-    place = node_place(api, node)
+    place = node_place(api, node, checked=not flag(request, _UNCHECKED))
     names = (request.target.namespace, request.target.name, container)
     path = f"/containerLogs/{'/'.join(quote(name, safe='') for name in names)}"
     query = _log_query(request)
@@ -397,7 +398,7 @@ _PROXIES: dict[str, Verb] = {
     "nodes": proxy_to_node,
     "services": proxy_to_service,
 }
-_PROXY_VERBS = ("create", "delete", "get", "patch", "update")
+_PROXY_VERBS = ("create", "delete", "get", "patch", "update", "")  # OPTIONS has none
 
 HANDLERS: dict[tuple[str, str], Verb] = {
     ("core/v1/pods/log", "get"): read_log,

@@ -6,9 +6,13 @@ import binascii
 import re
 from base64 import b64decode
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from fairlead.kinds.pem_text import pem_blocks
 from fairlead.records import dataclass
+
+if TYPE_CHECKING:
+    from cryptography.x509 import CertificateSigningRequest
 
 _HEADER = re.compile(rb"[^\n:]+:[^\n]*\n")
 _SEQUENCE = 16
@@ -76,7 +80,7 @@ def _signature_error(der: bytes) -> str:
 
     try:
         request = load_der_x509_csr(der)
-        if request.is_signature_valid:
+        if request.is_signature_valid or _is_signed_by_sha1(request):
             return ""
         key = request.public_key()
     except (ValueError, InvalidVersion):
@@ -88,6 +92,30 @@ def _signature_error(der: bytes) -> str:
         if isinstance(key, RSAPublicKey)
         else ("x509: signature verification failure")
     )
+
+
+def _is_signed_by_sha1(request: CertificateSigningRequest) -> bool:
+    """SHA-1, which the library does not look at any more, is good enough for a request."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.hashes import SHA1
+
+    key, algorithm = request.public_key(), request.signature_hash_algorithm
+    if not isinstance(algorithm, SHA1):
+        return False
+    signature, signed = request.signature, request.tbs_certrequest_bytes
+    try:
+        if isinstance(key, RSAPublicKey):
+            key.verify(signature, signed, PKCS1v15(), algorithm)
+        elif isinstance(key, EllipticCurvePublicKey):
+            key.verify(signature, signed, ECDSA(algorithm))
+        else:
+            return False
+    except InvalidSignature:
+        return False
+    return True
 
 
 def _outer_error(der: bytes, name: str) -> str:

@@ -18,6 +18,7 @@ from fairlead.kinds.apiextensions.conditions import (
     is_true,
 )
 from fairlead.kinds.custom.scale import ScalePaths
+from fairlead.kinds.custom.version_order import priority
 from fairlead.kinds.metadata import check_metadata
 from fairlead.records import dataclass
 from fairlead.schema.builtin import BuiltinTypes
@@ -62,12 +63,14 @@ class CustomColumn:
 class CustomKind:
     """A custom kind in one version of its definition."""
 
-    def __init__(self, definition: Definition, index: int, version: Object) -> None:
+    def __init__(
+        self, definition: Definition, index: int, version: Object, successor: str = ""
+    ) -> None:
         self.definition = definition
         self.version: str = version["name"]
         self.api_version = f"{definition.group}/{self.version}"
         self.served: bool = version["served"]
-        self.deprecation = self._deprecation(version)
+        self.deprecation = self._deprecation(version, successor)
         subresources = version.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
         self.scale = ScalePaths.of(subresources.get("scale"))
@@ -79,11 +82,15 @@ class CustomKind:
         self._index = index
         self._schema: CustomSchema | None = None
 
-    def _deprecation(self, version: Object) -> str:
+    def _deprecation(self, version: Object, successor: str) -> str:
         if not version.get("deprecated"):
             return ""
         text: str | None = version.get("deprecationWarning")
-        return f"{self.api_version} {self.definition.kind} is deprecated" if text is None else text
+        if text is not None:
+            return text
+        group, kind = self.definition.group, self.definition.kind
+        hint = f"; use {group}/{successor} {kind}" if successor else ""
+        return f"{self.api_version} {kind} is deprecated{hint}"
 
     @property
     def list_kind(self) -> str:
@@ -140,10 +147,17 @@ class CustomKind:
         return self.compiled.pruned(bare)
 
     def repaired(self, value: Object) -> Object:
-        """An object that was stored under an earlier schema."""
+        """An object that was stored under an earlier schema, or comes from another version."""
         made = self.pruned(value)
         self.compiled.fill_defaults(made)
         return made
+
+
+def _successor(name: str, versions: Sequence[Object]) -> str:
+    """The version that users of a deprecated one should take: the best that is preferred to it."""
+    good = [one["name"] for one in versions if one["served"] and not one.get("deprecated")]
+    best = min(good, key=priority, default=name)
+    return best if priority(best) < priority(name) else ""
 
 
 def _column(given: Object) -> CustomColumn:
@@ -188,7 +202,11 @@ class Definition:
         self.preserves = bool(spec.get("preserveUnknownFields"))
         self._identity = _identity(value)
         self._know(source, value)
-        kinds = [CustomKind(self, index, one) for index, one in enumerate(spec["versions"])]
+        versions = spec["versions"]
+        kinds = [
+            CustomKind(self, index, one, _successor(one["name"], versions))
+            for index, one in enumerate(versions)
+        ]
         self.kinds = {kind.api_version: kind for kind in kinds}
         storage = next(one["name"] for one in spec["versions"] if one["storage"])
         self.storage = self.kinds[f"{self.group}/{storage}"]

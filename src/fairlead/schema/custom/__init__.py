@@ -16,6 +16,7 @@ import orjson
 from fairlead.schema.custom.decoding import DecoderBuilder
 from fairlead.schema.custom.defaulting import Fill, filler_of
 from fairlead.schema.custom.embedded import EmbeddedChecks, MetadataRules, Visit
+from fairlead.schema.custom.embedded_defaults import prune_defaults
 from fairlead.schema.custom.list_types import repeats_check
 from fairlead.schema.custom.markers import Schema, markers_of
 from fairlead.schema.custom.patience import TOO_LONG_TO_CHECK, OutOfPatience, Patience
@@ -135,7 +136,9 @@ class CustomSchema:
 
     @cached_property
     def _filler(self) -> Fill | None:
-        return filler_of(self._schema())
+        schema = self._schema()
+        prune_defaults(schema, self._markers, self._metadata.fields)
+        return filler_of(schema)
 
     @cached_property
     def _check(self) -> Check | None:
