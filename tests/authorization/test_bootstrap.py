@@ -104,6 +104,27 @@ def test_a_missing_object_is_created(fresh: Objects) -> None:
     assert fresh.find(CLUSTER_ROLE_BINDINGS, "", "system:basic-user") is not None
 
 
+@pytest.mark.parametrize("autoupdate", ["false", "true"])
+def test_a_missing_binding_that_was_split_off_is_as_its_source(
+    fresh: Objects, autoupdate: str
+) -> None:
+    name = "system:public-info-viewer"
+    old = fresh.find(CLUSTER_ROLE_BINDINGS, "", name)
+    assert old is not None
+    known, strangers = old["subjects"]
+    marks = {AUTOUPDATE: autoupdate, "mine": "too"}
+    change(
+        fresh, CLUSTER_ROLE_BINDINGS, "", "system:discovery", subjects=[known], annotations=marks
+    )
+    fresh.remove(CLUSTER_ROLE_BINDINGS, "", name)
+    assert reconcile(fresh) == 1
+    found = fresh.find(CLUSTER_ROLE_BINDINGS, "", name)
+    assert found is not None
+    assert found["roleRef"] == old["roleRef"]
+    assert found["metadata"]["annotations"] == marks
+    assert found["subjects"] == ([known] if autoupdate == "false" else [known, strangers])
+
+
 def test_missing_rules_come_back_and_extra_rules_stay(fresh: Objects) -> None:
     extra = rule("core", "pods", "get")
     change(fresh, CLUSTER_ROLES, "", "system:basic-user", rules=[extra])

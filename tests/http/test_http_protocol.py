@@ -119,6 +119,37 @@ def test_any_target_is_answered(server: ServerProcess, target: str) -> None:
         assert wire.status() < 500
 
 
+@pytest.mark.parametrize("method", ["NOSUCHVERB", "get", "PROPFIND", "M-SEARCH", "x!"])
+def test_any_word_is_a_method_but_none_that_is_allowed(kubernetes: Space, method: str) -> None:
+    with Wire(kubernetes.server) as wire:
+        code, body = wire.ask(f"{method} {kubernetes.secrets.path}").answer()
+        assert (code, json.loads(body)["reason"]) == (405, "MethodNotAllowed")
+        assert wire.ask("GET /healthz").answer() == (200, b"ok")
+
+
+def test_the_body_of_an_unknown_method_is_no_request(server: ServerProcess) -> None:
+    with Wire(server) as wire:
+        wire.ask("NOSUCHVERB /version", "Content-Length: 5").send(b"GET /")
+        assert wire.status() == 405
+        assert wire.ask("GET /healthz").answer() == (200, b"ok")
+
+
+def test_who_is_not_known_is_told_so_whatever_the_method(server: ServerProcess) -> None:
+    with Wire(server) as wire:
+        wire.send(
+            b"NOSUCHVERB /api/v1/secrets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n\r\n"
+        )
+        assert wire.status() == 401
+
+
+def test_methods_that_nothing_has_are_counted_together(server: ServerProcess) -> None:
+    with Wire(server) as wire:
+        for method in ("MADEUPA", "MADEUPB"):
+            wire.ask(f"{method} /version").answer()
+        _, metrics = wire.ask("GET /metrics").answer()
+    assert b"MADEUP" not in metrics
+
+
 def test_a_head_of_more_than_64_kib_is_too_large(any_server: ServerProcess) -> None:
     with Wire(any_server).ask("GET /healthz", "X-A: " + "a" * 60_000) as wire:
         assert wire.status() == 200

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from fairlead.authorization.bootstrap import autoupdate_annotation, bootstrap_objects
 from fairlead.authorization.coverage import atoms, missing_rules
-from fairlead.authorization.rbac import CLUSTER_ROLES, ROLES
+from fairlead.authorization.rbac import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLES
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
 from fairlead.kinds.gates import Gates
@@ -15,6 +15,8 @@ from fairlead.patching.values import copied
 from fairlead.schema.model import Object as Object
 
 _ATTEMPTS = 3
+# Bindings that were part of another one once: whom that one was taken from is not let in again.
+_SPLIT_FROM = {"system:public-info-viewer": "system:discovery"}
 
 
 class Objects(Protocol):
@@ -42,7 +44,30 @@ async def reconcile_bootstrap_objects(
     writes are on their way at once, so that they share their commits."""
     every = bootstrap_objects(dialect, gates)
     wanted = [(key, value) for key, value in every if objects.serves(key)]
+    wanted = [(key, _as_split(dialect, objects, key, value)) for key, value in wanted]
     await asyncio.gather(*(_reconcile(dialect, objects, key, value) for key, value in wanted))
+
+
+def _as_split(dialect: Dialect, objects: Objects, key: str, wanted: Object) -> Object:
+    """A binding that is missing, with what was made of the one that it was split from."""
+    name = wanted["metadata"]["name"]
+    if key != CLUSTER_ROLE_BINDINGS or name not in _SPLIT_FROM or objects.find(key, "", name):
+        return wanted
+    source = objects.find(key, "", _SPLIT_FROM[name])
+    if source is None:
+        return wanted
+    metadata: Object = {"name": name}
+    for field in ("labels", "annotations"):
+        metadata[field] = source["metadata"].get(field) or {}
+    split: Object = {"metadata": metadata, "roleRef": wanted["roleRef"]}
+    if source.get("subjects"):
+        split["subjects"] = source["subjects"]
+    return split if _is_left_alone(dialect, split) else completed(key, wanted, split)
+
+
+def _is_left_alone(dialect: Dialect, found: Object) -> bool:
+    annotations = found["metadata"].get("annotations") or {}
+    return bool(annotations.get(autoupdate_annotation(dialect)) == "false")
 
 
 async def _reconcile(dialect: Dialect, objects: Objects, key: str, wanted: Object) -> None:
@@ -63,8 +88,7 @@ async def _reconcile_once(dialect: Dialect, objects: Objects, key: str, wanted: 
     if found is None:
         await objects.create(key, wanted)
         return
-    annotations = found["metadata"].get("annotations") or {}
-    if annotations.get(autoupdate_annotation(dialect)) == "false":
+    if _is_left_alone(dialect, found):
         return
     if "roleRef" in wanted and found["roleRef"] != wanted["roleRef"]:
         await objects.delete(key, namespace, name)

@@ -18,7 +18,11 @@ _END_OF_HEAD = b"\r\n\r\n"
 _SLICE = 64 * 1024
 _MOST_KNOWN = 4 * 1024
 _HEADS_KNOWN = 4
-_LINE = re.compile(rb"(GET|DELETE|HEAD|POST|PUT|PATCH) (/[!\"$-~]*) HTTP/1\.1\r\n")
+_METHODS = (b"GET", b"DELETE", b"HEAD", b"POST", b"PUT", b"PATCH")
+_LINE = re.compile(rb"(" + b"|".join(_METHODS) + rb") (/[!\"$-~]*) HTTP/1\.1\r\n")
+_METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?= )")
+# Any other token is a method, too: one that nothing here has, not a malformed request.
+_PARSED = (*_METHODS, b"CONNECT", b"PRI")
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")
 _LENGTH, _LENGTH_IN_LOWER_CASE = b"\nContent-Length: ", b"\ncontent-length: "
 _MOST_DIGITS = 15
@@ -54,6 +58,7 @@ class Reader:
         "_keep_alive",
         "_known",
         "_limits",
+        "_method",
         "_on_part",
         "_parser",
         "_target",
@@ -71,6 +76,7 @@ class Reader:
         self.next()
 
     def next(self) -> None:
+        self._method = b""  # if the parser was told another
         self._target = b""
         self._fields: list[Field] = []
         self._fed = 0
@@ -105,7 +111,8 @@ class Reader:
                 self._counted, self.body_left, self.complete = True, length, not length
                 return known.for_target(line[1], line[2], length), rest
         self._fed = end
-        upgrade = self._feed(data if end == len(data) else data[:end])
+        whole = data if end == len(data) else data[:end]
+        upgrade = self._feed(whole if line is not None else self._in_known_words(whole))
         if not self._head_done:  # empty lines before a request
             return None, rest
         head = self._checked_head()
@@ -115,6 +122,14 @@ class Reader:
             self._remember(head, *_without_length(data, line, end))
         self.body_left = head.length
         return head, rest
+
+    def _in_known_words(self, head: bytes) -> bytes:
+        """The parser knows some methods and refuses all others: it is told of a known one."""
+        found = _METHOD.match(head)
+        if found is None or found[0] in _PARSED:
+            return head
+        self._method = found[0]
+        return b"POST" + head[found.end() :]
 
     def _feed(self, data: bytes) -> bool:
         """Give bytes to the parser; whether it found a change of protocols."""
@@ -135,7 +150,8 @@ class Reader:
         if len(self._fields) > self._limits.header_fields:
             raise Refused(431, "the request has too many header fields")
         fields = self._fields
-        head = Head(self._parser.get_method(), self._target, fields, dict(reversed(fields)), {})
+        method = self._method or self._parser.get_method()
+        head = Head(method, self._target, fields, dict(reversed(fields)), {})
         head.check(self._parser.get_http_version())
         head.keep_alive = self._keep_alive and head.modern
         return head

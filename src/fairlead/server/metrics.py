@@ -25,7 +25,8 @@ BUCKETS = (
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_VERBS = {"create": "POST", "update": "PUT"}
+_VERBS = {"create": "POST", "update": "PUT", "": "other"}
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 Series = tuple[str, str, str, str, str, str]
 Rows = dict[Labels, float | Sequence[float]]
@@ -238,7 +239,8 @@ def _family(found: Family) -> Metric:
 
 def _key(target: Target | None, method: str) -> Series:
     if target is None or not target.is_resource or not (target.resource or target.remote):
-        return (method, "", "", "", "", "")
+        # A client may think up methods, each of which would stay here for ever.
+        return (method if method in _METHODS else "other", "", "", "", "", "")
     verb = _VERBS.get(target.verb) or target.verb.upper()
     scope = "resource" if target.name else ("namespace" if target.namespace else "cluster")
     if target.remote or target.resource is None:  # whose resources nobody here could count
