@@ -181,6 +181,7 @@ def test_objects_of_a_version_that_was_switched_off_are_kept(fresh_server: Fresh
         ("apps/v1/gadgets", "apps/v1/gadgets"),
         ("apps", "apps"),
         ("=false", ""),
+        ("api/all=false", "only api/all=false"),
     ],
 )
 def test_a_bad_runtime_config_stops_the_start(tmp_path: Path, setting: str, word: str) -> None:

@@ -1,11 +1,14 @@
-"""Lists, maps and selectors as messages print them: in the words of the reference's language."""
+"""Lists, maps, selectors and moments as messages print them, in the reference's notation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from fairlead.kinds.causes import GoValue, quote
+
+ZERO_TIME = "0001-01-01 00:00:00 +0000 UTC"
 
 
 def go_list(element: str, values: Iterable[str] | None) -> GoValue:
@@ -35,6 +38,15 @@ def go_selector(selector: Mapping[str, Any]) -> GoValue:
     listed = f"{kind}(nil)" if rules is None else f"{kind}{{{', '.join(map(_rule, rules))}}}"
     labels = go_map(given_map(selector, "matchLabels"))
     return GoValue(f"v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{listed}}}")
+
+
+def go_time(text: str | None) -> GoValue:
+    """A moment as messages print it."""
+    if not text:
+        return GoValue(ZERO_TIME)
+    moment = datetime.fromisoformat(text)
+    fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
+    return GoValue(f"{moment:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC")
 
 
 def given_map(value: Mapping[str, Any], name: str) -> Mapping[str, str] | None:

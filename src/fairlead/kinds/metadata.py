@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.kinds.go_values import go_time
 from fairlead.schema.names import (
     is_label_value,
     is_qualified_name,
@@ -253,7 +254,7 @@ def _check_immutable(name: str, value: Any, old: Any, causes: Causes, path: str)
 
 def _shown(name: str, value: Any) -> Any:
     if name.endswith("Timestamp"):
-        return GoValue(value or "<nil>")
+        return go_time(value)
     return value if value is not None else ""
 
 

@@ -13,13 +13,15 @@ _STAGES = {"api/alpha": "alpha", "api/beta": "beta", "api/ga": ""}
 
 
 class RuntimeConfigError(ValueError):
-    """A key that names nothing, or a value that is not a boolean."""
+    """A key that names nothing, a value that is not a boolean, or nothing left to serve."""
 
 
 def apply_runtime_config(resources: Resources, settings: Iterable[str]) -> None:
     """Take away what is switched off, note what is switched on. General keys come first, whatever
     their order."""
     pairs = [_pair(text) for setting in settings for text in setting.split(",") if text.strip()]
+    if pairs == [("api/all", False)]:
+        raise RuntimeConfigError("invalid key with only api/all=false")
     rank = {"api/all": 0, **dict.fromkeys(_STAGES, 1)}
     enabled = dict.fromkeys((found.api_version for found in resources.group_versions()), True)
     sent_only = resources.dialect.group_name(_SENT_ONLY)

@@ -9,7 +9,8 @@ from typing import Any
 from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
-from fairlead.kinds.core.shared import go_text_fields, go_time
+from fairlead.kinds.core.shared import go_text_fields
+from fairlead.kinds.go_values import go_time
 from fairlead.kinds.metadata import check_metadata, check_metadata_update
 from fairlead.kinds.rules import IMMUTABLE
 from fairlead.schema.names import dns_subdomain, qualified_name

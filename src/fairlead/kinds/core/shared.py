@@ -14,7 +14,6 @@ from fairlead.schema.quantity import quantity
 
 MUST_BE_POSITIVE = "must be greater than zero"
 NOT_AN_INTEGER = "must be an integer"
-ZERO_TIME = "0001-01-01 00:00:00 +0000 UTC"
 
 _DECIMAL_POWERS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _DECIMAL_POWERS["E"] = 18
@@ -78,15 +77,6 @@ def go_quantities(values: Mapping[str, str] | None) -> GoValue:
         return GoValue("core.ResourceList(nil)")
     inner = ", ".join(f"{quote(key)}:{go_quantity(values[key])}" for key in sorted(values))
     return GoValue(f"core.ResourceList{{{inner}}}")
-
-
-def go_time(text: str | None) -> GoValue:
-    """A moment as messages print it."""
-    if not text:
-        return GoValue(ZERO_TIME)
-    moment = datetime.fromisoformat(text)
-    fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
-    return GoValue(f"{moment:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC")
 
 
 def go_date(text: str | None) -> GoValue:
