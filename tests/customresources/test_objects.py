@@ -185,6 +185,21 @@ def test_a_patch_to_another_group_is_told_of_its_kind_there(plain: Kind) -> None
     assert answer.message.startswith('Widget.apps "a" is invalid: apiVersion: ')
 
 
+def test_which_object_is_meant_is_looked_at_before_its_kind(plain: Kind) -> None:
+    made = plain.create("a", spec={"size": 1})
+    things, client = plain.things(), plain.client
+    other = {**made, "kind": "Gadget"}
+    assert client.put(things.item("b"), other).status == 400
+    gone = {**other, "metadata": {"name": "b"}}
+    assert client.put(things.item("b"), gone).status == 404
+    stale = {**other, "metadata": {"name": "a", "resourceVersion": "1"}}
+    assert client.put(things.item("a"), stale).status == 409
+    assert client.put(things.item("a"), other).causes == [
+        ("kind", "FieldValueInvalid", 'Invalid value: "Gadget": must be Widget')
+    ]
+    assert things.read("a") == made
+
+
 def test_unknown_fields_are_told_by_part_and_name(space: Space) -> None:
     embedded = {
         "type": "object",

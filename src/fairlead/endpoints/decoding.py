@@ -12,8 +12,8 @@ from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Api, Object
 from fairlead.operations.aside import LONG_BODY, aside
 from fairlead.operations.field_validation import (
-    check_custom_type,
     check_required,
+    custom_type_error,
     strict_errors,
     warn_of,
 )
@@ -202,7 +202,6 @@ def _check_custom_kind(resource: Resource, value: Object, raw: bytes) -> None:
             f"the API version in the data ({api_version}) does not match the expected API version"
             f" ({resource.api_version})"
         )
-    check_custom_type(resource, value)
 
 
 def _body_api_version(resources: Resources, resource: Resource) -> str:
@@ -247,7 +246,7 @@ def decode_body(
         try:
             is_former = bool(former) and parsed.get("apiVersion") == former
             typed = {**parsed, "apiVersion": ""} if is_former else parsed
-            _check_kind(api, resource, typed, raw)
+            _check_kind(api, operation, typed, raw)
             value = _decode_object(operation, parsed, raw, media_type, validation, repeated)
         except StatusError:
             if repeated is None:
@@ -262,9 +261,11 @@ def decode_body(
     return value
 
 
-def _check_kind(api: Api, resource: Resource, value: Object, raw: bytes) -> None:
+def _check_kind(api: Api, operation: Operation, value: Object, raw: bytes) -> None:
+    resource = operation.resource
     if resource.speaks_text_only:
         _check_custom_kind(resource, value, raw)
+        operation.refusal = custom_type_error(resource, value)
     else:
         check_kind(api.resources, resource, value, raw)
 

@@ -61,6 +61,8 @@ async def _create(
     if resource.custom is not None and resource.custom.definition.terminating:
         raise _ending(resource)
     preparing.set_namespace(operation, metadata)
+    if operation.refusal is not None:
+        raise operation.refusal
     claimed = _claimed_version(metadata)
     preparing.drop_repeated_owners(operation, metadata)
     context = api.context(operation, options.dry_run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.errors import ResourceRef, invalid
+from fairlead.errors import ResourceRef, StatusError, invalid
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
@@ -23,19 +23,19 @@ def warn_of(operation: Operation, found: list[str], validation: str) -> None:
             operation.warn(text)
 
 
-def check_custom_type(resource: Resource, value: Object) -> None:
-    """Refuse a custom object that says that it is of another kind or version."""
+def custom_type_error(resource: Resource, value: Object) -> StatusError | None:
+    """What is wrong with a custom object that says that it is of another kind or version."""
     causes = Causes()
     for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
         given = value.get(field) or ""
         if given != wanted:
             causes.invalid(field, given, f"must be {wanted}")
-    if causes:
-        metadata = value.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, dict) else ""
-        group = str(value.get("apiVersion") or "").rpartition("/")[0]
-        ref = ResourceRef(group, value.get("kind") or "", str(name or ""))
-        raise invalid(ref, causes)
+    if not causes:
+        return None
+    metadata = value.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else ""
+    group = str(value.get("apiVersion") or "").rpartition("/")[0]
+    return invalid(ResourceRef(group, value.get("kind") or "", str(name or "")), causes)
 
 
 def check_required(resource: Resource, value: Object, *, in_message: bool = False) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.decision import Decision
-from fairlead.errors import ResourceRef
+from fairlead.errors import ResourceRef, StatusError
 from fairlead.kinds.context import MOST_WARNINGS
 from fairlead.kinds.resources import Resource
 from fairlead.storage.version import Version
@@ -35,6 +35,7 @@ class Operation:
         "impersonator",
         "name",
         "namespace",
+        "refusal",
         "replaces",
         "resource",
         "result",
@@ -66,6 +67,7 @@ class Operation:
         self.replaces = False  # the caller sent a whole object, not a change of one
         self.applies = False  # what was sent says which fields its manager wants
         self.has_unknown_fields = False  # what was sent has fields that its type does not know
+        self.refusal: StatusError | None = None  # of what was sent, once it is known to be meant
         self.sent: Any = None
         self.found_size = 0  # bytes of what is stored and has to be read for it
         self.result: Any = None

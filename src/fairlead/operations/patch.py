@@ -13,8 +13,8 @@ from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.certainty import is_certain
 from fairlead.operations.field_validation import (
-    check_custom_type,
     check_required,
+    custom_type_error,
     strict_errors,
     warn_of,
 )
@@ -124,7 +124,8 @@ def _decoded(
         _check_custom(operation, view, read, document, options)
     kind = document.pop("kind", None) or view.kind
     api_version = document.pop("apiVersion", None) or view.api_version
-    if kind != view.kind or api_version != view.api_version:
+    is_foreign = kind != view.kind or api_version != view.api_version
+    if is_foreign and not view.resource.speaks_text_only:
         raise _Refused(_foreign(api, view, api_version, kind), strict=False)
     unknown: list[str] = []
     try:
@@ -163,7 +164,7 @@ def _check_custom(
     if document.get("apiVersion") != view.api_version:
         fields = sorted(set(document) - {"kind", "apiVersion", "metadata"})
         warn_of(operation, strict_errors(fields, []), options.validation)
-    check_custom_type(view.main, document)
+    operation.refusal = custom_type_error(view.main, document)
 
 
 def _refuse_nameless(

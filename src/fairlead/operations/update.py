@@ -161,6 +161,8 @@ async def _prepared(
     resource, value = operation.resource, changed.value
     behaviour = api.behaviour(resource)
     _check_version(operation, value["metadata"], old["metadata"], options.dry_run)
+    if operation.refusal is not None:
+        raise operation.refusal
     carry_over(value["metadata"], old["metadata"])
     preparing.drop_repeated_owners(operation, value["metadata"])
     size = operation.size
