@@ -90,7 +90,7 @@ class Neighbour:
                 else:
                     self.wfile.write(b"0\r\n\r\n")
 
-            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = _serve
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _serve
 
             def log_message(self, *arguments: Any) -> None:
                 pass

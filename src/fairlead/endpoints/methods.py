@@ -49,8 +49,12 @@ def _check_method(request: Request, resource: Resource) -> None:
         raise errors.no_such_path()  # nothing of it is kept, so nothing has a path
     if verb == "proxy" or (target.watch_prefix and target.subresource):
         raise errors.no_such_path()  # rights of former times
-    unread = ("OPTIONS",) if target.subresource == "proxy" else ("HEAD", "OPTIONS")
-    if request.method in unread or (target.watch_prefix and request.method != "GET"):
+    if target.subresource == "proxy":
+        if request.method == "OPTIONS":
+            return  # no verb of ours, but others may know it
+    elif request.method in ("HEAD", "OPTIONS"):
+        raise errors.method_not_allowed()
+    if target.watch_prefix and request.method != "GET":
         raise errors.method_not_allowed()
     if verb not in resource.verbs:
         if verb == "watch" and "list" in resource.verbs:

@@ -405,7 +405,7 @@ _PROXIES: dict[str, Verb] = {
     "nodes": proxy_to_node,
     "services": proxy_to_service,
 }
-_PROXY_VERBS = ("create", "delete", "get", "patch", "update")
+_PROXY_VERBS = ("", "create", "delete", "get", "patch", "update")  # the first is of OPTIONS
 
 HANDLERS: dict[tuple[str, str], Verb] = {
     ("core/v1/pods/log", "get"): read_log,
