@@ -40,7 +40,7 @@ def pod(space: Space, neighbour: Neighbour) -> str:
     return space.things("pods").item(f"p:{neighbour.port}", "proxy")
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_a_request_is_passed_on_and_answered(
     space: Space, neighbour: Neighbour, pod: str, method: str
 ) -> None:

@@ -107,6 +107,26 @@ def test_404_names_the_group(space: Space) -> None:
 
 
 @pytest.mark.parametrize(
+    ("resource", "group", "named"),
+    [
+        ("replicationcontrollers", "", "replicationcontrollers/scale.autoscaling"),
+        ("deployments", "apps", "deployments/scale.apps"),
+        ("statefulsets", "apps", "statefulsets.apps"),
+    ],
+)
+def test_404_for_a_scale(space: Space, resource: str, group: str, named: str) -> None:
+    answer = space.client.get(space.things(resource, group).item("no", "scale"))
+    assert (answer.status, answer.message) == (404, f'{named} "no" not found')
+
+
+@pytest.mark.parametrize("what", ["exec", "attach", "portforward", "proxy", "proxy/a"])
+def test_400_for_a_connection_that_would_be_none(space: Space, what: str) -> None:
+    path = f"{space.things('pods').path}/no/{what}"
+    answer = space.client.request("POST", path, dryRun="All")
+    assert (answer.status, answer.message) == (400, "dryRun is not supported")
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "/api/v1/foos",

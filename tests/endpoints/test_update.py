@@ -232,6 +232,13 @@ def test_cluster_scoped_roles_are_created_by_update_too(space: Space, resource: 
     assert things.put(body).status == 201
 
 
+def test_runtime_classes_are_created_by_update_too(space: Space) -> None:
+    classes = space.everywhere("runtimeclasses", "node.@")
+    name = random_word()
+    assert classes.put({"metadata": {"name": name}}).causes[0][0] == "handler"
+    assert classes.put({"metadata": {"name": name}, "handler": "runc"}).status == 201
+
+
 @pytest.mark.parametrize(("resource", "group", "fields"), NOT_UPSERTED, ids=lambda v: str(v)[:20])
 def test_an_update_does_not_create_where_the_kind_does_not_allow_it(
     space: Space, resource: str, group: str, fields: Object

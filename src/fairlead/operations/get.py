@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.errors import ResourceRef, too_large_resource_version
+from fairlead.errors import ResourceRef, not_found, too_large_resource_version
 from fairlead.kinds.absent import absent
+from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 from fairlead.operations.stored import shown_one
@@ -18,6 +19,11 @@ async def wait_until(api: Api, revision: int) -> None:
         raise too_large_resource_version(revision, api.store.revision)
 
 
+def _scale_group(main: Resource) -> str:
+    """Of whose group a scale that is missing is said to be: the core group has none."""
+    return main.group or "autoscaling"
+
+
 async def get(api: Api, operation: Operation, revision: int = 0) -> Version:
     """The committed version of an object, not older than `revision`."""
     if revision:
@@ -26,7 +32,7 @@ async def get(api: Api, operation: Operation, revision: int = 0) -> Version:
     version = api.collection(resource).get(operation.key)
     if version is None:
         main = resource.main
-        names_scale = resource.is_scale and main.name != "statefulsets" and not main.custom
-        shown = resource.name if names_scale else main.name
-        raise absent(ResourceRef(main.group, shown, operation.name))
+        if resource.is_scale and main.name != "statefulsets" and not main.custom:
+            raise not_found(ResourceRef(_scale_group(main), resource.name, operation.name))
+        raise absent(ResourceRef(main.group, main.name, operation.name))
     return await shown_one(resource, version)

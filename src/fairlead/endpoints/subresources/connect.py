@@ -187,6 +187,11 @@ async def _admit(api: Api, operation: Operation, kind: str, options: Object) -> 
     return value
 
 
+def _refuse_dry_run(request: Request) -> None:
+    if "dryRun" in request.query:
+        raise bad_request("dryRun is not supported")
+
+
 def _stream_options(request: Request) -> Object:
     options: Object = {name: True for name in _STREAMS if flag(request, name)}
     if request.parameter("container"):
@@ -198,6 +203,7 @@ def _stream_options(request: Request) -> Object:
 
 async def stream(api: Api, request: Request, operation: Operation) -> Answer:
     """exec and attach."""
+    _refuse_dry_run(request)
     what = request.target.subresource
     options = await _admit(api, operation, _OPTIONS[what], _stream_options(request))
     pod = _pod(api, request)
@@ -208,6 +214,7 @@ async def stream(api: Api, request: Request, operation: Operation) -> Answer:
 
 
 async def forward_port(api: Api, request: Request, operation: Operation) -> Answer:
+    _refuse_dry_run(request)
     ports = _ports(request)
     await _admit(api, operation, "PodPortForwardOptions", {"ports": ports} if ports else {})
     wanted = [("port", ",".join(map(str, ports)))] if ports else []
@@ -360,6 +367,7 @@ def _is_pod_address(api: Api, namespace: str, address: Object) -> bool:
 
 async def _admitted_path(api: Api, request: Request, operation: Operation, kind: str) -> str:
     """The path that is asked for, as admission leaves it."""
+    _refuse_dry_run(request)
     asked = _proxied_path(request)
     options = await _admit(api, operation, kind, {"path": asked} if asked else {})
     path: str = options.get("path") or ""
