@@ -51,7 +51,7 @@ def _check_method(request: Request, resource: Resource) -> None:
         raise errors.no_such_path()  # rights of former times
     if resource.takes_path and request.method == "OPTIONS":
         return  # which has no verb
-    unread = () if resource.takes_path else ("HEAD", "OPTIONS")
+    unread: tuple[str, ...] = () if resource.takes_path else ("HEAD", "OPTIONS")
     if request.method in unread or (target.watch_prefix and request.method != "GET"):
         raise errors.method_not_allowed()
     if verb not in resource.verbs:
