@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fairlead.quoting import quote
+from fairlead.quoting import LONGEST, quote
 from fairlead.records import dataclass
 
 # How much a refusal tells. The reference has no such limits, but an answer must not grow with the
 # square of the question.
 MOST_CAUSES = 1000
 MOST_CAUSE_BYTES = 256 * 1024  # of all causes together
-LONGEST_CAUSE = 64 * 1024
+LONGEST_CAUSE = LONGEST
 LONGEST_FIELD = 4096
 LONGEST_MESSAGE = 512 * 1024
 

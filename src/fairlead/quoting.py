@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-_LONGEST = 64 * 1024  # no message tells more of one text
+LONGEST = 64 * 1024  # no message tells more of one text
 
 
 def quote(text: str) -> str:
@@ -12,7 +12,7 @@ def quote(text: str) -> str:
     More of it than would be told is not gone through."""
     if text.isprintable():
         return orjson.dumps(text).decode()
-    return f'"{text[:_LONGEST].translate(_ESCAPES)}"'
+    return f'"{text[:LONGEST].translate(_ESCAPES)}"'
 
 
 class _Escapes(dict[int, str]):

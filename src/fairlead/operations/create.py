@@ -47,7 +47,7 @@ async def create(
 def _claimed_version(metadata: Object) -> int:
     """Which version a new object says it has; what is no number says of none."""
     version: str = metadata.pop("resourceVersion", None) or ""
-    return int(version) if _VERSION.fullmatch(version) else 0
+    return int(version) if version and _VERSION.fullmatch(version) else 0
 
 
 async def _create(

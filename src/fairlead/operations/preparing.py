@@ -213,16 +213,17 @@ async def put(
     check_fence()
     requires = context.requires if context is not None else ()
     alongside = (*context.alongside, *context.claims) if context is not None else ()
-    try:
-        written = await api.store.put(collection, key, value, over, requires, alongside)
-    except asyncio.CancelledError:
-        if context is not None and context.undo:
-            _roll_back_later(collection, key, context)
-        raise
-    except (TooLarge, TooDeep) as error:
-        if not _lightens(operation, value, error):
-            raise _giant(error) from None
-        return await put(api, operation, collection, key, value, over, context)
+    while True:
+        try:
+            written = await api.store.put(collection, key, value, over, requires, alongside)
+            break
+        except asyncio.CancelledError:
+            if context is not None and context.undo:
+                _roll_back_later(collection, key, context)
+            raise
+        except (TooLarge, TooDeep) as error:
+            if not _lightens(operation, value, error):
+                raise _giant(error) from None
     operation.wrote(written, value)
     api.actors.note(written.revision, operation)
     for one in alongside:
