@@ -113,7 +113,6 @@ BAD = {
     "nul": b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: \x00\r\n\r\n",
     "space before colon": b"GET /healthz HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n",
     "unknown expectation": b"GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: a miracle\r\n\r\n",
-    "unknown method": b"FETCH /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
 }
 
 

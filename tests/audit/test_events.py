@@ -140,7 +140,7 @@ def test_a_long_user_agent_is_cut(audited: Audited) -> None:
 @pytest.mark.parametrize(("sent", "told"), [(b"m\xc3\xb6", "m\xf6"), (b"m\xf6", "m\ufffd")])
 def test_a_user_agent_is_text(audited: Audited, sent: bytes, told: str) -> None:
     headers = {"User-Agent": sent.decode("latin-1")}
-    body = {"metadata": {"name": "named"}, "data": {"a": "b"}}
+    body = {"metadata": {"name": "made-by-an-agent"}, "data": {"a": "b"}}
     answer = audited.client.post(f"{config_maps('plain')}?dryRun=All", body, headers=headers)
     assert answer.body["metadata"]["managedFields"][0]["manager"] == told
     assert audited.last(answer)["userAgent"] == told

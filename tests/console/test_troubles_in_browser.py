@@ -48,7 +48,7 @@ def test_a_name_leads_to_no_other_path(visit: Visit, kubernetes: Space, name: st
     asked: list[str] = []
     visitor.page.on("request", lambda request: asked.append(request.url))
     visitor.go(route_of(kubernetes, name))
-    expect(visitor.page.get_by_role("alert")).to_contain_text("not found")
+    expect(visitor.page.get_by_role("alert")).to_contain_text("Name parameter invalid")
     assert [url for url in asked if "/api/" in url and "/configmaps/" not in url] == []
 
 

@@ -21,7 +21,7 @@ from fairlead.endpoints.delete import answer_delete, answer_delete_collection
 from fairlead.endpoints.discovery_messages import DiscoveryMessages
 from fairlead.endpoints.get import answer_get
 from fairlead.endpoints.list import answer_list
-from fairlead.endpoints.methods import check_method, check_reading
+from fairlead.endpoints.methods import check_getting, check_method
 from fairlead.endpoints.negotiation import (
     ITEM,
     JSON,
@@ -310,7 +310,7 @@ class Handler:
             case _:
                 return text_answer(404, "404 page not found\n")
         if strict:
-            check_reading(request)
+            check_getting(request)
             offered = media_types(self.api.dialect)
             if not accepts_any(request.header(b"accept"), offered):
                 raise no_representation(offered)
@@ -345,7 +345,7 @@ class Handler:
 
     def document(self, request: Request, value: object, media_type: str = JSON) -> Answer:
         """A document that can only be read, and in one form only."""
-        check_reading(request)
+        check_getting(request)
         if not accepts_any(request.header(b"accept"), (media_type,)):
             raise no_representation((media_type,))
         return self.any_document(request, value, media_type)

@@ -11,6 +11,12 @@ _NEEDS_NAME = ("get", "update", "patch", "delete")
 
 
 def check_reading(request: Request) -> None:
+    if request.method not in ("GET", "HEAD"):
+        raise errors.method_not_allowed()
+
+
+def check_getting(request: Request) -> None:
+    """What the API tells of itself has no head alone."""
     if request.method != "GET":
         raise errors.method_not_allowed()
 
