@@ -50,25 +50,31 @@ def client(any_server: ServerProcess) -> Iterator[Client]:
 
 
 @pytest.fixture
-def space(any_server: ServerProcess, client: Client) -> Space:
+def space(any_server: ServerProcess, client: Client) -> Iterator[Space]:
     """A fresh namespace, in each dialect."""
-    return Space(any_server, client)
+    made = Space(any_server, client)
+    yield made
+    made.leave()
 
 
 @pytest.fixture
 def kubernetes(server: ServerProcess) -> Iterator[Space]:
     """A fresh namespace in the kubernetes dialect."""
-    made = server.client()
-    yield Space(server, made)
-    made.close()
+    client = server.client()
+    made = Space(server, client)
+    yield made
+    made.leave()
+    client.close()
 
 
 @pytest.fixture
 def cluster(cluster_server: ServerProcess) -> Iterator[Space]:
     """A fresh namespace in the cluster dialect."""
-    made = cluster_server.client()
-    yield Space(cluster_server, made)
-    made.close()
+    client = cluster_server.client()
+    made = Space(cluster_server, client)
+    yield made
+    made.leave()
+    client.close()
 
 
 @pytest.fixture

@@ -80,9 +80,11 @@ class Kind:
         return self.client.post(self.definitions.path, self.body)
 
     def install(self) -> Kind:
-        """Create the definition and wait until its first served version is."""
+        """Create the definition and wait until its first served version is. It goes with the test:
+        clients ask for every group that there is, some of them 5 a second."""
         answer = self.post()
         assert answer.status == 201, answer.text
+        self.space.left.append(self.remove)
         first = next(one["name"] for one in self.body["spec"]["versions"] if one["served"])
         self.wait(first)
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import string
+from collections.abc import Callable
 from typing import Any
 
 from support.client import Answer, Client, Object, Query, Watch
@@ -105,6 +106,11 @@ class Space:
         assert answer.status == 201, answer.text
         self.secrets = self.things("secrets")
         self.config_maps = self.things("configmaps")
+        self.left: list[Callable[[], object]] = []  # what takes away what outlives a namespace
+
+    def leave(self) -> None:
+        for take_away in self.left:
+            take_away()
 
     def things(self, resource: str, group: str = "", version: str = "v1") -> Things:
         """A collection of this namespace; `@` in a group's name is the dialect's domain."""

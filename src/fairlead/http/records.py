@@ -96,8 +96,8 @@ class _Functions:
         self.ssl_write: Any = _lib.SSL_write
         self.bio_read: Any = _lib.BIO_read
         self.bio_write: Any = _lib.BIO_write
-        self.unpack: Any = _ffi.unpack
         self.scratch: Any = _ffi.new("char[]", PLAIN + _MORE)
+        self.content: Any = _ffi.buffer(self.scratch)  # slices of it are bytes
         self.raise_error: Any = _SAMPLE._raise_ssl_error
 
 
@@ -125,7 +125,7 @@ class ByFunctions(Records):
         size = functions.ssl_read(self._ssl, functions.scratch, PLAIN)
         if size <= 0:
             self._fail(size)
-        plain: bytes = functions.unpack(functions.scratch, size)
+        plain: bytes = functions.content[:size]
         return plain
 
     def seal(self, data: bytes | memoryview) -> bytes:
@@ -178,7 +178,7 @@ class ByFunctions(Records):
         """As much of what OpenSSL has written as a record may have."""
         functions = self._functions
         size = functions.bio_read(self._from, functions.scratch, PLAIN + _MORE)
-        written: bytes = functions.unpack(functions.scratch, size) if size > 0 else b""
+        written: bytes = functions.content[:size] if size > 0 else b""
         return written
 
     def _make_buffers(self) -> None:
@@ -189,7 +189,7 @@ class ByFunctions(Records):
         functions = self._functions
         parts = []
         while (size := functions.bio_read(bio, functions.scratch, PLAIN)) > 0:
-            parts.append(functions.unpack(functions.scratch, size))
+            parts.append(functions.content[:size])
         return b"".join(parts)
 
     def _fail(self, size: int) -> None:
