@@ -118,6 +118,7 @@ def read_without_catching_up() -> None:
         async for revision, rows in log._source.feed(log._cache.revision):
             await asyncio.sleep(0.03)
             followed(cast(Intake, log._cache), rows, revision)
+            log._answer_seen()
 
     _put(FollowedLog, "catch_up", nothing)
     _put(FollowedLog, "_take_feed", late)
