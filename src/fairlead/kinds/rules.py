@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairlead.kinds.causes import Causes
@@ -114,15 +114,6 @@ def required(value: Any, path: str, causes: Causes, detail: str = "") -> bool:
         causes.required(path, detail)
         return False
     return True
-
-
-def unique(values: Iterable[Any], path: Callable[[int], str], causes: Causes) -> None:
-    """Each value once; `path` gives the path of the nth."""
-    seen = set()
-    for index, value in enumerate(values):
-        if value in seen:
-            causes.duplicate(path(index), value)
-        seen.add(value)
 
 
 def is_usual_env_name(value: str) -> bool:

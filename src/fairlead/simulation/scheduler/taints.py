@@ -9,7 +9,7 @@ from fairlead.simulation.scheduler.cluster import Cluster, NodeSummary
 from fairlead.simulation.scheduler.facts import Wish
 from fairlead.simulation.scheduler.judging import Event, Filter, Refusal
 
-NO_SCHEDULE, PREFER_NO, NO_EXECUTE = "NoSchedule", "PreferNoSchedule", "NoExecute"
+NO_SCHEDULE, PREFER_NO = "NoSchedule", "PreferNoSchedule"
 _CORDONED = Refusal(("node(s) were unschedulable",), True, Event.NODE)
 
 
