@@ -8,6 +8,13 @@ from typing import Final
 from fairlead.bounded import remembered
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.core.pods import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    PREFER_NO_SCHEDULE,
+    PREFERRED,
+    REQUIRED,
+)
 from fairlead.kinds.core.pods.go_text import TOLERATION, go_struct
 from fairlead.kinds.rules import label_selector
 from fairlead.schema.names import (
@@ -19,11 +26,9 @@ from fairlead.schema.names import (
 )
 
 _LONGEST_KEY: Final = 317  # a domain, a slash and a name
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 WEIGHT_RANGE = "must be in the range 1-100"
 NOT_AN_OPERATOR = "not a valid selector operator"
-TAINT_EFFECTS: Final[tuple[str, ...]] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+TAINT_EFFECTS: Final[tuple[str, ...]] = (NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE)
 TOLERATION_OPERATORS = ("Equal", "Exists")
 UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
 INCLUSION_POLICIES = ("Honor", "Ignore")
@@ -147,7 +152,7 @@ def _check_toleration(toleration: Object, path: str, causes: Causes) -> None:
             ' keys"'
         )
         causes.invalid(f"{path}.operator", operator, detail)
-    if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
+    if toleration.get("tolerationSeconds") is not None and effect != NO_EXECUTE:
         detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
         causes.invalid(f"{path}.effect", effect, detail)
     if operator in ("Equal", ""):
