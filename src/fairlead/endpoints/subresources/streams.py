@@ -16,9 +16,10 @@ from fairlead.endpoints.subresources.connecting import (
     pod_of,
     refuse_dry_run,
 )
-from fairlead.endpoints.subresources.relaying import UNRESERVED, not_allowed, pass_to
+from fairlead.endpoints.subresources.relaying import not_allowed, pass_to
 from fairlead.endpoints.subresources.simulated import refuse_simulated
 from fairlead.errors import StatusError, bad_request
+from fairlead.http.head import UNRESERVED
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.outgoing.addresses import NotAllowed
