@@ -46,8 +46,8 @@ MODULES = """
 : metrics
 schema: ages alternatives base64 decode defaults model names quantity remembering required scalars
 schema: times uids
-patching: check compare configuration conflicts entries extract field_sets field_writers merge
-patching: merge_patch ownership prune settled shapes stored_entries values written_fields
+patching: check compare configuration conflicts difference entries extract field_sets field_writers
+patching: merge merge_patch ownership prune settled shapes stored_entries values written_fields
 serialization: bodies duplicates limits texts wire
 serialization/messages: layout reading scalars writing
 kinds: catalogue context conversion gates go_values metadata resources rules

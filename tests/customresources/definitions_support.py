@@ -11,10 +11,6 @@ from support.waiting import eventually
 GROUP = "apiextensions.@"
 
 
-def free_form() -> Object:
-    return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-
-
 def version(name: str = "v1", *, storage: bool = True, **more: Any) -> Object:
     """A version with a `spec` of two numbers and two texts, and a `status`."""
     fields: Object = {

@@ -62,7 +62,7 @@ def test_read_of_nothing() -> None:
 def test_write(version: str) -> None:
     old = stored({"matchLabels": {"a": "b"}})
     metadata = {"name": "a", **({"resourceVersion": version} if version else {})}
-    new = write_scale(DEPLOYMENTS, old, {"metadata": metadata, "spec": {"replicas": 5}})
+    new = write_scale(old, {"metadata": metadata, "spec": {"replicas": 5}})
     assert new["spec"] == {**old["spec"], "replicas": 5}
     assert new["metadata"].get("resourceVersion", "") == version
     assert new["status"] == old["status"]

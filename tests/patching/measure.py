@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
-from patching_support import POD, STATUS
+from patching_support import POD, STATUS, held_fields
 
 from fairlead.dialect import KUBERNETES
-from fairlead.patching.extract import applied_fields, held_fields
+from fairlead.patching.extract import applied_fields
 from fairlead.patching.merge_patch import apply_merge_patch
 from fairlead.patching.ownership import OneVersion, apply, track_update
 

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from fairlead.dialect import KUBERNETES, Dialect
 from fairlead.patching.entries import ManagedEntry, entries_of, fields_of
+from fairlead.patching.extract import extractor
 from fairlead.patching.field_sets import EMPTY, FieldSet
 from fairlead.patching.ownership import OneVersion, Versions, apply, track_update
+from fairlead.patching.shapes import shape_of
 from fairlead.patching.stored_entries import StoredEntry
 from fairlead.schema.builtin import BuiltinTypes
 from fairlead.schema.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
@@ -38,6 +40,14 @@ def custom(schema: dict[str, Type], name: str = "Thing") -> Struct:
 def struct(fields: dict[str, Type], **facts: Any) -> Struct:
     made = {key: Field(key, kind, Presence.DISTINCT) for key, kind in fields.items()}
     return Struct("Part", "example.com/v1", made, **facts)
+
+
+def held_fields(struct: Struct, value: Object) -> FieldSet:
+    """All fields of an object, as whoever makes it from nothing owns them.
+
+    Raises `Untrackable` when list items cannot be told apart.
+    """
+    return extractor(shape_of(struct), True, False).extract(value) or EMPTY
 
 
 class Cluster:

@@ -16,6 +16,7 @@ from patching_support import (
     TYPES,
     config_map,
     custom,
+    held_fields,
     objects_of,
     pod_template,
     struct,
@@ -23,7 +24,7 @@ from patching_support import (
 
 from fairlead.patching.check import explained, fits, problems
 from fairlead.patching.compare import compare
-from fairlead.patching.extract import applied_fields, held_fields
+from fairlead.patching.extract import applied_fields
 from fairlead.patching.field_sets import (
     covers,
     difference,

@@ -17,7 +17,6 @@ from patching_support import (
 )
 
 from fairlead.dialect import CLUSTER, KUBERNETES
-from fairlead.patching.entries import same_but_for_times
 from fairlead.patching.ownership import OneVersion, track_update
 from fairlead.schema.model import ListOf
 from fairlead.schema.notation import SCALARS
@@ -281,11 +280,3 @@ def test_a_patch_that_changes_nothing_keeps_the_list_itself():
     live["metadata"]["managedFields"] = entries
     again = track_update(versions, live, {**live, "data": {"x": "1"}}, manager="b", **options)
     assert again is entries
-
-
-def test_lists_that_differ_in_times_only_can_be_told(cluster):
-    cluster.put("a", config_map({"x": "1"}))
-    first = cluster.entries
-    later = [{**first[0], "time": "2025-01-01T00:00:00Z"}]
-    assert same_but_for_times(first, later)
-    assert not same_but_for_times(first, [{**later[0], "fieldsV1": {}}])

@@ -9,9 +9,9 @@ from itertools import count
 import pytest
 from support.backends import OTHERS, THINGS, write
 from support.etcd import Etcd, needs_etcd
+from support.plain_codec import PlainCodec
 
 from fairlead.storage.backend import Conflict, EpochMoved, Write
-from fairlead.storage.etcd.codec import PlainCodec
 from fairlead.storage.etcd.source import EtcdSource
 
 pytestmark = needs_etcd

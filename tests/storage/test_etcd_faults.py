@@ -15,12 +15,12 @@ import pytest
 from support.backends import THINGS, write
 from support.etcd import Etcd, EtcdCluster, Tls, make_tls, needs_etcd
 from support.etcd_links import LinkedCluster
+from support.plain_codec import PlainCodec
 from support.waiting import comes_true
 
 from fairlead.storage.backend import Compacted, Conflict, StorageError, Unanswered
 from fairlead.storage.etcd.calls import Stream
 from fairlead.storage.etcd.client import Timing
-from fairlead.storage.etcd.codec import PlainCodec
 from fairlead.storage.etcd.members import Trust
 from fairlead.storage.etcd.source import EtcdSource, Ttl
 

@@ -12,6 +12,7 @@ import pytest
 from support.backends import OTHERS, THINGS, write
 from support.etcd import Etcd, needs_etcd
 from support.local import owner_elsewhere
+from support.plain_codec import PlainCodec
 from support.sources import MemorySource, Shared
 
 from fairlead.storage.backend import (
@@ -23,7 +24,6 @@ from fairlead.storage.backend import (
     Step,
     Write,
 )
-from fairlead.storage.etcd.codec import PlainCodec
 from fairlead.storage.etcd.source import EtcdSource
 from fairlead.storage.source import Reached, Source
 

@@ -9,6 +9,7 @@ from fairlead.audit.fragments import is_plain
 from fairlead.audit.policy import REQUEST
 from fairlead.authorization.requests import Target
 from fairlead.errors import STATUS_HEAD, StatusError
+from fairlead.http.head import UNRESERVED
 
 # Resources whose bodies hold credentials: what is said of a faulty body may quote it.
 _HOLD_CREDENTIALS = (
@@ -21,14 +22,13 @@ _QUOTING = (400, 422)
 _WITHHELD = "the message is left out: it may quote what was sent"
 _CREDENTIALS = ("access_token", "id_token", "refresh_token", "token", "client_secret", "password")
 _REDACTED = "REDACTED"
-_UNRESERVED = "/:@!$&'()*+,;=-._~"
 
 
 def shown_uri(path: str, query: bytes) -> str:
     """What was asked for, as it stands in a request, without the values of parameters that are
     credentials."""
     if is_plain(path) is None:
-        path = quote(path, safe=_UNRESERVED, errors="surrogateescape")
+        path = quote(path, safe=UNRESERVED, errors="surrogateescape")
     if not query:
         return path
     parts = query.decode("latin-1").split("&")

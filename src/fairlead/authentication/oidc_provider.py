@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
+from fairlead.authentication.account_tokens import CONFIGURATION_PATH
 from fairlead.authentication.tokens import ALGORITHMS
 from fairlead.logs import Tally, quoted
 from fairlead.outgoing.client import CallError
@@ -27,7 +28,6 @@ _RETRY = 2.0  # seconds between two attempts that fail
 _REFRESH_APART = 1.0  # seconds between two fetches that unknown keys ask for
 _OLDEST_KEYS = 300.0  # seconds after which keys are fetched again, in the background
 _LONGEST_WAIT = 5.0  # seconds that a request waits for the provider
-_DISCOVERY = "/.well-known/openid-configuration"
 _FAMILIES = {"RSA": ("RS", "PS"), "EC": ("ES",)}
 
 
@@ -121,7 +121,7 @@ class Provider:
             self._failed.add("it cannot be asked", quoted(brief))
 
     async def _discover(self) -> None:
-        url = self.issuer.rstrip("/") + _DISCOVERY
+        url = self.issuer.rstrip("/") + CONFIGURATION_PATH
         document = await self.documents.get_json(url)
         if document.get("issuer") != self.issuer:
             raise ProviderError(f"{url} is the document of another issuer")

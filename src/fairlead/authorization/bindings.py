@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fairlead.authentication.account_names import account_user_name
 from fairlead.authentication.user import User
 from fairlead.kinds.causes import quote
 
@@ -13,7 +14,6 @@ RoleKey = tuple[str, str]
 Subject = dict[str, Any]
 
 _NOWHERE = "/"  # no namespace has this name
-SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 
 
 class Binding:
@@ -35,7 +35,7 @@ class Binding:
             return str(subject["name"])
         if subject["kind"] == "ServiceAccount":
             namespace = subject.get("namespace") or self.namespace
-            return f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{subject['name']}" if namespace else None
+            return account_user_name(namespace, subject["name"]) if namespace else None
         return None
 
     def explain(self, user: User) -> str:

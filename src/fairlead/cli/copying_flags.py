@@ -131,9 +131,7 @@ def _connecting(
         dialect = DIALECTS[name]
         resources = Resources(dialect, BuiltinTypes(dialect))
         try:
-            return etcd_source(
-                options, dialect, resources, lambda codec: NoticingCodec(codec, unread)
-            )
+            return etcd_source(options, resources, lambda codec: NoticingCodec(codec, unread))
         except StartError as error:
             raise BackupError(str(error)) from None
 
@@ -150,6 +148,6 @@ def _sealing(options: argparse.Namespace, name: str) -> Sealing | None:
 
     dialect = DIALECTS[name]
     try:
-        return sealed_rows(options, dialect, Resources(dialect, BuiltinTypes(dialect)))
+        return sealed_rows(options, Resources(dialect, BuiltinTypes(dialect)))
     except StartError as error:
         raise BackupError(str(error)) from None

@@ -24,10 +24,17 @@ MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-# For a server of either dialect; one that has no tables answers with objects.
-TABLE = ",".join(
-    (*(f"{JSON};as=Table;v=v1;g={one.meta_group}" for one in (KUBERNETES, CLUSTER)), JSON)
-)
+
+
+def _preferring(kind: str) -> str:
+    """For a server of either dialect; one that has no such form answers with objects."""
+    forms = (f"{JSON};as={kind};v=v1;g={one.meta_group}" for one in (KUBERNETES, CLUSTER))
+    return ",".join((*forms, JSON))
+
+
+TABLE = _preferring("Table")
+METADATA = _preferring("PartialObjectMetadata")
+METADATA_LIST = _preferring("PartialObjectMetadataList")
 
 
 class Resource:

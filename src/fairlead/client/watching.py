@@ -23,7 +23,7 @@ Key = tuple[str, str]  # namespace and name
 _Item = TypeVar("_Item")
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
-_BOOKMARK, _ERROR = "BOOKMARK", "ERROR"
+_ERROR = "ERROR"
 _SECONDS = (300, 600)  # that one request lasts
 _GRACE = 30.0  # for a server that should have ended it
 _LONG = 5.0  # a request that lasted so long did not fail

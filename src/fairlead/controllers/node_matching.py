@@ -6,10 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from fairlead.kinds.core.pods import REQUIRED
 from fairlead.operations.api import Object
 
-NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NODE_NAME_FIELD = "metadata.name"
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}\Z", re.ASCII)

@@ -6,12 +6,11 @@ from functools import partial
 
 from fairlead.controllers.nodes.pods_by_node import PODS
 from fairlead.errors import StatusError
+from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.patching.values import copied
 from fairlead.schema.times import now
-
-_FINISHED = ("Succeeded", "Failed")
 
 
 def not_ready(pod: Object) -> Object:
@@ -25,7 +24,7 @@ def not_ready(pod: Object) -> Object:
 def failed(pod: Object) -> Object:
     """A pod that nobody runs any more."""
     status = pod.get("status") or {}
-    if status.get("phase") in _FINISHED:
+    if status.get("phase") in FINISHED:
         return pod
     return {**pod, "status": {**status, "phase": "Failed"}}
 

@@ -109,7 +109,7 @@ async def _values(
         return
     values = chain((first,), values)
     if listed.field == "rows":
-        values = await _in_order(resource, resources, values, turn)
+        values = await _in_order(resource, values, turn)
     opening, item, between, closing = _layout(representation, listed)
     add = partial(_adder(item, between), map(listed.item, values))
     async for piece in _text(opening, add, between, closing, turn):
@@ -154,7 +154,7 @@ def _as_it_is(value: Object) -> Object:
 
 
 async def _in_order(
-    resource: Resource, resources: Resources, values: Iterable[Object], turn: Turn | None
+    resource: Resource, values: Iterable[Object], turn: Turn | None
 ) -> Iterable[Object]:
     """The objects in the order of their Table, if it has one of its own."""
     from fairlead.kinds.printing import printer_of

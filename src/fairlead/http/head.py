@@ -14,6 +14,7 @@ import httptools
 
 Field = tuple[bytes, bytes]
 
+UNRESERVED = "/:@!$&'()*+,;=-._~"  # in a path: stands for itself, as letters and digits do
 _VERSIONS = ("1.1", "1.0")
 _ONCE = (b"host", b"transfer-encoding", b"content-length", b"expect")
 _HOST = re.compile(rb"[A-Za-z0-9\-._~%!$&'()*+,;=:\[\]]*\Z")

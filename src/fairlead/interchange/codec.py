@@ -31,10 +31,9 @@ from fairlead.serialization.protobuf import (
     writer,
 )
 from fairlead.serialization.wire import varint
-from fairlead.storage.encryption.sealing import Sealed
+from fairlead.storage.encryption.sealing import SEALED, Sealed
 from fairlead.storage.version import ordered
 
-_SEALED = b"k8s:enc:"
 # Those that the reference keeps by a server of their own, which writes JSON.
 _AS_JSON = ("apiextensions", "apiregistration")
 _STATEFUL_SETS = "apps/v1/statefulsets"
@@ -162,7 +161,7 @@ class ReferenceCodec:
         return False
 
     def _read(self, resource: str, key: str, raw: bytes) -> tuple[str, Object]:
-        if raw.startswith(_SEALED):
+        if raw.startswith(SEALED):
             raise Sealed(
                 f"{resource} {key} is encrypted: start with --encryption-provider-config and the"
                 " key that it was written with"

@@ -1,4 +1,4 @@
-"""The words by which flags say yes and no."""
+"""The words by which flags, and some annotations, say yes and no."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.metadata import check_labels
@@ -12,6 +12,9 @@ from fairlead.schema.names import are_letters, is_dns_label, label_value, qualif
 
 NON_NEGATIVE = "must be greater than or equal to 0"
 POSITIVE = "must be greater than 0"
+ABOVE_ZERO = "must be greater than zero"
+NOT_AN_OPERATOR = "not a valid selector operator"
+PROTOCOLS: Final[tuple[str, ...]] = ("SCTP", "TCP", "UDP")
 IMMUTABLE = "field is immutable"
 PORT_RANGE = "must be between 1 and 65535, inclusive"
 NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
@@ -116,15 +119,6 @@ def required(value: Any, path: str, causes: Causes, detail: str = "") -> bool:
     return True
 
 
-def unique(values: Iterable[Any], path: Callable[[int], str], causes: Causes) -> None:
-    """Each value once; `path` gives the path of the nth."""
-    seen = set()
-    for index, value in enumerate(values):
-        if value in seen:
-            causes.duplicate(path(index), value)
-        seen.add(value)
-
-
 def is_usual_env_name(value: str) -> bool:
     """Whether nothing is wrong with a name that does not begin with a dot, as nearly none does."""
     return are_letters(value) and value[0] != "." and not value[0].isdigit()
@@ -175,20 +169,27 @@ def label_selector(
 
 def _selector_rule(rule: dict[str, Any], path: str, causes: Causes, check_values: bool) -> None:
     operator, values = rule["operator"], rule.get("values") or []
-    if operator in ("In", "NotIn"):
-        if not values:
-            detail = "must be specified when `operator` is 'In' or 'NotIn'"
-            causes.required(f"{path}.values", detail)
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            causes.forbidden(f"{path}.values", detail)
-    else:
-        causes.invalid(f"{path}.operator", operator, "not a valid selector operator")
+    if not is_set_operator(operator, values, path, causes):
+        causes.invalid(f"{path}.operator", operator, NOT_AN_OPERATOR)
     causes.invalid_each(f"{path}.key", rule["key"], qualified_name(rule["key"]))
     if check_values:
         for index, value in enumerate(values):
             causes.invalid_each(f"{path}.values[{index}]", value, label_value(value))
+
+
+def is_set_operator(operator: str, values: list[str], path: str, causes: Causes) -> bool:
+    """Whether an operator is one that all selectors know; a cause if the values are not for it."""
+    if operator in ("In", "NotIn"):
+        if not values:
+            detail = "must be specified when `operator` is 'In' or 'NotIn'"
+            causes.required(f"{path}.values", detail)
+        return True
+    if operator in ("Exists", "DoesNotExist"):
+        if values:
+            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            causes.forbidden(f"{path}.values", detail)
+        return True
+    return False
 
 
 def selector_is_empty(selector: dict[str, Any] | None) -> bool:

@@ -29,7 +29,7 @@ def read_scale(resource_key: str, stored: Object) -> Object:
     }
 
 
-def write_scale(resource_key: str, stored: Object, scale: Object) -> Object:
+def write_scale(stored: Object, scale: Object) -> Object:
     """The workload with the replicas of a Scale. The Scale's resourceVersion, if it has one, is
     the version that the change is meant for."""
     spec = {**stored["spec"], "replicas": scale["spec"].get("replicas") or 0}

@@ -18,7 +18,7 @@ from fairlead.operations.operation import Operation
 from fairlead.patching.entries import decoded
 from fairlead.patching.field_sets import InvalidFields
 from fairlead.schema.defaults import fill_defaults
-from fairlead.schema.names import path_segment
+from fairlead.schema.names import SUFFIX_LETTERS, path_segment
 from fairlead.schema.times import now
 from fairlead.schema.uids import new_uid
 from fairlead.serialization.limits import (
@@ -32,14 +32,13 @@ from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, body_of, encode
 from fairlead.storage.version import ordered as ordered
 
-_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_STEM = 58
 GENERATE_TRIES = 8
 
 
 def generate_name(stem: str) -> str:
     """A stem, cut so that it fits, and five random characters."""
-    return stem[:_LONGEST_STEM] + "".join(random.choices(_SUFFIX_LETTERS, k=5))
+    return stem[:_LONGEST_STEM] + "".join(random.choices(SUFFIX_LETTERS, k=5))
 
 
 def set_namespace(operation: Operation, metadata: Object) -> None:

@@ -98,7 +98,7 @@ class ScaleView(View):
             name = value["metadata"].get("name", "")
             raise invalid(self.resource.named_ref(group, name), causes)
         self._check_uid(value["metadata"].get("uid", ""), stored["metadata"])
-        return write_scale(self.main.key, stored, value)
+        return write_scale(stored, value)
 
     def _check_uid(self, wanted: str, metadata: Object) -> None:
         """A scale of another object that once had the name is refused."""

@@ -11,7 +11,7 @@ What callers use:
 - `merge_patch.merge_document`, `merge_patch.apply_merge_patch`
 - `strategic.strategic_document`, `strategic.apply_strategic_patch`
 - `ownership.track_update`, `ownership.apply`, `ownership.Versions`, `ownership.OneVersion`
-- `entries.same_but_for_times`, `field_sets.of`
+- `field_sets.of`
 
 The `scale` subresource needs nothing of its own: it is tracked as an update (or apply) of the
 parent object with `subresource="scale"`, so that whoever scales owns the parent's replicas.

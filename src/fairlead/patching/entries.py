@@ -149,20 +149,6 @@ def _time(sent: Any) -> str | None:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def same_but_for_times(one: list[ManagedEntry], other: list[ManagedEntry]) -> bool:
-    """Whether two lists differ in nothing but times.
-
-    A write that changes nothing else is no write: the caller then keeps the old list.
-    """
-
-    def bare(items: list[ManagedEntry]) -> dict[Identity, ManagedEntry]:
-        return {
-            identity_of(item): {**item, "time": None, "fieldsV1": fields_of(item)} for item in items
-        }
-
-    return one is other or (len(one) == len(other) and bare(one) == bare(other))
-
-
 def capped(items: list[ManagedEntry]) -> list[ManagedEntry]:
     """At most `MAX_UPDATE_ENTRIES` entries of updates: the oldest of a version become one.
 

@@ -38,14 +38,6 @@ class Extractor:
         return LEAF
 
 
-def held_fields(struct: Struct, value: dict[str, Any]) -> FieldSet:
-    """All fields of an object, as whoever makes it from nothing owns them.
-
-    Raises `Untrackable` when list items cannot be told apart.
-    """
-    return extractor(shape_of(struct), True, False).extract(value) or EMPTY
-
-
 def applied_fields(struct: Struct, config: dict[str, Any]) -> FieldSet:
     """The fields a configuration owns once it is applied. It must have passed `check.problems`."""
     return extractor(shape_of(struct), False, False).extract(config) or EMPTY

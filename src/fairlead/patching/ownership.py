@@ -13,9 +13,10 @@ from operator import is_
 import orjson
 
 from fairlead.dialect import Dialect
-from fairlead.patching.compare import Changes, compare
+from fairlead.patching.compare import compare
 from fairlead.patching.configuration import check_configuration, check_items, untrackable
 from fairlead.patching.conflicts import ApplyConflict, Conflict, conflicts_with
+from fairlead.patching.difference import Difference, served
 from fairlead.patching.entries import (
     Identity,
     ManagedEntry,
@@ -111,9 +112,9 @@ def track_update(
     try:
         if live is None and not standing:
             who = updater(manager, api_version, subresource)
-            return _of_new(_served(versions, api_version), new, who, api_version, now, ignored)
-        before = zero_object(_served(versions, api_version)) if live is None else live
-        changes = _Difference(versions, api_version, before, new, ignored)
+            return _of_new(served(versions, api_version), new, who, api_version, now, ignored)
+        before = zero_object(served(versions, api_version)) if live is None else live
+        changes = Difference(versions, api_version, before, new, ignored)
         return _after_update(
             standing, changes, updater(manager, api_version, subresource), api_version, now
         )
@@ -156,65 +157,8 @@ def _standing(
         return known, False
 
 
-def _served(versions: Versions, api_version: str) -> Struct:
-    struct = versions.struct(api_version)
-    if struct is None:
-        raise ValueError(f"{api_version} is not served")
-    return struct
-
-
-class _Difference:
-    """What changes between two objects, seen in any served version."""
-
-    def __init__(
-        self, versions: Versions, api_version: str, old: Object, new: Object, ignored: FieldSet
-    ) -> None:
-        self.versions = versions
-        self._old, self._new = old, new
-        self._ignored = ignored
-        self.own = compare(_served(versions, api_version), old, new).outside(ignored)
-        self._known: dict[str, Changes] = {api_version: self.own}
-
-    def within(self, api_version: str) -> Changes:
-        """The changes in a served version."""
-        known = self._known.get(api_version)
-        if known is None:
-            known = self._known[api_version] = compare(
-                _served(self.versions, api_version),
-                self.versions.convert(self._old, api_version),
-                self.versions.convert(self._new, api_version),
-            ).outside(self._ignored)
-        return known
-
-    def others_after(self, standing: list[ManagedEntry]) -> list[ManagedEntry]:
-        """Entries without the fields that changed or are gone; none without fields, and none of a
-        version that is not served any more."""
-        left: list[ManagedEntry] = []
-        for item in standing:
-            version = item["apiVersion"]
-            struct = self.versions.struct(version)
-            if struct is None:
-                continue
-            seen = self.within(version)
-            if (
-                type(item) is StoredEntry
-                and item.is_current
-                and not item.may_hold(seen.touched, seen.removed)
-            ):
-                left.append(item)
-                continue
-            fields = fields_of(item)
-            rest = reconciled(struct, fields)
-            rest = difference(difference(rest, seen.touched), seen.removed)
-            if rest is fields:
-                left.append(item)
-            elif rest:
-                left.append({**item, "fieldsV1": rest})
-        return left
-
-
 def _after_update(
-    standing: list[ManagedEntry], changes: _Difference, who: Identity, api_version: str, now: str
+    standing: list[ManagedEntry], changes: Difference, who: Identity, api_version: str, now: str
 ) -> list[ManagedEntry]:
     if changes.own.none:
         known = [item for item in standing if changes.versions.struct(item["apiVersion"])]
@@ -255,7 +199,7 @@ def apply(
 
     Raises `BadConfiguration`, `InvalidConfiguration` or, unless `force`, `ApplyConflict`.
     """
-    struct = _served(versions, api_version)
+    struct = served(versions, api_version)
     who = applier(manager, subresource)
     if settled is None:
         settled = find_settled(struct, live, config, who, api_version, ignored)
@@ -329,13 +273,13 @@ class _Application:
         self._last = entry_of(standing, who)
         self._others = [item for item in standing if item is not self._last]
 
-        struct = _served(versions, api_version)
+        struct = served(versions, api_version)
         self._applied = recursive_difference(applied_fields(struct, config), ignored)
         self._settled, self._rest = settled.fields, settled.rest
         self._owned = difference(self._applied, UNOWNED)
         base = zero_object(struct) if live is None else live
         merged = self._without_given_up(merge(struct, base, config))
-        self._changes = _Difference(versions, api_version, base, merged, ignored)
+        self._changes = Difference(versions, api_version, base, merged, ignored)
         self._unchanged = live is not None and self._changes.own.none
         self.result = live if live is not None and self._unchanged else merged
 

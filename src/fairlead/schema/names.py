@@ -10,6 +10,7 @@ _DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _DNS_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = rf"({_QUALIFIED})?"
+SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # of names we make; no vowels: no words
 
 
 def _regex_error(what: str, pattern: str, *examples: str) -> str:

@@ -18,7 +18,6 @@ class Health:
     """The checks of one endpoint, in the order in which they are shown."""
 
     def __init__(self, dialect: Dialect, name: str, checks: dict[str, Check]) -> None:
-        self._name = name
         self._checks = checks
         self._shown_name = "healthz" if dialect.verbose_always_healthz else name
 

@@ -28,19 +28,17 @@ from fairlead.outgoing.flags import add_reaching_flags
 from fairlead.server.flag_values import (
     address,
     checked,
-    directory,
     duration,
     host,
     port,
     rate,
     release,
     share,
-    size,
     whole_number,
 )
+from fairlead.server.storage_flags import add_storage_flags
 from fairlead.simulation.flags import add_simulation_flags
 from fairlead.storage.etcd.flags import add_etcd_flags
-from fairlead.storage.kept_forms import DEFAULT_LIMIT as KEPT_FORMS_LIMIT
 
 MOST_WORKERS = 64
 
@@ -48,7 +46,7 @@ MOST_WORKERS = 64
 def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     """Add every flag, in the groups that the help shows."""
     _add_serving_flags(parser)
-    _add_storage_flags(parser)
+    add_storage_flags(parser)
     add_etcd_flags(parser, duration, whole_number)
     _add_api_flags(parser)
     _add_controller_flags(parser)
@@ -152,79 +150,6 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         choices=(TEXT, JSON),
         default=TEXT,
         help="how lines of the log are written; json is one object a line",
-    )
-
-
-def _add_storage_flags(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("Storage")
-    flag = group.add_argument
-    flag("--data-dir", type=directory, default=Path("fairlead-data"), help="everything it keeps")
-    flag(
-        "--history-retention",
-        "--etcd-compaction-interval",
-        dest="history_retention",
-        type=duration,
-        default=300.0,
-        metavar="DURATION",
-        help="how long history is kept: what lists and watches can look back",
-    )
-    flag(
-        "--history-memory",
-        type=size,
-        default=64 << 20,
-        metavar="BYTES",
-        help="how much history stays in memory; older history is read from disk",
-    )
-    flag(
-        "--history-size",
-        type=size,
-        default=2 << 30,
-        metavar="BYTES",
-        help="how much history is kept on disk; what is cut early is answered with 410",
-    )
-    flag(
-        "--kept-forms-memory",
-        type=size,
-        default=KEPT_FORMS_LIMIT,
-        metavar="BYTES",
-        help="how much stays in memory of what was made of objects: protobuf, cells of Tables",
-    )
-    switch(
-        group,
-        "--accept-lost-writes",
-        False,
-        "start though acknowledged writes are missing from the store",
-    )
-    flag(
-        "--storage",
-        choices=("sqlite", "etcd"),
-        default="sqlite",
-        help="a file in the data directory, or an etcd cluster that several servers can share",
-    )
-    flag(
-        "--workers",
-        type=whole_number,
-        default=1,
-        metavar="N",
-        help="processes that serve together",
-    )
-    flag(
-        "--encryption-provider-config",
-        type=Path,
-        metavar="FILE",
-        help="keys under which values of some resources are stored",
-    )
-    switch(
-        group,
-        "--testing",
-        False,
-        "serve what only tests may do: snapshots, faults, the clock and more",
-    )
-    switch(
-        group,
-        "--read-only",
-        False,
-        "serve what is stored and write nothing: clients are refused, no controllers run",
     )
 
 

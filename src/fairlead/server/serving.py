@@ -185,7 +185,7 @@ class Server:
     def _log(self, resources: Resources) -> Log:
         worker = self._worker
         if self.options.storage == "etcd":
-            return etcd_log(self.options, self.dialect, resources)
+            return etcd_log(self.options, resources)
         if worker is not None and worker.place.follows_owner:
             return worker.followed_log()
         scratch = worker.place.directory if worker is not None else None

@@ -48,14 +48,14 @@ def embedded_log(
         OldNames(resources.old_prefixes(), systems),
         accept_lost_writes=options.accept_lost_writes,
     )
-    log = EmbeddedLog(backend, sealed_rows(options, dialect, resources))
+    log = EmbeddedLog(backend, sealed_rows(options, resources))
     log.on_fatal = _stop_at_once
     return log
 
 
-def etcd_log(options: argparse.Namespace, dialect: Dialect, resources: Resources) -> FollowedLog:
+def etcd_log(options: argparse.Namespace, resources: Resources) -> FollowedLog:
     """The log of an etcd cluster, which other servers write to as well."""
-    source = etcd_source(options, dialect, resources)
+    source = etcd_source(options, resources)
     if options.read_only:
         from fairlead.storage.read_only import ReadOnlySource  # few servers need it
 
@@ -67,7 +67,6 @@ def etcd_log(options: argparse.Namespace, dialect: Dialect, resources: Resources
 
 def etcd_source(
     options: argparse.Namespace,
-    dialect: Dialect,
     resources: Resources,
     around: Callable[[Codec], Codec] = lambda codec: codec,
 ) -> Source:
@@ -91,9 +90,7 @@ def _sealing(options: argparse.Namespace, resources: Resources) -> Keys | None:
         raise StartError(str(error)) from None
 
 
-def sealed_rows(
-    options: argparse.Namespace, dialect: Dialect, resources: Resources
-) -> Sealing | None:
+def sealed_rows(options: argparse.Namespace, resources: Resources) -> Sealing | None:
     """What makes values in the data directory unreadable; None if nothing does."""
     keys = _sealing(options, resources)
     if keys is None:

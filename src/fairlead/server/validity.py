@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from fairlead.records import dataclass
 
-_UTC_TIME, _SEQUENCE, _VERSION = 0x17, 0x30, 0xA0
+_UTC_TIME, _VERSION = 0x17, 0xA0
 
 
 @dataclass(frozen=True, slots=True)

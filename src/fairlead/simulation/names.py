@@ -7,7 +7,6 @@ from fairlead.authorization.node import NODE_PREFIX, NODES_GROUP
 from fairlead.dialect import Dialect
 
 PODS, NODES, LEASES = "core/v1/pods", "core/v1/nodes", "coordination/v1/leases"
-FINISHED = ("Succeeded", "Failed")
 SCHEDULER = "default-scheduler"
 MOST_NODES = 5_000
 

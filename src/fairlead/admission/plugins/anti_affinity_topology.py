@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, PluginBase, refusal
 from fairlead.dialect import Dialect
+from fairlead.kinds.core.pods import REQUIRED
 
 
 class LimitPodHardAntiAffinityTopology(PluginBase):
@@ -21,7 +22,7 @@ class LimitPodHardAntiAffinityTopology(PluginBase):
         if attributes.operation not in (CREATE, UPDATE):
             return
         affinity = (value["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
-        for term in affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
+        for term in affinity.get(REQUIRED) or ():
             if term["topologyKey"] not in (self._allowed, self._printed):
                 raise refusal(
                     attributes,

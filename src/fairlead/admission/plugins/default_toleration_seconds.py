@@ -5,10 +5,10 @@ from __future__ import annotations
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, written_pod_spec
 from fairlead.dialect import Dialect
+from fairlead.kinds.core.pods import NO_EXECUTE
 
 DEFAULT_SECONDS = 300
 NOT_READY, UNREACHABLE = "node.@/not-ready", "node.@/unreachable"
-_EFFECT = "NoExecute"
 
 
 def default_tolerations(dialect: Dialect) -> list[Object]:
@@ -17,7 +17,7 @@ def default_tolerations(dialect: Dialect) -> list[Object]:
         {
             "key": dialect.label(key),
             "operator": "Exists",
-            "effect": _EFFECT,
+            "effect": NO_EXECUTE,
             "tolerationSeconds": DEFAULT_SECONDS,
         }
         for key in (NOT_READY, UNREACHABLE)
@@ -39,7 +39,7 @@ class DefaultTolerationSeconds(PluginBase):
         tolerated = {
             toleration.get("key", "")
             for toleration in given
-            if toleration.get("effect", "") in ("", _EFFECT)
+            if toleration.get("effect", "") in ("", NO_EXECUTE)
         }
         if "" in tolerated:
             return

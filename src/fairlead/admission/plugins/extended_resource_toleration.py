@@ -7,9 +7,8 @@ from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, written_pod_spec
 from fairlead.admission.plugins.tolerations import taint_of
 from fairlead.dialect import Dialect
+from fairlead.kinds.core.pods import NO_SCHEDULE
 from fairlead.kinds.core.pods.resources import is_extended
-
-_EFFECT = "NoSchedule"
 
 
 class ExtendedResourceToleration(PluginBase):
@@ -27,9 +26,9 @@ class ExtendedResourceToleration(PluginBase):
             given = spec.get("tolerations") or []
             known = {taint_of(one) for one in given if one.get("operator", "") == "Exists"}
             added = [
-                {"key": name, "operator": "Exists", "effect": _EFFECT}
+                {"key": name, "operator": "Exists", "effect": NO_SCHEDULE}
                 for name in sorted(asked_for)
-                if (name, _EFFECT) not in known
+                if (name, NO_SCHEDULE) not in known
             ]
             spec["tolerations"] = [*given, *added]
 

@@ -21,6 +21,7 @@ from fairlead.admission.plugins.remembering import FindNamespace
 from fairlead.admission.plugins.tolerations import Covering, identity, merged, taint_of
 from fairlead.dialect import Dialect
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.core.pods import NO_SCHEDULE
 from fairlead.kinds.core.pods.qos import BEST_EFFORT, qos_class
 from fairlead.kinds.core.pods.scheduling import check_tolerations
 from fairlead.schema.decode import decoder
@@ -64,7 +65,7 @@ class PodTolerationRestriction(PluginBase):
         self._memory_pressure = {
             "key": dialect.label(_MEMORY_PRESSURE),
             "operator": "Exists",
-            "effect": "NoSchedule",
+            "effect": NO_SCHEDULE,
         }
         self._unjudged: Tolerations = []
         if dialect.usual_tolerations_allowed:  # what the server adds is nobody's wish

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PluginBase
 from fairlead.dialect import Dialect
-
-_EFFECT = "NoSchedule"
+from fairlead.kinds.core.pods import NO_SCHEDULE
 
 
 class TaintNodesByCondition(PluginBase):
@@ -23,5 +22,7 @@ class TaintNodesByCondition(PluginBase):
         assert value is not None
         spec = value.setdefault("spec", {})
         taints = spec.get("taints") or []
-        if not any(taint["key"] == self._key and taint["effect"] == _EFFECT for taint in taints):
-            spec["taints"] = [*taints, {"key": self._key, "effect": _EFFECT}]
+        if not any(
+            taint["key"] == self._key and taint["effect"] == NO_SCHEDULE for taint in taints
+        ):
+            spec["taints"] = [*taints, {"key": self._key, "effect": NO_SCHEDULE}]

@@ -6,11 +6,11 @@ import random
 
 from fairlead.admission.plugins.base import Object
 from fairlead.dialect import Dialect
+from fairlead.schema.names import SUFFIX_LETTERS
 
 # An hour, and a little more so that the node agent's own requests can be told apart.
 LIFETIME = 3607
 _MODE = 0o644
-_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 class TokenVolume:
@@ -32,7 +32,7 @@ class TokenVolume:
             spec["volumes"] = [*volumes, self._volume(name)]
 
     def _new_name(self) -> str:
-        return self._prefix + "".join(random.choices(_SUFFIX_LETTERS, k=5))
+        return self._prefix + "".join(random.choices(SUFFIX_LETTERS, k=5))
 
     def _mount_in(self, container: Object, name: str) -> bool:
         mounts = container.get("volumeMounts") or []

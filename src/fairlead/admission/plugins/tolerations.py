@@ -10,8 +10,9 @@ from math import inf
 from typing import Any
 
 from fairlead.admission.plugins.base import Object
+from fairlead.kinds.core.pods import NO_EXECUTE
 
-_EXISTS, _TIMED = "Exists", "NoExecute"
+_EXISTS = "Exists"
 _Slot = tuple[str, str, str | None]  # key, effect, and the value unless any will do
 
 
@@ -48,7 +49,7 @@ class _Wide:
         value = toleration.get("value", "") if toleration.get("operator") == "Equal" else None
         needed, longest = _seconds(toleration), self._longest
         for wide in (effect, "") if effect else ("",):
-            least = needed if wide == _TIMED else -inf
+            least = needed if wide == NO_EXECUTE else -inf
             for slot in ((key, wide, value), (key, wide, None), ("", wide, None)):
                 if slot in longest and longest[slot] >= least:
                     return True

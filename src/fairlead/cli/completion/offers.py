@@ -7,20 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from fairlead.cli.catalog import COMMANDS
 from fairlead.cli.invocation import Invocation
-from fairlead.client.session import JSON
-from fairlead.dialect import CLUSTER, KUBERNETES
+from fairlead.client.resources import METADATA_LIST
 
 Offers = Callable[[argparse.Namespace], Awaitable[dict[str, str]]]
 
-_METADATA = ",".join(
-    (
-        *(
-            f"{JSON};as=PartialObjectMetadataList;v=v1;g={one.meta_group}"
-            for one in (KUBERNETES, CLUSTER)
-        ),
-        JSON,
-    )
-)
 _MOST = 500
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 _SHORT_FORMATS = ("json", "yaml", "name")
@@ -128,7 +118,7 @@ def _names(kind: str) -> Offers:
         at = Invocation(options)
         try:
             resource = await at.client.resource(kind.partition(",")[0])
-            page = await resource.page(at.namespace, accept=_METADATA, limit=_MOST)
+            page = await resource.page(at.namespace, accept=METADATA_LIST, limit=_MOST)
             return {str(one["metadata"]["name"]): "" for one in page["items"]}
         finally:
             await at.close()

@@ -8,21 +8,10 @@ from time import monotonic
 
 from fairlead.cli.output.formats import named
 from fairlead.client import ApiError, Client, ResourceType
-from fairlead.client.resources import PAGE
-from fairlead.client.session import JSON
-from fairlead.dialect import CLUSTER, KUBERNETES
+from fairlead.client.resources import METADATA_LIST, PAGE
 
 _BETWEEN = 3.0  # seconds: all kinds have to be asked
 _AT_ONCE = 8
-_METADATA = ",".join(
-    (
-        *(
-            f"{JSON};as=PartialObjectMetadataList;v=v1;g={one.meta_group}"
-            for one in (KUBERNETES, CLUSTER)
-        ),
-        JSON,
-    )
-)
 
 
 class Dependents:
@@ -67,7 +56,7 @@ class Dependents:
     ) -> None:
         resource = self._client.of(type)
         try:
-            async for page in resource.pages(namespace, limit=PAGE, accept=_METADATA):
+            async for page in resource.pages(namespace, limit=PAGE, accept=METADATA_LIST):
                 for item in page.get("items") or ():
                     for owner in item["metadata"].get("ownerReferences") or ():
                         if owner["uid"] in owners and owner.get("blockOwnerDeletion"):

@@ -6,24 +6,19 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.cli.applying.changes import changes, patch_type
+from fairlead.cli.comparing import without
 from fairlead.cli.located import Located
 from fairlead.client.errors import Conflict, error_of_status
 from fairlead.client.resources import Object
 from fairlead.schema.model import Struct
 
 _TRIES = 5
-_NOT_EDITED = ("managedFields", "resourceVersion", "generation")
 _SHOWN_AS_IS = ("managedFields",)
 
 
 def shown(value: Object) -> Object:
     """What of an object is put into the editor."""
-    return _without(value, _SHOWN_AS_IS)
-
-
-def _without(value: Object, names: tuple[str, ...]) -> Object:
-    metadata = {key: item for key, item in value["metadata"].items() if key not in names}
-    return {**value, "metadata": metadata}
+    return without(value, _SHOWN_AS_IS)
 
 
 def patch_of(struct: Struct | None, before: Object, after: Object) -> Object:
@@ -57,7 +52,7 @@ async def save(
 
 
 def _changes_of_others(struct: Struct | None, before: Object, live: Object) -> Object:
-    sides = [_without(side, _NOT_EDITED) for side in (before, live)]
+    sides = [without(side) for side in (before, live)]
     return changes(struct, sides[0], sides[1], sides[0])
 
 

@@ -7,14 +7,13 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequen
 from datetime import UTC, datetime
 from typing import Any
 
-from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED, Version
+from fairlead.cli.versions.retained import CHANGED, CHANGES, DELETED, Version
 from fairlead.client import ApiError, Resource, ResourceType
 from fairlead.client.watching import Event, Key, Watch, key_of
 from fairlead.records import dataclass
 
 Object = dict[str, Any]
 
-_CHANGES = {"ADDED": CREATED, "MODIFIED": CHANGED, "DELETED": DELETED}
 _MOST_PENDING = 1000
 
 
@@ -124,12 +123,12 @@ def _noted(known: dict[Key, Object], event: Event) -> Object | None:
     """What the object was before."""
     key = key_of(event.object)
     before = known.pop(key, None)
-    if _CHANGES[event.type] != DELETED:
+    if CHANGES[event.type] != DELETED:
         known[key] = event.object
     return before
 
 
 def _change(type: ResourceType, event: Event, before: Object | None) -> Change:
     earlier = None if before is None else Version(0, CHANGED, before)
-    version = Version(0, _CHANGES[event.type], event.object)
+    version = Version(0, CHANGES[event.type], event.object)
     return Change(datetime.now(UTC), type, version, earlier)

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from fairlead.cli.comparing import without
 from fairlead.cli.masking import masked_pair
 from fairlead.cli.screen import printable
 
 Object = dict[str, Any]
 
-_NOISE = ("managedFields", "resourceVersion", "generation")
 _NONE = object()
 _MOST_FIELDS = 3
 _MOST_LETTERS = 40
@@ -39,7 +39,7 @@ _SIDES = ("before", "now")
 
 def changed_fields(before: Object, now: Object) -> list[Changed]:
     """Without what changes with every write, and without the values of Secrets."""
-    one, other = masked_pair(_plain(before), _plain(now))
+    one, other = masked_pair(without(before), without(now))
     return list(_differences("", one, other))
 
 
@@ -47,11 +47,6 @@ def in_short(fields: list[Changed]) -> str:
     told = [printable(field.short) for field in fields[:_MOST_FIELDS]]
     more = len(fields) - len(told)
     return ", ".join([*told, *([f"{more} more"] if more else [])])
-
-
-def _plain(value: Object) -> Object:
-    metadata = {key: item for key, item in value["metadata"].items() if key not in _NOISE}
-    return {**value, "metadata": metadata}
 
 
 def _differences(path: str, before: Any, now: Any) -> Iterator[Changed]:

@@ -8,22 +8,13 @@ from typing import Any
 
 from fairlead.client import Client, Resource, ResourceType
 from fairlead.client.errors import ApiError, Forbidden
-from fairlead.client.session import JSON, Request
-from fairlead.dialect import CLUSTER, KUBERNETES
+from fairlead.client.resources import METADATA, METADATA_LIST
+from fairlead.client.session import Request
 from fairlead.records import dataclass, field
 
 _AT_ONCE = 16  # lists under way
 _NEVER_OWNED = ("events", "componentstatuses", "bindings")
 _PASSED_OVER = (404, 405, 406)  # listed by discovery, and still not to be had
-
-
-def _metadata_only(kind: str) -> str:
-    """For a server of either dialect; one that cannot do it answers with whole objects."""
-    forms = (f"{JSON};as={kind};v=v1;g={one.meta_group}" for one in (KUBERNETES, CLUSTER))
-    return ",".join((*forms, JSON))
-
-
-_LIST, _ONE = _metadata_only("PartialObjectMetadataList"), _metadata_only("PartialObjectMetadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +81,7 @@ def item_of(type: ResourceType, value: Mapping[str, Any]) -> Item:
 async def get_item(resource: Resource, name: str, namespace: str) -> Item:
     """One object by its metadata; raises NotFound."""
     path = resource.path(name, namespace)
-    value = await resource.session.json(Request("GET", path, accept=_ONE))
+    value = await resource.session.json(Request("GET", path, accept=METADATA))
     return item_of(resource.type, value)
 
 
@@ -103,7 +94,7 @@ async def all_items(client: Client, namespace: str) -> Found:
     async def collect(resource: Resource) -> None:
         try:
             async with limit:
-                async for page in resource.pages(namespace, accept=_LIST):
+                async for page in resource.pages(namespace, accept=METADATA_LIST):
                     for value in page.get("items") or ():
                         item = item_of(resource.type, value)
                         found.items.setdefault(item.uid, item)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from typing import Any
 
+from fairlead.cli.comparing import without
 from fairlead.cli.masking import masked, masked_pair
 from fairlead.cli.output import documents
 from fairlead.cli.output.colours import CYAN, GREEN, RED, Paint
@@ -14,7 +15,6 @@ from fairlead.cli.output.colours import CYAN, GREEN, RED, Paint
 Object = dict[str, Any]
 Path = tuple[str, ...]
 
-_NOISE = ("managedFields", "resourceVersion", "generation")
 _STEP = re.compile(r"\[([^\]]*)\]|((?:[^.\[\\]|\\.)+)")
 _COLOURS = {"+": (GREEN,), "-": (RED,), "@": (CYAN,)}
 
@@ -48,8 +48,7 @@ class Sight:
 
     def _trimmed(self, value: Object) -> Object:
         if not self._noise:
-            kept = {key: item for key, item in value["metadata"].items() if key not in _NOISE}
-            value = {**value, "metadata": kept}
+            value = without(value)
         trimmed: Object = _only(value, self._fields) if self._fields else value
         return trimmed
 

@@ -25,7 +25,7 @@ KNOWN, CREATED, CHANGED, DELETED = "known", "created", "changed", "deleted"
 
 _BEGINNING = 1
 _FLOOR = re.compile(r"too old resource version: \d+ \((\d{1,19})\)")
-_CHANGES = {"ADDED": CREATED, "MODIFIED": CHANGED, "DELETED": DELETED}
+CHANGES = {"ADDED": CREATED, "MODIFIED": CHANGED, "DELETED": DELETED}
 _BOOKMARK = "BOOKMARK"
 _MOST_TRIES = 10  # while the server forgets as fast as we ask, or ends watches early
 # Where no version is known to be the last one, a bookmark tells that there are no more. It comes
@@ -111,9 +111,9 @@ async def _versions(named: Named, floor: int, now: Object) -> list[Version]:
         async with aclosing(_events(named, last)) as events:
             async for event in events:
                 last = _revision(event["object"])
-                if event["type"] in _CHANGES:
+                if event["type"] in CHANGES:
                     value = _typed(named, event["object"])
-                    found.append(Version(last, _CHANGES[event["type"]], value))
+                    found.append(Version(last, CHANGES[event["type"]], value))
                 if last >= newest if newest else event["type"] == _BOOKMARK:
                     return found
         if last == begun and not newest:

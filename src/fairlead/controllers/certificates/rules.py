@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from fairlead.authorization.node import NODE_PREFIX, NODES_GROUP
 from fairlead.controllers.certificates.asked import Asked
 from fairlead.dialect import Dialect
 
 CLIENT_AUTH, SERVER_AUTH = "client auth", "server auth"
 SIGNATURE, ENCIPHERMENT = "digital signature", "key encipherment"
-NODE_GROUP, NODE_PREFIX = "system:nodes", "system:node:"
 
 # What a signer has against a request with these usages; empty if nothing.
 Rule = Callable[[Asked, Sequence[str]], str]
 
-_ORGANIZATION = f"subject organization is not {NODE_GROUP}"
+_ORGANIZATION = f"subject organization is not {NODES_GROUP}"
 _COMMON_NAME = f"subject common name does not begin with {NODE_PREFIX}"
 
 
@@ -51,7 +51,7 @@ def _client(asked: Asked, usages: Sequence[str]) -> str:
 
 
 def _node_client(asked: Asked) -> str:
-    if asked.organizations != (NODE_GROUP,):
+    if asked.organizations != (NODES_GROUP,):
         return _ORGANIZATION
     named = (
         ("DNS", asked.dns),
@@ -66,7 +66,7 @@ def _node_client(asked: Asked) -> str:
 
 
 def _node_serving(asked: Asked) -> str:
-    if asked.organizations != (NODE_GROUP,):
+    if asked.organizations != (NODES_GROUP,):
         return _ORGANIZATION
     if not asked.dns and not asked.addresses:
         return "DNS or IP subjectAltName is required"

@@ -15,6 +15,7 @@ from time import monotonic
 from fairlead.controllers.framework import Keys
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
+from fairlead.kinds.flag_words import yes_or_no
 from fairlead.kinds.flowcontrol.mandatory import FLOW_SCHEMAS, PRIORITY_LEVELS, Spec
 from fairlead.kinds.flowcontrol.suggested import suggested_objects
 from fairlead.kinds.storage.shared import same
@@ -28,10 +29,6 @@ SCHEMAS = "flowcontrol/v1beta2/flowschemas"
 LEVELS = "flowcontrol/v1beta2/prioritylevelconfigurations"
 MANAGER = "api-priority-and-fairness-config-producer-v1"
 _APART = 1.0  # seconds; servers of two releases that want different things do not race
-_WORDS = {
-    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
 
 
 class FlowControlObjects:
@@ -123,7 +120,7 @@ class FlowControlObjects:
     def _says(self, found: Object) -> bool | None:
         """What the annotation says, if that can be told."""
         annotations = found["metadata"].get("annotations") or {}
-        return _WORDS.get(annotations.get(self._annotation, ""))
+        return yes_or_no(annotations.get(self._annotation, ""))
 
     def _is_ours(self, found: Object) -> bool:
         said = self._says(found)

@@ -11,14 +11,13 @@ from fairlead.controllers.events import NORMAL, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.nodes.pods_by_node import NODES, PODS, PodsByNode, node_of
 from fairlead.controllers.pod_status import disrupted, write_status
+from fairlead.kinds.core.pods import NO_EXECUTE
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
 from fairlead.schema.times import parse_time
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
-
-_EFFECT = "NoExecute"
 
 
 class Taint(NamedTuple):
@@ -34,7 +33,7 @@ class Tolerations:
     def __init__(self, tolerations: Iterable[Object]) -> None:
         self._first: dict[tuple[str, str | None], tuple[int, float]] = {}
         for place, toleration in enumerate(tolerations):
-            if toleration.get("effect", "") in ("", _EFFECT):
+            if toleration.get("effect", "") in ("", NO_EXECUTE):
                 operator = toleration.get("operator") or "Equal"
                 value = toleration.get("value", "") if operator == "Equal" else None
                 seconds = toleration.get("tolerationSeconds")
@@ -108,7 +107,7 @@ class TaintEviction:
         seen = {(taint.key, taint.value): taint.since for taint in before}
         found = []
         for taint in node.object()["spec"].get("taints") or ():
-            if taint["effect"] == _EFFECT:
+            if taint["effect"] == NO_EXECUTE:
                 key, value, now = taint["key"], taint.get("value", ""), clock.time()
                 added = taint.get("timeAdded")
                 if added:

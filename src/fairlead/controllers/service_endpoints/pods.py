@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from fairlead.controllers.pod_members import PodMembers, ready_condition
 from fairlead.controllers.service_endpoints.ports import Port
+from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Object
 
 SERVICES = "core/v1/services"
-FINISHED = ("Succeeded", "Failed")
 
 
 class PodFacts(NamedTuple):

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from fairlead.controllers.volumes.facts import is_going
 from fairlead.controllers.volumes.names import PODS
+from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.storage.version import Version
-
-FINISHED = ("Succeeded", "Failed")
 
 
 def ephemeral_claim_name(pod: Object, volume: Object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.controllers.volumes.facts import size_of
 from fairlead.controllers.volumes.names import PODS
+from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
@@ -39,7 +40,7 @@ class Recycler:
             await self._client.create(PODS, wanted)
             return None
         status = pod.get("status") or {}
-        if status.get("phase") not in ("Succeeded", "Failed"):
+        if status.get("phase") not in FINISHED:
             return None
         options = DeleteOptions(uid=pod["metadata"]["uid"])
         await self._client.delete(PODS, RECYCLER_NAMESPACE, name, options)

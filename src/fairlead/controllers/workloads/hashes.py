@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: no words
+from fairlead.schema.names import SUFFIX_LETTERS
 
 
 def filled(value: Any) -> Any:
@@ -27,4 +27,4 @@ def short_hash(value: Any, collisions: int | None) -> str:
     if collisions is not None:
         content += collisions.to_bytes(8, "little")
     number = int.from_bytes(blake2b(content, digest_size=4).digest())
-    return "".join(_LETTERS[ord(digit) % len(_LETTERS)] for digit in str(number))
+    return "".join(SUFFIX_LETTERS[ord(digit) % len(SUFFIX_LETTERS)] for digit in str(number))

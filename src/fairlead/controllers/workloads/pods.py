@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 
 from fairlead import clock
 from fairlead.controllers.workloads.dependents import Dependent
+from fairlead.kinds.core.pods import FINISHED, REQUIRED
 from fairlead.operations.api import Object
 from fairlead.schema.times import parse_time
 from fairlead.storage.version import Version
 
 PODS = "core/v1/pods"
-FINISHED = ("Succeeded", "Failed")
 _NO_CLAIMS: Mapping[str, str] = {}
 
 
@@ -131,7 +131,7 @@ def _claims(spec: Object) -> Mapping[str, str]:
 def _only_node(spec: Object) -> str:
     """The node that the affinity of a pod names, if it allows no other."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    required = affinity.get(REQUIRED) or {}
     for term in required.get("nodeSelectorTerms") or ():
         for field in term.get("matchFields") or ():
             if field["key"] == "metadata.name" and field["operator"] == "In":

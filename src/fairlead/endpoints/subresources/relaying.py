@@ -12,11 +12,10 @@ from fairlead.endpoints.relaying.headers import forwarded, wanted_protocol
 from fairlead.endpoints.relaying.passing import pass_on
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request
+from fairlead.http.head import UNRESERVED
 from fairlead.outgoing.addresses import NotAllowed
 from fairlead.outgoing.client import CallError
 from fairlead.outgoing.reaching import Place, Reach
-
-UNRESERVED = "/:@!$&'()*+,;=-._~"
 
 
 def unavailable(message: str) -> StatusError:

@@ -15,7 +15,7 @@ from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import check_metadata_update
-from fairlead.kinds.rules import non_negative
+from fairlead.kinds.rules import ABOVE_ZERO, POSITIVE, non_negative
 
 CONTAINER_SOURCE = SOURCES["ContainerResource"]
 PERCENT_POLICY = {"type": "Percent", "value": 100, "periodSeconds": 15}
@@ -103,7 +103,7 @@ def _check_spec(spec: Object, fewest: int, causes: Causes) -> None:
     if low is not None and low < fewest:
         causes.invalid("spec.minReplicas", low, f"must be greater than or equal to {fewest}")
     if high < 1:
-        causes.invalid("spec.maxReplicas", high, "must be greater than 0")
+        causes.invalid("spec.maxReplicas", high, POSITIVE)
     if low is not None and high < low:
         detail = "must be greater than or equal to `minReplicas`"
         causes.invalid("spec.maxReplicas", high, detail)
@@ -137,7 +137,7 @@ def _check_policy(policy: Object, path: str, causes: Causes) -> None:
         causes.unsupported(f"{path}.type", kind, POLICY_TYPES)
     for name in ("value", "periodSeconds"):
         if policy[name] <= 0:
-            causes.invalid(f"{path}.{name}", policy[name], "must be greater than zero")
+            causes.invalid(f"{path}.{name}", policy[name], ABOVE_ZERO)
     if period > LONGEST_PERIOD:
         detail = f"must be less than or equal to {LONGEST_PERIOD}"
         causes.invalid(f"{path}.periodSeconds", period, detail)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.shared import go_quantity
+from fairlead.kinds.rules import POSITIVE
 from fairlead.schema.names import dns_label, path_segment, qualified_name
 from fairlead.schema.quantity import quantity
 
@@ -86,7 +87,7 @@ def _check_target(target: Object, path: str, causes: Causes) -> None:
             causes.invalid(f"{path}.{name}", go_quantity(value), "must be positive")
     utilization = target.get("averageUtilization")
     if utilization is not None and utilization < 1:
-        causes.invalid(f"{path}.averageUtilization", utilization, "must be greater than 0")
+        causes.invalid(f"{path}.averageUtilization", utilization, POSITIVE)
 
 
 def _has(target: Object, name: str) -> bool:

@@ -11,8 +11,6 @@ from fairlead.kinds.behaviour import Object
 # Gives what is wrong with a part, empty when it is well.
 Probe = Callable[[], str]
 
-DEPRECATION = "v1 ComponentStatus is deprecated in v1.19+"
-
 
 def component_status(name: str, probe: Probe) -> Object:
     """The object for one part, asked now."""

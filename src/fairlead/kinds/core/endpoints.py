@@ -7,11 +7,10 @@ from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.addresses import non_special_address, parse_address
 from fairlead.kinds.metadata import check_metadata_update
-from fairlead.kinds.rules import NOT_AN_ADDRESS, one_of, port_number
+from fairlead.kinds.rules import NOT_AN_ADDRESS, PROTOCOLS, one_of, port_number
 from fairlead.schema.names import dns_label, dns_subdomain, qualified_name
 from fairlead.schema.times import TimeError, canonical_time
 
-PROTOCOLS = ("SCTP", "TCP", "UDP")
 LAST_CHANGE = "endpoints.@/last-change-trigger-time"
 
 

@@ -13,7 +13,7 @@ from fairlead.kinds.core.resource_names import (
 )
 from fairlead.kinds.go_values import go_list_or_nil as go_list
 from fairlead.kinds.metadata import check_metadata_update
-from fairlead.kinds.rules import IMMUTABLE
+from fairlead.kinds.rules import IMMUTABLE, NOT_AN_OPERATOR
 
 _POD_RESOURCES = frozenset(
     {"pods", "cpu", "memory"}
@@ -129,7 +129,7 @@ def _check_operator(rule: Object, path: str, causes: Causes) -> None:
                 )
                 causes.invalid(f"{path}.values", go_list("string", values), detail)
         case other:
-            causes.invalid(f"{path}.operator", other, "not a valid selector operator")
+            causes.invalid(f"{path}.operator", other, NOT_AN_OPERATOR)
 
 
 def _shown_selector(rules: list[Object]) -> GoValue:

@@ -9,10 +9,9 @@ from typing import Any
 
 from fairlead.errors import Cause
 from fairlead.kinds.causes import Causes, GoValue, quote
-from fairlead.kinds.rules import NON_NEGATIVE
+from fairlead.kinds.rules import ABOVE_ZERO, NON_NEGATIVE
 from fairlead.schema.quantity import quantity
 
-MUST_BE_POSITIVE = "must be greater than zero"
 NOT_AN_INTEGER = "must be an integer"
 
 _DECIMAL_POWERS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
@@ -109,7 +108,7 @@ def non_negative_quantity(text: str, path: str, causes: Causes) -> None:
 
 def positive_quantity(text: str, path: str, causes: Causes) -> None:
     if quantity(text) <= 0:
-        causes.invalid(path, text, MUST_BE_POSITIVE)
+        causes.invalid(path, text, ABOVE_ZERO)
 
 
 def basic_quantity(text: str, path: str, causes: Causes) -> None:

@@ -10,12 +10,11 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.addresses import family_of, non_special_address
 from fairlead.kinds.metadata import check_labels
 from fairlead.kinds.networking.shared import check_full_domain
-from fairlead.kinds.rules import immutable, one_of
+from fairlead.kinds.rules import PROTOCOLS, immutable, one_of
 from fairlead.kinds.storage.shared import OrderedBehaviour, Step, same
 from fairlead.schema.names import dns_label, dns_subdomain, label_value, qualified_name
 
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
-PROTOCOLS = ("SCTP", "TCP", "UDP")
 MOST_ENDPOINTS = 1000
 MOST_ADDRESSES = 100
 MOST_PORTS = 20000

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fairlead.kinds.behaviour import Behaviour, Object
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.pods.security import PROC_MOUNTS
 from fairlead.kinds.policy.profiles import check_profile_annotations
 from fairlead.kinds.policy.sysctls import check_sysctls
 from fairlead.schema.names import dns_subdomain
@@ -46,7 +47,6 @@ VOLUMES = (
     "storageos",
     "vsphereVolume",
 )
-PROC_MOUNTS = ("Default", "Unmasked")
 GROUP_RULES = ("MustRunAs", "RunAsAny", "MayRunAs")
 # The strategies whose rule is required, and the rules there are, as messages list them.
 RULES = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
 from fairlead.schema.custom.problems import DUPLICATE, MOST, Check, Problem, at, invalid
-from fairlead.schema.custom.values import identity
+from fairlead.schema.custom.single_values import identity
 from fairlead.schema.wording import shown
 
 

@@ -20,7 +20,7 @@ from fairlead.schema.custom.problems import (
     Causes,
 )
 from fairlead.schema.custom.rule_types import Declared, declared
-from fairlead.schema.custom.values import identity
+from fairlead.schema.custom.single_values import identity
 from fairlead.schema.wording import quoted
 
 MOST_OF_A_RULE = 1_000_000  # cost of one evaluation

@@ -7,32 +7,31 @@ list, enum, object.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import islice
-from math import inf
 from typing import Any
 
-import orjson
-
-from fairlead.patterns import matcher
 from fairlead.schema.custom import junctors
-from fairlead.schema.custom.formats import check_of
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
-from fairlead.schema.custom.numbers import is_integer, plain
+from fairlead.schema.custom.numbers import is_integer
 from fairlead.schema.custom.patience import Patience
 from fairlead.schema.custom.problems import (
     INVALID,
     MOST,
     REQUIRED,
-    TOO_LONG,
     TOO_MANY,
     TYPE,
-    UNSUPPORTED,
     Check,
     Problem,
     at,
 )
-from fairlead.schema.wording import number_text, quoted, shown
+from fairlead.schema.custom.single_values import (
+    bad,
+    enum_check,
+    identity,
+    number_checks,
+    string_checks,
+)
+from fairlead.schema.wording import quoted
 
 Table = dict[type, Check | None]
 
@@ -101,13 +100,13 @@ class ValueChecks:
         """The checks of values of a class that no other schema has a part in."""
         made: list[Check] = []
         if found is str:
-            made = _string_checks(schema)
+            made = string_checks(schema)
         elif found in (int, float):
-            made = _number_checks(schema)
+            made = number_checks(schema)
         elif found is list:
             made = self._list_checks(schema)
         if schema.get("enum"):
-            made.append(_enum(schema["enum"], is_text=found is str))
+            made.append(enum_check(schema["enum"], is_text=found is str))
         return made + self._object_checks(schema) if found is dict else made
 
     def _list_checks(self, schema: Schema) -> list[Check]:
@@ -187,119 +186,6 @@ def _type_check(types: tuple[str, ...], found: type, nullable: bool) -> Check | 
     return lambda _: [Problem(TYPE, text)]
 
 
-def _string_checks(schema: Schema) -> list[Check]:
-    made: list[Check] = []
-    least, most = schema.get("minLength") or 0, schema.get("maxLength")
-    pattern, form = schema.get("pattern"), schema.get("format")
-    if least or most is not None or pattern:
-        made.append(_text(least, most, pattern or ""))
-    is_of = check_of(form) if isinstance(form, str) and form else None
-    if is_of is not None:
-        made.append(lambda value: None if is_of(value) else _not_of_format(value, form or ""))
-    return made
-
-
-def _not_of_format(value: str, form: str) -> list[Problem]:
-    said = quoted(value)
-    text = f"in body must be of type {form}: {said}"
-    return [Problem(TYPE, lambda path: f"Invalid value: {said}: {path} {text}")]
-
-
-def _text(least: int, most: int | None, pattern: str) -> Check:
-    matches = matcher(pattern) if pattern else None
-
-    def check(value: str) -> list[Problem] | None:
-        length = len(value)
-        if most is not None and length > most:
-            return [Problem(TOO_LONG, lambda _: f"Too long: may not be longer than {most}")]
-        if length < least:
-            return [_bad(value, f"should be at least {least} chars long")]
-        if matches is not None and not matches(value):
-            return [_bad(value, f"should match '{pattern}'")]
-        return None
-
-    return check
-
-
-def _bad(value: Any, detail: str) -> Problem:
-    return Problem(INVALID, lambda path: f"Invalid value: {shown(value)}: {path} in body {detail}")
-
-
-def _number_checks(schema: Schema) -> list[Check]:
-    factor, least, most = (schema.get(name) for name in ("multipleOf", "minimum", "maximum"))
-    made: list[Check] = [] if factor is None else [_multiple(factor)]
-    if least is not None or most is not None:
-        made.append(_range(schema))
-    return made
-
-
-def _range(schema: Schema) -> Check:
-    given_least, given_most = schema.get("minimum"), schema.get("maximum")
-    least: float = -inf if given_least is None else given_least
-    most: float = inf if given_most is None else given_most
-    above, below = bool(schema.get("exclusiveMinimum")), bool(schema.get("exclusiveMaximum"))
-    more = "greater than" if above else "greater than or equal to"
-    less = "less than" if below else "less than or equal to"
-
-    def check(value: float) -> list[Problem] | None:
-        if least < value < most:
-            return None
-        found: list[Problem] = []
-        if value < least or (above and value == least):
-            found.append(_bad(value, f"should be {more} {number_text(least)}"))
-        if value > most or (below and value == most):
-            found.append(_bad(value, f"should be {less} {number_text(most)}"))
-        return found
-
-    return check
-
-
-def _multiple(factor: float) -> Check:
-    def check(value: float) -> list[Problem] | None:
-        if factor > 0 and _is_multiple(value, factor):
-            return None
-        return [_bad(value, f"should be a multiple of {number_text(factor)}")]
-
-    return check
-
-
-def _is_multiple(value: float, factor: float) -> bool:
-    """Exact for integers; a double may miss by as much as doubles do."""
-    if isinstance(value, int) and float(factor).is_integer():
-        return value % int(factor) == 0
-    try:
-        times = value / factor
-        return abs(times - round(times)) <= 1e-9 * max(1.0, abs(times))
-    except (OverflowError, ValueError):
-        return False
-
-
-def _enum(allowed: list[Any], is_text: bool) -> Check:
-    """What looks for a value, a text or anything else, among those that are allowed."""
-    same: Callable[[Any], Any] = _itself if is_text else identity
-    known = frozenset(same(one) for one in allowed if isinstance(one, str) is is_text)
-    listed = ", ".join(
-        quoted(one if isinstance(one, str) else orjson.dumps(one).decode()) for one in allowed
-    )
-
-    def refused(value: Any) -> list[Problem]:
-        text = f"Unsupported value: {shown(value)}: supported values: {listed}"
-        return [Problem(UNSUPPORTED, lambda _: text)]
-
-    if is_text:
-        return lambda value: None if value in known else refused(value)
-    return lambda value: None if known and identity(value) in known else refused(value)
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def identity(value: Any) -> bytes:
-    """The same bytes for values that are equal as JSON, whatever the form of their numbers."""
-    return orjson.dumps(plain(value), option=orjson.OPT_SORT_KEYS)
-
-
 def _items(table: Table) -> Check:
     def check(value: list[Any]) -> list[Problem] | None:
         found: list[Problem] = []
@@ -318,7 +204,7 @@ def _least(least: int, what: str) -> Check:
     def check(value: Any) -> list[Problem] | None:
         if len(value) >= least:
             return None
-        return [_bad(len(value), f"should have at least {least} {what}")]
+        return [bad(len(value), f"should have at least {least} {what}")]
 
     return check
 
@@ -347,7 +233,7 @@ def _sized(least: int, most: int | None, rest: Check | None) -> Check:
 
     def check(value: dict[str, Any]) -> list[Problem] | None:
         if len(value) < least:
-            return [_bad(len(value), f"should have at least {least} properties")]
+            return [bad(len(value), f"should have at least {least} properties")]
         if most is not None and len(value) > most:
             return [_too_many(len(value), most)]
         return rest(value) if rest is not None else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Object
-from fairlead.simulation.names import FINISHED
 
 _Told = tuple[str, str, str]  # status, reason, message
 _YES: _Told = ("True", "", "")

@@ -10,6 +10,7 @@ from fairlead.bounded import Bounded
 from fairlead.controllers.events import NORMAL, WARNING, EventWriter, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.errors import StatusError, not_found
+from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import DeleteOptions
 from fairlead.schema.times import now
@@ -26,7 +27,7 @@ from fairlead.simulation.behaviour import (
     pod_behaviour,
 )
 from fairlead.simulation.fleet import STATE_MARK, Fleet
-from fairlead.simulation.names import FINISHED, NODES, PODS
+from fairlead.simulation.names import NODES, PODS
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 

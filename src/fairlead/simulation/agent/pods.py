@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Object
 from fairlead.records import dataclass, field
 from fairlead.schema.times import parse_time
@@ -26,7 +27,6 @@ from fairlead.simulation.agent.containers import (
     waiting,
 )
 from fairlead.simulation.behaviour import PodBehaviour
-from fairlead.simulation.names import FINISHED
 
 # Exit codes of containers that did not end in time, and of those that were told to end too early.
 KILLED, STOPPED = 137, 143

@@ -12,10 +12,11 @@ from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.volumes.names import CLAIMS, CLASSES, VOLUMES
 from fairlead.errors import StatusError
+from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.simulation.fleet import Fleet
-from fairlead.simulation.names import FINISHED, NODES, PODS, SCHEDULER
+from fairlead.simulation.names import NODES, PODS, SCHEDULER
 from fairlead.simulation.scheduler.cluster import Cluster, NodeSummary
 from fairlead.simulation.scheduler.facts import Labels, Placed, Wish, labels_of, wish_of
 from fairlead.simulation.scheduler.fitting import Judge, Verdict, explained

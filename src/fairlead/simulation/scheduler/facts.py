@@ -8,13 +8,12 @@ from typing import NamedTuple, cast
 
 from fairlead.admission.plugins.pod_demands import pod_totals
 from fairlead.bounded import Bounded
+from fairlead.kinds.core.pods import PREFERRED, REQUIRED
 from fairlead.kinds.rules import selector_matches
 from fairlead.operations.api import Object
 from fairlead.schema.quantity import quantity
 from fairlead.storage.version import Version
 
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _MILLI = 1000
 # What a pod that asks for nothing is taken to need where nodes are compared.
 _LEAST_CPU, _LEAST_MEMORY = 100, 200 * 1024 * 1024

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from fairlead.kinds.core.pods import PREFERRED, REQUIRED
 from fairlead.operations.api import Object
 from fairlead.simulation.scheduler.cluster import Cluster, NodeSummary
-from fairlead.simulation.scheduler.facts import PREFERRED, REQUIRED, Wish
+from fairlead.simulation.scheduler.facts import Wish
 from fairlead.simulation.scheduler.judging import Event, Filter, Refusal
 
 _NUMBER = re.compile(r"[+-]?\d{1,19}\Z", re.ASCII)

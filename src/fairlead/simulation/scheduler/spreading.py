@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairlead.kinds.core.pods import PREFER_NO_SCHEDULE
 from fairlead.kinds.rules import selector_matches
 from fairlead.operations.api import Object
 from fairlead.simulation.scheduler.cluster import Cluster, NodeSummary
 from fairlead.simulation.scheduler.facts import Wish
 from fairlead.simulation.scheduler.judging import Event, Filter, Refusal
 from fairlead.simulation.scheduler.selection import is_selected
-from fairlead.simulation.scheduler.taints import PREFER_NO, tolerates
+from fairlead.simulation.scheduler.taints import tolerates
 
 _UNTIL = Event.NODE | Event.POD_GONE | Event.POD_PLACED
 _TEXT = "node(s) didn't match pod topology spread constraints"
@@ -40,7 +41,7 @@ class _Spread:
         if constraint.get("nodeTaintsPolicy") == "Honor":
             tolerations = wish.spec.get("tolerations") or ()
             return all(
-                taint["effect"] == PREFER_NO or tolerates(tolerations, taint)
+                taint["effect"] == PREFER_NO_SCHEDULE or tolerates(tolerations, taint)
                 for taint in node.taints
             )
         return True

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairlead.kinds.core.pods import NO_SCHEDULE, PREFER_NO_SCHEDULE
 from fairlead.operations.api import Object
 from fairlead.simulation.scheduler.cluster import Cluster, NodeSummary
 from fairlead.simulation.scheduler.facts import Wish
 from fairlead.simulation.scheduler.judging import Event, Filter, Refusal
 
-NO_SCHEDULE, PREFER_NO, NO_EXECUTE = "NoSchedule", "PreferNoSchedule", "NoExecute"
 _CORDONED = Refusal(("node(s) were unschedulable",), True, Event.NODE)
 
 
@@ -40,7 +40,7 @@ def untolerated(wish: Wish, cluster: Cluster) -> Filter | None:
 
     def judge(node: NodeSummary) -> Refusal | None:
         for taint in node.taints:
-            if taint["effect"] != PREFER_NO and not tolerates(tolerations, taint):
+            if taint["effect"] != PREFER_NO_SCHEDULE and not tolerates(tolerations, taint):
                 shown = f"{{{taint['key']}: {taint.get('value', '')}}}"
                 text = f"node(s) had untolerated taint {shown}"
                 return Refusal((text,), True, Event.NODE)
@@ -52,5 +52,6 @@ def untolerated(wish: Wish, cluster: Cluster) -> Filter | None:
 def unwelcome(tolerations: Sequence[Object], node: NodeSummary) -> int:
     """How many taints would rather keep a pod away."""
     return sum(
-        taint["effect"] == PREFER_NO and not tolerates(tolerations, taint) for taint in node.taints
+        taint["effect"] == PREFER_NO_SCHEDULE and not tolerates(tolerations, taint)
+        for taint in node.taints
     )

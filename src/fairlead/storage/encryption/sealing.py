@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fairlead.storage.encryption.ciphers import Cipher, NotOpened
 
-_SEALED = b"k8s:enc:"
+SEALED = b"k8s:enc:"
 _WORDS_OF_A_PREFIX = 5  # k8s, enc, the provider, its version and the name of the key
 
 
@@ -27,7 +27,7 @@ PLAIN = Key(b"", None)
 
 def named_key(provider: str, name: str, cipher: Cipher) -> Key:
     """A key, its values marked as the reference marks them."""
-    return Key(b"%b%b:v1:%b:" % (_SEALED, provider.encode(), name.encode()), cipher)
+    return Key(b"%b%b:v1:%b:" % (SEALED, provider.encode(), name.encode()), cipher)
 
 
 class Sealing:
@@ -56,7 +56,7 @@ class Sealing:
         """Raises Sealed."""
         for prefix, cipher in self._keys.get(resource, (PLAIN,)):
             if cipher is None:
-                if not stored.startswith(_SEALED):
+                if not stored.startswith(SEALED):
                     return stored
             elif stored.startswith(prefix):
                 try:
@@ -73,11 +73,11 @@ class Sealing:
         if keys is None:
             return False
         prefix, cipher = keys[0]
-        return stored.startswith(_SEALED) if cipher is None else not stored.startswith(prefix)
+        return stored.startswith(SEALED) if cipher is None else not stored.startswith(prefix)
 
 
 def _why(path: str, stored: bytes) -> str:
-    if not stored.startswith(_SEALED):
+    if not stored.startswith(SEALED):
         return f"{path}: is kept plain, and the provider identity is not configured"
     words = stored[:300].split(b":", _WORDS_OF_A_PREFIX)[:_WORDS_OF_A_PREFIX]
     said = b":".join(words).decode("ascii", "replace")

@@ -22,27 +22,3 @@ class Codec(Protocol):
 
     def is_stale(self, resource: str, raw: bytes) -> bool:
         """Whether a value would be kept in another way if it were written now."""
-
-
-class PlainCodec:
-    """Everything as it is: the resource is the path, the apiVersion is put before the value."""
-
-    def path(self, resource: str, key: str) -> str:
-        return f"/{resource}/{key}"
-
-    def place(self, path: str) -> tuple[str, str] | None:
-        group, _, rest = path[1:].partition("/")
-        name, _, key = rest.partition("/")
-        return (f"{group}/{name}", key) if key else None
-
-    def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes:
-        return api_version.encode() + b"\n" + value
-
-    def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
-        api_version, separator, value = raw.partition(b"\n")
-        if not separator:
-            raise ValueError("no apiVersion")
-        return api_version.decode(), value
-
-    def is_stale(self, resource: str, raw: bytes) -> bool:
-        return False

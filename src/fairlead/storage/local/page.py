@@ -80,9 +80,6 @@ class Page:
         the same place, of which there are many."""
         return sum(self._addresses[_place(address) :: _ADDRESSES])
 
-    def pids(self) -> list[int]:
-        return list(self._columns[_PID])
-
     def loads(self) -> Iterator[int]:
         """The connections of each worker that takes some."""
         for pid, ready, count, coming in zip(

@@ -11,6 +11,7 @@ from fairlead import clock
 from fairlead.admission.plugins.base import Object
 from fairlead.admission.plugins.pod_demands import demands, pod_totals
 from fairlead.dialect import Dialect
+from fairlead.kinds.core.pods import FINISHED
 from fairlead.kinds.core.pods.resources import (
     CONTAINER_RESOURCES,
     HUGE_PAGES,
@@ -37,7 +38,6 @@ _IGNORED = (
     "authorization/localsubjectaccessreviews",
 )
 _ONE_POD: Usage = {"count/pods": ONE}
-_FINISHED = ("Succeeded", "Failed")
 # A quota of these asks every container to name its share.
 _NAMED_BY_ALL = frozenset(
     f"{prefix}{name}" for prefix in ("", _REQUESTS, _LIMITS) for name in ("cpu", "memory")
@@ -221,7 +221,7 @@ def _names(container: Object, name: str) -> bool:
 def is_counted(pod: Object) -> bool:
     """Whether a pod holds what it asked for: not one that is through, nor one that should have
     been gone for as long as it was given to go."""
-    if (pod.get("status") or {}).get("phase") in _FINISHED:
+    if (pod.get("status") or {}).get("phase") in FINISHED:
         return False
     end = given_up_at(pod)
     return end is None or clock.now() <= end

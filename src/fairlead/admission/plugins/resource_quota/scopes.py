@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from fairlead.admission.plugins.base import Object
+from fairlead.kinds.core.pods import PREFERRED, REQUIRED
 from fairlead.kinds.core.pods.qos import BEST_EFFORT, qos_class
 
 _AFFINITIES = ("podAffinity", "podAntiAffinity")
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class Selector(NamedTuple):
@@ -76,8 +75,8 @@ def scopes_of(pod: Object) -> PodScopes:
 def _terms(affinity: Object) -> Iterator[Object]:
     for name in _AFFINITIES:
         found = affinity.get(name) or {}
-        yield from found.get(_REQUIRED) or ()
-        for weighted in found.get(_PREFERRED) or ():
+        yield from found.get(REQUIRED) or ()
+        for weighted in found.get(PREFERRED) or ():
             yield weighted["podAffinityTerm"]
 
 

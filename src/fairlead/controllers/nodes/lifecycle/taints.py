@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping
 
 from fairlead.controllers.nodes.lifecycle.conditions import conditions_of
 from fairlead.dialect import Dialect
+from fairlead.kinds.core.pods import NO_EXECUTE, NO_SCHEDULE
 from fairlead.operations.api import Object
 from fairlead.schema.times import now
-
-NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
 
 # The taint that a condition of this type and status gives.
 _BY_CONDITION = {

@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fairlead.controllers.node_matching import (
-    NO_EXECUTE,
-    NO_SCHEDULE,
     Node,
     Tolerations,
     selects,
 )
 from fairlead.controllers.workloads.daemon_sets.templates import Tolerated
 from fairlead.controllers.workloads.index import Cell, Index
+from fairlead.kinds.core.pods import NO_EXECUTE, NO_SCHEDULE
 from fairlead.operations.api import Object
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection

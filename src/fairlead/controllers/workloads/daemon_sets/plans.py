@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fairlead.controllers.workloads.daemon_sets.placing import Fit
-from fairlead.controllers.workloads.pods import FINISHED, Pod
+from fairlead.controllers.workloads.pods import Pod
+from fairlead.kinds.core.pods import FINISHED
 from fairlead.records import dataclass, field
 
 ByNode = Mapping[str, Sequence[Pod]]

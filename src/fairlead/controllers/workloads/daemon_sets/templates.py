@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlead.controllers.node_matching import (
-    NO_EXECUTE,
-    NO_SCHEDULE,
     NODE_NAME_FIELD,
-    REQUIRED,
 )
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.dialect import Dialect
 from fairlead.kinds.apps.shared import TEMPLATE_GENERATION
+from fairlead.kinds.core.pods import NO_EXECUTE, NO_SCHEDULE, REQUIRED
 from fairlead.operations.api import Object
 
 HASH_LABEL = "controller-revision-hash"

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from fairlead.controllers.workloads.jobs.standing import UNCOUNTED, Standing
-from fairlead.controllers.workloads.pods import FINISHED, Pod
+from fairlead.controllers.workloads.pods import Pod
+from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Object
 from fairlead.records import dataclass, field
 

@@ -7,6 +7,7 @@ from typing import Final
 from fairlead.kinds.behaviour import Behaviour, Object, keep
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.pods import FINISHED
 from fairlead.kinds.core.pods.annotations import (
     check_annotation_changes,
     check_pod_annotations,
@@ -35,7 +36,6 @@ ANNOTATIONS: Final = "metadata.annotations"
 # Metadata that stays when an update is for one part of the pod only.
 _STATUS_KEEPS = ("ownerReferences",)
 _EPHEMERAL_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields")
-_FINISHED = ("Succeeded", "Failed")
 
 
 def _depends_on_name(spec: Object) -> bool:
@@ -178,7 +178,7 @@ class PodBehaviour(Behaviour):
 
     def grace_period(self, value: Object, wanted: int | None) -> int | None:
         """Nothing is running of a pod without a node or of one that has finished."""
-        if not value["spec"].get("nodeName") or value["status"].get("phase") in _FINISHED:
+        if not value["spec"].get("nodeName") or value["status"].get("phase") in FINISHED:
             return 0
         own: int = value["spec"].get("terminationGracePeriodSeconds", 0)
         period = own if wanted is None else wanted

@@ -13,10 +13,9 @@ from fairlead.kinds.core.pods.mounts import check_mounts
 from fairlead.kinds.core.pods.resources import check_resources
 from fairlead.kinds.core.pods.security import check_security_context
 from fairlead.kinds.core.pods.visiting import PROBES
-from fairlead.kinds.rules import PORT_RANGE, is_usual_port_name, port_name_errors
+from fairlead.kinds.rules import PORT_RANGE, PROTOCOLS, is_usual_port_name, port_name_errors
 from fairlead.schema.names import dns_label, is_dns_label
 
-PROTOCOLS: Final[tuple[str, ...]] = ("SCTP", "TCP", "UDP")
 PULL_POLICIES: Final[tuple[str, ...]] = ("Always", "IfNotPresent", "Never")
 MESSAGE_POLICIES: Final[tuple[str, ...]] = ("File", "FallbackToLogsOnError")
 NOT_FOR_INIT = "may not be set for init containers"

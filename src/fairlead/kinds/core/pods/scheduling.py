@@ -8,8 +8,15 @@ from typing import Final
 from fairlead.bounded import remembered
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.core.pods import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    PREFER_NO_SCHEDULE,
+    PREFERRED,
+    REQUIRED,
+)
 from fairlead.kinds.core.pods.go_text import TOLERATION, go_struct
-from fairlead.kinds.rules import label_selector
+from fairlead.kinds.rules import ABOVE_ZERO, NOT_AN_OPERATOR, is_set_operator, label_selector
 from fairlead.schema.names import (
     dns_label,
     dns_subdomain,
@@ -19,15 +26,11 @@ from fairlead.schema.names import (
 )
 
 _LONGEST_KEY: Final = 317  # a domain, a slash and a name
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 WEIGHT_RANGE = "must be in the range 1-100"
-NOT_AN_OPERATOR = "not a valid selector operator"
-TAINT_EFFECTS: Final[tuple[str, ...]] = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+TAINT_EFFECTS: Final[tuple[str, ...]] = (NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE)
 TOLERATION_OPERATORS = ("Equal", "Exists")
 UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
 INCLUSION_POLICIES = ("Honor", "Ignore")
-NOT_POSITIVE = "must be greater than zero"
 
 
 def check_node_selector(selector: Object, path: str, causes: Causes) -> None:
@@ -49,19 +52,11 @@ def check_node_selector_term(term: Object, path: str, causes: Causes) -> None:
 
 def _check_node_rule(rule: Object, path: str, causes: Causes) -> None:
     operator, values = rule["operator"], rule.get("values") or []
-    if operator in ("In", "NotIn"):
-        if not values:
-            detail = "must be specified when `operator` is 'In' or 'NotIn'"
-            causes.required(f"{path}.values", detail)
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            causes.forbidden(f"{path}.values", detail)
-    elif operator in ("Gt", "Lt"):
+    if operator in ("Gt", "Lt"):
         if len(values) != 1:
             detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
             causes.required(f"{path}.values", detail)
-    else:
+    elif not is_set_operator(operator, values, path, causes):
         causes.invalid(f"{path}.operator", operator, NOT_AN_OPERATOR)
     causes.invalid_each(f"{path}.key", rule["key"], qualified_name(rule["key"]))
 
@@ -147,7 +142,7 @@ def _check_toleration(toleration: Object, path: str, causes: Causes) -> None:
             ' keys"'
         )
         causes.invalid(f"{path}.operator", operator, detail)
-    if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
+    if toleration.get("tolerationSeconds") is not None and effect != NO_EXECUTE:
         detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
         causes.invalid(f"{path}.effect", effect, detail)
     if operator in ("Equal", ""):
@@ -180,7 +175,7 @@ def _check_constraint(constraint: Object, repeats: bool, path: str, causes: Caus
     """`repeats`: a later constraint spreads by the same key and action."""
     key, action = _spread_by(constraint)
     if constraint["maxSkew"] <= 0:
-        causes.invalid(f"{path}.maxSkew", constraint["maxSkew"], NOT_POSITIVE)
+        causes.invalid(f"{path}.maxSkew", constraint["maxSkew"], ABOVE_ZERO)
     if not key:
         causes.required(f"{path}.topologyKey", "can not be empty")
     if action not in UNSATISFIABLE:
@@ -199,7 +194,7 @@ def _check_domains(least: int | None, action: str, path: str, causes: Causes) ->
     if least is None:
         return
     if least <= 0:
-        causes.invalid(path, least, NOT_POSITIVE)
+        causes.invalid(path, least, ABOVE_ZERO)
     if action != "DoNotSchedule":
         detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
         causes.invalid(path, least, detail)

@@ -8,9 +8,9 @@ from typing import Final
 from fairlead.dialect import Dialect
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.pods import PREFERRED, REQUIRED
 from fairlead.kinds.core.pods.annotations import keys
 from fairlead.kinds.core.pods.resources import is_fractional
-from fairlead.kinds.core.pods.scheduling import PREFERRED, REQUIRED
 from fairlead.kinds.core.pods.visiting import CONTAINER_LISTS, all_containers
 
 _BYTES: Final[tuple[str, ...]] = ("memory", "ephemeral-storage")

@@ -18,10 +18,9 @@ from fairlead.kinds.core.services.fields import (
     ports,
 )
 from fairlead.kinds.metadata import check_labels
-from fairlead.kinds.rules import NOT_AN_ADDRESS, one_of, port_number, port_or_name
+from fairlead.kinds.rules import NOT_AN_ADDRESS, PROTOCOLS, one_of, port_number, port_or_name
 from fairlead.schema.names import dns_label, dns_subdomain, qualified_name
 
-PROTOCOLS = ("SCTP", "TCP", "UDP")
 AFFINITIES = ("ClientIP", "None")
 POLICIES = ("Cluster", "Local")
 NODE_AGENT_PORT = 10250

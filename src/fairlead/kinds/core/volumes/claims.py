@@ -6,7 +6,7 @@ from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import check_annotations, check_labels
-from fairlead.kinds.rules import label_selector
+from fairlead.kinds.rules import ABOVE_ZERO, label_selector
 from fairlead.schema.names import dns_subdomain
 from fairlead.schema.quantity import quantity
 
@@ -87,7 +87,7 @@ def _check_size(size: str | None, path: str, causes: Causes) -> None:
     if size is None:
         causes.required(field)
     elif quantity(size) <= 0:
-        causes.invalid(field, size, "must be greater than zero")
+        causes.invalid(field, size, ABOVE_ZERO)
 
 
 def _check_data_sources(spec: Object, path: str, causes: Causes) -> None:
