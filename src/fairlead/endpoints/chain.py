@@ -41,7 +41,7 @@ from fairlead.endpoints.request import Request
 from fairlead.endpoints.routing import NOWHERE, Target, route, scope_fits
 from fairlead.endpoints.subresources import HANDLERS
 from fairlead.endpoints.update import answer_update
-from fairlead.endpoints.watch import answer_watch
+from fairlead.endpoints.watching import answer_watch
 from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api
