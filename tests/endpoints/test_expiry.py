@@ -9,6 +9,7 @@ from support.client import Answer
 from support.process import ServerProcess
 from support.things import Space
 from support.waiting import eventually
+from support.web_sockets import CLOSE, WebSocket
 
 INCONSISTENT = "The provided continue parameter is too old to display a consistent list result."
 
@@ -71,6 +72,17 @@ def test_not_older_than_a_version_that_is_gone_is_well_served(
     answer = place.secrets.list(resourceVersion=old_version, resourceVersionMatch="NotOlderThan")
     assert answer.names == list("abcdef")
     assert place.secrets.get("a", resourceVersion=old_version).status == 200
+
+
+def test_a_watch_over_a_websocket_from_a_version_that_is_gone_is_one_message(
+    place: Space, old_version: str
+) -> None:
+    path = f"{place.secrets.path}?watch=1&resourceVersion={old_version}"
+    with WebSocket(place.server, path) as socket:
+        event = socket.event()
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+        assert socket.next()[0] == CLOSE
+        assert socket.is_closed
 
 
 def test_a_token_expires(forgetful: ServerProcess) -> None:

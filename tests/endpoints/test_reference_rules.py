@@ -141,6 +141,22 @@ def test_a_strategic_merge_says_what_cannot_become_what(
     assert why in answer.message
 
 
+def test_a_strategic_merge_knows_integers_by_their_value(space: Space) -> None:
+    things = space.things("deployments", "apps")
+    assert things.client.post(things.path, deployment()).status == 201
+    surge = {"rollingUpdate": {"maxSurge": 3.0}}
+    patch = {"spec": {"minReadySeconds": 1e2, "strategy": surge}}
+    answer = things.client.patch(things.item("d"), patch, kind=STRATEGIC)
+    assert answer.status == 200, answer.text
+    spec = answer.body["spec"]
+    assert (spec["minReadySeconds"], spec["strategy"]["rollingUpdate"]["maxSurge"]) == (100, 3)
+    refused = things.client.patch(
+        things.item("d"), {"spec": {"minReadySeconds": 3.5, "paused": 2.0}}, kind=STRATEGIC
+    )
+    assert refused.status == 422
+    assert '"map[spec:map[minReadySeconds:3.5 paused:2]]": ' in refused.message
+
+
 @pytest.mark.parametrize(
     ("spec", "place"),
     [

@@ -170,6 +170,7 @@ def test_404_for_a_path_inside_a_known_group(client: Client, path: str) -> None:
 def test_404_for_an_unknown_group_or_page_is_plain_text(client: Client, path: str) -> None:
     answer = client.get(path)
     assert (answer.status, answer.text) == (404, "404 page not found\n")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
 
 

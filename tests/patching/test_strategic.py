@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from patching_support import CONFIG_MAP, POD, TYPES, objects_of
 from strategic_diff import strategic_diff
 
-from fairlead.patching.errors import MalformedPatch, UnsupportedPatch
+from fairlead.patching.errors import MalformedPatch, OperationFailed, UnsupportedPatch
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
 
 DEPLOYMENT = TYPES.struct("apps/v1.Deployment")
@@ -191,6 +191,20 @@ class TestScalarLists:
     def test_a_deletion_of_another_type_is_ignored(self, values):
         assert finalizers(["a"], **{"$deleteFromPrimitiveList/finalizers": values}) == ["a"]
 
+    def test_a_deletion_from_what_is_no_list_is_a_merge(self):
+        document = {"metadata": {"labels": {"a": "1"}}}
+        patch = {"metadata": {"$deleteFromPrimitiveList/labels": {"b": "2"}}}
+        assert patched(CONFIG_MAP, document, patch)["metadata"]["labels"] == {"a": "1", "b": "2"}
+
+    @pytest.mark.parametrize("name", ["", "finalizers", "x/finalizers"])
+    def test_a_deletion_must_name_its_list(self, name):
+        with pytest.raises(MalformedPatch, match="invalid patch format of primitive list"):
+            finalizers(["a"], **{f"$deleteFromPrimitiveList{name}": ["a"]})
+
+    def test_lists_of_lists_are_not_merged(self):
+        with pytest.raises(OperationFailed):
+            finalizers([["a"]], finalizers=[["b"]])
+
     def test_null_removes_the_list(self):
         assert finalizers(["a"], finalizers=None) is None
 
@@ -208,6 +222,26 @@ class TestSetElementOrder:
     def test_the_order_must_name_what_the_patch_brings(self):
         with pytest.raises(UnsupportedPatch, match="doesn't match"):
             finalizers(["a"], **{"$setElementOrder/finalizers": ["a"], "finalizers": ["b"]})
+
+    def test_an_order_that_names_nothing_is_none(self):
+        patch = {"$setElementOrder/finalizers": [], "finalizers": ["b"]}
+        assert sorted(finalizers(["a"], **patch)) == ["a", "b"]
+
+    def test_only_lists_of_the_type_have_an_order(self):
+        with pytest.raises(UnsupportedPatch, match=r'in struct ObjectMeta .* field "bogus"'):
+            finalizers(["a"], **{"$setElementOrder/bogus": ["a"]})
+        with pytest.raises(UnsupportedPatch, match="expected slice or array type"):
+            finalizers(["a"], **{"$setElementOrder/name": ["a"]})
+
+    def test_there_is_no_order_in_a_map(self):
+        document = {"metadata": {"labels": {"a": "1"}}}
+        with pytest.raises(UnsupportedPatch, match="data type is not struct, instead is: map"):
+            patched(CONFIG_MAP, document, {"metadata": {"labels": {"$setElementOrder/x": ["a"]}}})
+
+    @pytest.mark.parametrize("name", ["", "finalizers", "x/finalizers"])
+    def test_the_order_must_name_its_list(self, name):
+        with pytest.raises(MalformedPatch, match="invalid patch format of setElementOrder list"):
+            finalizers(["a"], **{f"$setElementOrder{name}": ["a"]})
 
     def test_the_order_must_be_a_list(self):
         with pytest.raises(UnsupportedPatch, match="expected a list"):

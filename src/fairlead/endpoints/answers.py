@@ -27,6 +27,7 @@ _TYPES = {
     YAML: (b"content-type", b"application/yaml"),
     "text/plain": (b"content-type", b"text/plain; charset=utf-8"),
 }
+NO_SNIFF: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 COMPRESSED: list[Header] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 _SMALLEST_COMPRESSED = 128 * 1024
 _PIECE = 512 * 1024
@@ -150,6 +151,10 @@ def text_answer(code: int, text: str, headers: tuple[Header, ...] = ()) -> Answe
     return Answer(code, text.encode(), "text/plain", headers)
 
 
+def no_such_page() -> Answer:
+    return text_answer(404, "404 page not found\n", NO_SNIFF)
+
+
 def error_answer(
     error: StatusError, representation: Representation, resources: Resources
 ) -> Answer:
@@ -157,7 +162,7 @@ def error_answer(
     if error.retry_after is not None:
         headers = ((b"retry-after", b"%d" % error.retry_after),)
     elif isinstance(error, Refused):  # its words hold what the caller wrote
-        headers = ((b"x-content-type-options", b"nosniff"),)
+        headers = NO_SNIFF
     body = encode(error.status(), representation, resources)
     return Answer(error.code, body, representation.media_type, headers)
 

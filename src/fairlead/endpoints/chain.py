@@ -14,7 +14,7 @@ from fairlead.authorization.refusal import Refused, refusal
 from fairlead.authorization.requests import attributes_of
 from fairlead.compiled import mypyc_attr
 from fairlead.endpoints import discovery
-from fairlead.endpoints.answers import Answer, Verb, encode, text_answer, value_answer
+from fairlead.endpoints.answers import Answer, Verb, encode, no_such_page, value_answer
 from fairlead.endpoints.auditing import Auditor
 from fairlead.endpoints.create import answer_create
 from fairlead.endpoints.delete import answer_delete, answer_delete_collection
@@ -41,7 +41,7 @@ from fairlead.endpoints.request import Request
 from fairlead.endpoints.routing import NOWHERE, Target, route, scope_fits
 from fairlead.endpoints.subresources import HANDLERS
 from fairlead.endpoints.update import answer_update
-from fairlead.endpoints.watch import answer_watch
+from fairlead.endpoints.watching import answer_watch
 from fairlead.errors import StatusError
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api
@@ -256,7 +256,7 @@ class Handler:
     def _unknown(self, target: Target) -> Answer:
         resources = self.api.resources
         if target.path.startswith(NOWHERE):
-            return text_answer(404, "404 page not found\n")
+            return no_such_page()
         if target.group not in resources.groups:
             return self._no_group(target.group)
         if not resources.is_custom(target.group):
@@ -265,17 +265,17 @@ class Handler:
         named = target.name or target.subresource
         if found is not None and named and scope_fits(found, target):
             raise errors.not_found(found.ref(target.name))
-        return text_answer(404, "404 page not found\n")
+        return no_such_page()
 
     def _no_group(self, group: str) -> Answer:
         if refused := unknown_group(self.api.dialect, group):
             raise refused
-        return text_answer(404, "404 page not found\n")
+        return no_such_page()
 
     async def _page(self, request: Request) -> Answer:
         path = request.target.path
         if path.startswith(NOWHERE):
-            return text_answer(404, "404 page not found\n")
+            return no_such_page()
         page = self.pages.get(path) or self.pages.get(path.rstrip("/"))
         if page is None:
             prefix = "/" + path.strip("/").partition("/")[0]
@@ -304,11 +304,11 @@ class Handler:
             case ["apis", group, _] if group in resources.groups:
                 if not resources.is_custom(group):
                     raise errors.no_such_path()
-                return text_answer(404, "404 page not found\n")
+                return no_such_page()
             case ["apis", group, *_]:
                 return self._no_group(group)
             case _:
-                return text_answer(404, "404 page not found\n")
+                return no_such_page()
         if strict:
             check_getting(request)
             offered = media_types(self.api.dialect)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import orjson
@@ -34,12 +35,30 @@ def _frame_keys(form: str) -> Mapping[str, str]:
     return {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
 
 
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """How events go to a connection. Frames of one `form` are alike for all streams; `end` is what
+    a stream ends with."""
+
+    form: str
+    whole: Callable[[bytes], bytes]
+    end: bytes = b""
+
+    def last(self, made: bytes) -> bytes:
+        """The last event, if there is one, and the end."""
+        return self.whole(made) + self.end if made else self.end
+
+
+PIECES = Wire("", lambda made: made)
+CHUNKS = Wire("in chunks", chunk)
+
+
 class NoList(Exception):
     """An event where lists were asked for: the stream ends without a word, as if it were over."""
 
 
 class Frames(Protocol):
-    """How the events of a stream are written. `begin` says once whether as chunks of HTTP."""
+    """How the events of a stream are written. `begin` says once what they go into."""
 
     @property
     def representation(self) -> Representation: ...
@@ -49,7 +68,7 @@ class Frames(Protocol):
         """Where changes keep the frames that all streams of a kind share and that take no time to
         make; nothing if there are none."""
 
-    def begin(self, *, chunks: bool) -> None: ...
+    def begin(self, wire: Wire) -> None: ...
 
     def frame(self, kind: str, change: Change) -> bytes:
         """An event as it goes to the connection."""
@@ -58,7 +77,10 @@ class Frames(Protocol):
         """The same for a bookmark."""
 
     def event(self, kind: str, value: Object) -> bytes:
-        """Any other event, which is still to be made a chunk of."""
+        """Any other event, which is still to be made a frame of."""
+
+    def last(self, made: bytes) -> bytes:
+        """What the stream ends with: such an event or nothing, and what shows that it is over."""
 
 
 class Framing:
@@ -67,11 +89,11 @@ class Framing:
 
     __slots__ = (
         "_api",
-        "_chunks",
         "_columns_sent",
         "_include",
         "_resource",
         "_shared",
+        "_wire",
         "_writes_bytes",
         "keys",
         "representation",
@@ -84,7 +106,7 @@ class Framing:
         self._resource = resource
         self.representation = representation
         self._include = include
-        self._chunks = False
+        self._wire = PIECES
         self._columns_sent = False
         self._writes_bytes = can_write(resource, representation)
         self._shared = self.keys = _NO_KEYS
@@ -94,10 +116,10 @@ class Framing:
         plain = self.representation.media_type == JSON and not self.representation.transform
         return plain and self._resource.sends_stored_bytes
 
-    def begin(self, *, chunks: bool) -> None:
-        self._chunks = chunks
+    def begin(self, wire: Wire) -> None:
+        self._wire = wire
         form = f"{self._resource.api_version} {self.representation}"
-        self._shared = _frame_keys(f"{form} in chunks" if chunks else form)
+        self._shared = _frame_keys(f"{form} {wire.form}")
         if self._sends_stored_bytes:
             self.keys = self._shared
 
@@ -117,7 +139,10 @@ class Framing:
             raise NoList
 
     def _whole(self, made: bytes) -> bytes:
-        return chunk(made) if self._chunks else made
+        return self._wire.whole(made)
+
+    def last(self, made: bytes) -> bytes:
+        return self._wire.last(made)
 
     def _frame(self, kind: str, change: Change) -> bytes:
         body = _body(kind, change)

@@ -26,6 +26,7 @@ from fairlead.patching.json_patch import apply_json_patch, operations
 from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
 from fairlead.schema.mismatch import conversion_error, json_kind
+from fairlead.schema.wording import plain_text
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.limits import TooDeep
@@ -109,7 +110,7 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
         raise StatusError(413, "RequestEntityTooLarge", str(many)) from None
     explain = conversion_error if media_type == STRATEGIC else str
     named = [f'duplicate field "{path}"' for path in repeated]
-    shown = text if media_type == MERGE_PATCH else lambda _before, _after: go_text(merge)
+    shown = text if media_type == MERGE_PATCH else lambda _before, _after: plain_text(merge)
     return Patch(make, shown, named, explain)
 
 
@@ -159,17 +160,6 @@ def _sorted_where_changed(before: Any, after: Any) -> Any:
         else _sorted_where_changed(before.get(key), after[key])
         for key in sorted(after)
     }
-
-
-def go_text(value: Any) -> str:
-    """A value as the reference prints decoded patches in messages."""
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{key}:{go_text(value[key])}" for key in sorted(value)) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(map(go_text, value)) + "]"
-    if value is None:
-        return "<nil>"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _configuration(operation: Operation, raw: bytes, options: WriteOptions) -> Object:

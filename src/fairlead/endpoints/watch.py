@@ -10,18 +10,15 @@ from time import perf_counter
 from typing import Protocol
 
 from fairlead.endpoints.answers import Answer, warning_headers
-from fairlead.endpoints.framing import Frames, Framing, NoList
-from fairlead.endpoints.negotiation import JSON, check_watch
-from fairlead.endpoints.parameters import list_options, selection_of
-from fairlead.endpoints.representing import include_object
+from fairlead.endpoints.framing import CHUNKS, PIECES, Frames, NoList
+from fairlead.endpoints.negotiation import JSON
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.steps import STEP_SECONDS, rest
 from fairlead.errors import StatusError
 from fairlead.http.exchange import Exchange
 from fairlead.operations.api import Api
-from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions
-from fairlead.operations.watch import open_watch, too_old
+from fairlead.operations.watch import too_old
 from fairlead.storage.backend import Compacted, StorageError
 from fairlead.storage.change import Change
 from fairlead.storage.watcher import Event, Watcher
@@ -29,7 +26,6 @@ from fairlead.storage.watcher import Event, Watcher
 logger = logging.getLogger("fairlead.watch")
 
 _YEARS = 1e8  # seconds
-BOOKMARK_EVERY = 60.0
 _BOOKMARK_BEFORE_END = 2.0
 _BOOKMARK_AGAIN = 0.2
 _BYTES_A_SEND = 256 * 1024
@@ -126,8 +122,7 @@ class WatchStream(Answer):
         exchange.no_deadline()
         self._watcher.listener = self
         try:
-            start_stream(self._framing, request)
-            self._framing.begin(chunks=exchange.takes_chunks)
+            self._start(request)
             exchange.when_gone(self._left)
             last = await self._until_rest(self._send_past)
             if last is None:
@@ -138,6 +133,9 @@ class WatchStream(Answer):
             self._is_at_work = False
             if not exchange.detached:
                 self._close()
+
+    def _start(self, request: Request) -> None:
+        start_stream(self._framing, request)
 
     async def _go_on(self, exchange: Exchange) -> None:
         """What takes a task: conversions, many events, a client that does not read, the end."""
@@ -212,7 +210,7 @@ class WatchStream(Answer):
     async def _rest_or_end(self, last: bytes | None) -> None:
         exchange = self._exchange
         if last is not None:
-            await exchange.send(last)
+            await exchange.send_made(self._framing.last(last))
             exchange.end()
             return
         exchange.detach()
@@ -365,7 +363,9 @@ def start_stream(framing: Frames, request: Request) -> None:
         (b"content-type", media_type.encode()),
         *warning_headers(request.warnings),
     ]
-    request.exchange.start(200, headers)
+    exchange = request.exchange
+    exchange.start(200, headers)
+    framing.begin(CHUNKS if exchange.takes_chunks else PIECES)
 
 
 class ErrorStream(Answer):
@@ -380,21 +380,10 @@ class ErrorStream(Answer):
 
     async def send(self, request: Request) -> None:
         exchange = request.exchange
-        start_stream(self.framing, request)
-        await exchange.send(self.framing.event("ERROR", self.error.status()))
+        self._start(request)
+        framing = self.framing
+        await exchange.send_made(framing.last(framing.event("ERROR", self.error.status())))
         exchange.end()
 
-
-async def answer_watch(api: Api, request: Request, operation: Operation) -> Answer:
-    check_watch(api.dialect, request.representation)
-    options = list_options(api.dialect, request, chunking=True)
-    selection = selection_of(request, operation.resource)
-    include = include_object(request) if request.representation.transform == "Table" else ""
-    framing = Framing(api, operation.resource, request.representation, include)
-    try:
-        opened = await open_watch(api, operation, options, selection)
-    except StatusError as error:
-        if error.code != 410:
-            raise
-        return ErrorStream(error, framing)
-    return WatchStream(api, opened, framing, options, BOOKMARK_EVERY)
+    def _start(self, request: Request) -> None:
+        start_stream(self.framing, request)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-from fairlead.endpoints.framing import json_event
+from fairlead.endpoints.framing import PIECES, Wire, json_event
 from fairlead.endpoints.negotiation import PLAIN_JSON
 from fairlead.history.items import Telling
 from fairlead.history.rights import Rights
 from fairlead.history.served import Served, Told
 from fairlead.history.walking import Walk
-from fairlead.http.writing import chunk
 from fairlead.operations.api import Object
 from fairlead.storage.change import Change
 from fairlead.storage.selection import EVERYTHING
@@ -53,10 +52,10 @@ class Lines:
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, str, str], bytes] = {}
-        self._chunks = False
+        self._wire = PIECES
 
-    def begin(self, *, chunks: bool) -> None:
-        self._chunks = chunks
+    def begin(self, wire: Wire) -> None:
+        self._wire = wire
 
     def add(self, kind: str, change: Change, item: Object) -> None:
         self._made[_place(change)] = json_event(kind, item)
@@ -71,7 +70,10 @@ class Lines:
         return self._whole(json_event("BOOKMARK", {"resourceVersion": str(revision)}))
 
     def _whole(self, made: bytes) -> bytes:
-        return chunk(made) if self._chunks else made
+        return self._wire.whole(made)
+
+    def last(self, made: bytes) -> bytes:
+        return self._wire.last(made)
 
     def event(self, kind: str, value: Object) -> bytes:
         return json_event(kind, value)

@@ -292,6 +292,17 @@ class Exchange:
         connection.write(head)
         connection.hand_over(successor)
 
+    def switch(self, headers: Iterable[Header], takes: Callable[[bytes], None]) -> None:
+        """Answer that the protocol changes, and go on: pieces are sent as they are, and whatever
+        the client sends is given to `takes`."""
+        connection = self._connection
+        if connection is None:
+            raise ClientGone
+        self.started = True
+        self.head.keep_alive = False
+        connection.write(head_bytes(SWITCHING_PROTOCOLS, connection.date, headers, self.lines))
+        connection.listen(takes)
+
     @property
     def takes_chunks(self) -> bool:
         """Whether an answer in pieces that has begun is one of chunks."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -317,6 +318,13 @@ class HttpProtocol:
         if waiting:
             successor.data_received(waiting)
         self.resume_reading()
+
+    def listen(self, takes: Callable[[bytes], None]) -> None:
+        """What comes from now on is for somebody else, while the exchange goes on sending."""
+        self._reader.close()
+        self._reader = Reader(self.limits, takes)
+        self._reader.pass_all()
+        self._go_on()
 
     # Ending
 

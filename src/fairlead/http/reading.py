@@ -7,6 +7,7 @@ follows a request is taken for a part of it, nor a part of it for the next reque
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 
 import httptools
@@ -92,6 +93,10 @@ class Reader:
         """Let go of what holds this reader and what it holds."""
         self._parser = self._on_part = None
         self._known = {}
+
+    def pass_all(self) -> None:
+        """What comes from now on is of another protocol: parts, and no end of them."""
+        self._counted, self.body_left, self.complete = True, sys.maxsize, False
 
     def read_head(self, data: bytes) -> tuple[Head | None, bytes]:
         """A head, and what follows it; or None, and what is to be given again with more behind."""

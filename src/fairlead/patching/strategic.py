@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.patching.errors import MalformedPatch, UnsupportedPatch
+from fairlead.patching.errors import MalformedPatch, OperationFailed, UnsupportedPatch
 from fairlead.patching.strategic_order import in_order, name_of
 from fairlead.patching.values import copied
 from fairlead.schema.mismatch import json_kind
-from fairlead.schema.model import Field, ListOf, MapOf, Struct, Type
+from fairlead.schema.model import Field, ListOf, MapOf, Scalar, Struct, Type
 from fairlead.schema.model import Object as Object
 from fairlead.schema.wording import plain_text
 
@@ -26,6 +26,10 @@ DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
 SET_ORDER = "$setElementOrder/"
 DELETE_VALUES = "$deleteFromPrimitiveList/"
+_SET_ORDER, _DELETE_VALUES = SET_ORDER.rstrip("/"), DELETE_VALUES.rstrip("/")  # however they go on
+_INTEGERS = ("int32", "int64", "IntOrString")
+_MOST = 2.0**63
+_FORMATS = {_SET_ORDER: "setElementOrder list", _DELETE_VALUES: "primitive list"}
 
 
 def strategic_document(document: Any) -> Object:
@@ -50,7 +54,31 @@ def apply_strategic_patch(struct: Struct, document: Object, patch: Object) -> Ob
     for name in ("apiVersion", "kind"):
         if name in document:
             result[name] = document[name]
-    return result
+    return _with_integers(struct, result) if _has_fractions(patch) else result
+
+
+def _has_fractions(value: Any) -> bool:
+    """Whether there are numbers that are not written as integers."""
+    if isinstance(value, dict):
+        return any(map(_has_fractions, value.values()))
+    return any(map(_has_fractions, value)) if isinstance(value, list) else isinstance(value, float)
+
+
+def _with_integers(kind: Type | None, value: Any) -> Any:
+    """With `3.0` and `1e2` as integers where the type has these. Unlike those of other patches,
+    numbers are known by their value and not as they were written."""
+    if isinstance(value, float):
+        fits = isinstance(kind, Scalar) and kind.name in _INTEGERS
+        return int(value) if fits and value.is_integer() and abs(value) < _MOST else value
+    if isinstance(value, list) and isinstance(kind, ListOf):
+        return [_with_integers(kind.element, item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = {}
+    for name, item in value.items():
+        field = _field(kind, name)
+        found[name] = _with_integers(field.type, item) if field else item
+    return found
 
 
 def _merged_object(kind: Type | None, original: Object, patch: Object) -> Object:
@@ -62,10 +90,10 @@ def _merged_object(kind: Type | None, original: Object, patch: Object) -> Object
     # A list whose order is given is merged together with it, so it must not be merged again.
     done = _merge_ordered(kind, result, patch)
     for name, value in patch.items():
-        if name in done or name == RETAIN_KEYS or name.startswith(SET_ORDER):
+        if name in done or name == RETAIN_KEYS or name.startswith(_SET_ORDER):
             continue
-        if name.startswith(DELETE_VALUES):
-            _delete_values(result, name.removeprefix(DELETE_VALUES), value)
+        if name.startswith(_DELETE_VALUES):
+            _delete_values(kind, result, _list_of(name, _DELETE_VALUES), value)
         elif value is None:
             result.pop(name, None)
         elif name not in result:
@@ -73,6 +101,13 @@ def _merged_object(kind: Type | None, original: Object, patch: Object) -> Object
         else:
             result[name] = _merged(_field(kind, name), result[name], value)
     return result
+
+
+def _list_of(directive: str, prefix: str) -> str:
+    """The list that a directive is for, which stands behind its prefix."""
+    if not directive.startswith(f"{prefix}/"):
+        raise MalformedPatch(f"invalid patch format of {_FORMATS[prefix]}")
+    return directive.removeprefix(f"{prefix}/")
 
 
 def _directed(patch: Object) -> Object:
@@ -91,7 +126,7 @@ def _unknown(directive: Any, patch: Object) -> UnsupportedPatch:
 
 
 def _is_directive(name: str) -> bool:
-    return name in (DIRECTIVE, RETAIN_KEYS) or name.startswith((SET_ORDER, DELETE_VALUES))
+    return name in (DIRECTIVE, RETAIN_KEYS) or name.startswith((_SET_ORDER, _DELETE_VALUES))
 
 
 def _without_nulls(value: Any) -> Any:
@@ -145,12 +180,12 @@ def _merged_list(field: Field | None, original: list[Any], patch: list[Any]) -> 
 
 def _of_objects(*lists: list[Any]) -> bool:
     """Whether lists hold objects rather than scalars; a mix cannot be merged."""
-    kinds = {json_kind(item) for items in lists for item in items}
-    if "array" in kinds:
-        raise MalformedPatch("lists of lists are not supported")
+    kinds = {json_kind(item): None for items in lists for item in items}
+    if next(iter(kinds)) == "array":
+        raise OperationFailed("lists of lists are not supported")
     if len(kinds) > 1:
         raise UnsupportedPatch(f"list element types are not identical: {sorted(kinds)}")
-    return kinds == {"object"}
+    return "object" in kinds
 
 
 def _without_repeats(values: list[Any]) -> list[Any]:
@@ -199,28 +234,34 @@ def _key_value(item: Any, key: str) -> Any:
     return item[key]
 
 
-def _delete_values(result: Object, name: str, values: Any) -> None:
+def _delete_values(kind: Type | None, result: Object, name: str, values: Any) -> None:
+    """Take values out of a list. With what is no list the directive means no more than its list."""
+    found = result.get(name)
     if values is None:
         result.pop(name, None)
-    elif isinstance(values, list) and isinstance(result.get(name), list):
+    elif isinstance(values, list) and isinstance(found, list):
         gone = set(map(name_of, values))
-        result[name] = [item for item in result[name] if name_of(item) not in gone]
+        result[name] = [item for item in found if name_of(item) not in gone]
+    elif name in result and json_kind(found) == json_kind(values):
+        result[name] = _merged(_field(kind, name), found, values)
 
 
 def _merge_ordered(kind: Type | None, result: Object, patch: Object) -> set[str]:
     """Merges the lists for which the patch gives an order; the names of those lists."""
     done: set[str] = set()
     for directive, order in patch.items():
-        if not directive.startswith(SET_ORDER):
+        if not directive.startswith(_SET_ORDER):
             continue
-        name = directive.removeprefix(SET_ORDER)
+        _check_list(order)
+        name = _list_of(directive, _SET_ORDER)
         original, stated = result.get(name), patch.get(name)
-        for value in (order, *(item for item in (original, stated) if item is not None)):
-            if not isinstance(value, list):
-                raise UnsupportedPatch(f"expected a list, but received a {json_kind(value)}")
+        for value in (original, stated):
+            if value is not None:
+                _check_list(value)
+        field = _field(kind, name)
+        _check_ordered(kind, field, name)
         if original is None and stated is None:
             continue
-        field = _field(kind, name)
         key = field.merge_key if field else ""
         _check_order(stated or [], order, key)
         if original is None:
@@ -234,8 +275,30 @@ def _merge_ordered(kind: Type | None, result: Object, patch: Object) -> set[str]
     return done
 
 
+def _check_list(value: Any) -> None:
+    if not isinstance(value, list):
+        raise UnsupportedPatch(f"expected a list, but received a {json_kind(value)}")
+
+
+def _check_ordered(kind: Type | None, field: Field | None, name: str) -> None:
+    """Only a field that is a list has an order."""
+    if isinstance(kind, MapOf):
+        raise UnsupportedPatch(
+            "merging an object in json but data type is not struct, instead is: map"
+        )
+    if field is None and isinstance(kind, Struct):
+        raise UnsupportedPatch(
+            f'unable to find api field in struct {kind.name} for the json field "{name}"'
+        )
+    if field is not None and not isinstance(field.type, ListOf):
+        raise UnsupportedPatch("expected slice or array type, but got: struct")
+
+
 def _check_order(stated: list[Any], order: list[Any], key: str) -> None:
-    """The order of a list must name its elements, and in the order in which it brings them."""
+    """The order of a list must name its elements, and in the order in which it brings them, unless
+    it names none."""
+    if not order:
+        return
     following = iter([name_of(_key_value(item, key) if key else item) for item in order])
     for item in stated:
         if key and isinstance(item, dict) and item.get(DIRECTIVE) == "delete":

@@ -25,7 +25,7 @@ from fairlead.errors import (
     store_unavailable,
     too_many_requests,
 )
-from fairlead.http.exchange import ClientGone, Exchange
+from fairlead.http.exchange import SWITCHING_PROTOCOLS, ClientGone, Exchange
 from fairlead.logs import quoted
 from fairlead.server.metrics import Metrics, Series
 from fairlead.storage.backend import StorageError, Unanswered
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("fairlead")
 
 _READING = ("GET", "HEAD", "OPTIONS")
+_STREAMING = (200, SWITCHING_PROTOCOLS)
 _TOO_MANY = "Too many requests, please try again later."
 _FROM_STORE = ("/api", "/openapi", "/history")
 _HEALTH = ("/healthz", "/livez", "/readyz")
@@ -120,7 +121,7 @@ class Application:
             answer = await self._answer(request, behind, since)
             if self._auditor is not None:
                 await self._audit(request, answer, self._auditor)
-            if target.verb == "watch" and target.is_stream and answer.code == 200:
+            if target.verb == "watch" and target.is_stream and answer.code in _STREAMING:
                 await self._stream(request, answer, started)
                 return None
             await answer.send(request)
@@ -150,16 +151,18 @@ class Application:
             whole = True
         finally:
             if exchange.detached:
-                exchange.when_over(self._ending(series, request, started))
+                exchange.when_over(self._ending(series, request, answer.code, started))
             else:
-                self._end_stream(series, request, started, whole)
+                self._end_stream(series, request, answer.code, started, whole)
 
-    def _ending(self, series: Series, request: Request, started: float) -> Callable[[bool], None]:
+    def _ending(
+        self, series: Series, request: Request, code: int, started: float
+    ) -> Callable[[bool], None]:
         """What is to be done when a stream is over: where nobody wants to hear of it one for all of
         a series, and nothing of the request is held."""
         heard = self._auditor or self._on_end or self._log_page or self.handler.api.observers
         if heard:
-            return partial(self._end_stream, series, request, started)
+            return partial(self._end_stream, series, request, code, started)
         ending = self._endings.get(series)
         if ending is None:
             ending = self._endings[series] = partial(self._count_end, series)
@@ -168,10 +171,12 @@ class Application:
     def _count_end(self, series: Series, _whole: bool) -> None:
         self.metrics.watch_ends(series)
 
-    def _end_stream(self, series: Series, request: Request, started: float, whole: bool) -> None:
+    def _end_stream(
+        self, series: Series, request: Request, code: int, started: float, whole: bool
+    ) -> None:
         self.metrics.watch_ends(series)
         if whole:
-            self._tell(request, 200, perf_counter() - started)
+            self._tell(request, code, perf_counter() - started)
         if self._auditor is not None:
             self._auditor.ended(request)
 

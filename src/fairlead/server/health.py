@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.dialect import Dialect
-from fairlead.endpoints.answers import Answer, text_answer
+from fairlead.endpoints.answers import NO_SNIFF, Answer, no_such_page, text_answer
 from fairlead.endpoints.request import Request
-from fairlead.http.writing import Header
 
 # A check gives nothing when all is well, and what is wrong when not.
 Check = Callable[[], str | None]
-_NO_SNIFF: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 
 
 class Health:
@@ -30,23 +28,23 @@ class Health:
         lines, failed = self._run(excluded)
         if failed:
             lines.append(f"{self._shown_name} check failed")
-            return text_answer(500, "\n".join(lines) + "\n", _NO_SNIFF)
+            return text_answer(500, "\n".join(lines) + "\n", NO_SNIFF)
         if "verbose" not in request.query:
-            return text_answer(200, "ok", _NO_SNIFF)
+            return text_answer(200, "ok", NO_SNIFF)
         unknown = sorted(excluded - set(self._checks))
         if unknown:
             listed = ",".join(f'"{name}"' for name in unknown)
             lines.append(f"warn: some health checks cannot be excluded: no matches for {listed}")
         lines.append(f"{self._shown_name} check passed")
-        return text_answer(200, "\n".join(lines) + "\n", _NO_SNIFF)
+        return text_answer(200, "\n".join(lines) + "\n", NO_SNIFF)
 
     def _one(self, name: str) -> Answer:
         check = self._checks.get(name)
         if check is None:
-            return text_answer(404, "404 page not found\n")
+            return no_such_page()
         if check() is not None:
-            return text_answer(500, "internal server error: check failed\n", _NO_SNIFF)
-        return text_answer(200, "ok", _NO_SNIFF)
+            return text_answer(500, "internal server error: check failed\n", NO_SNIFF)
+        return text_answer(200, "ok", NO_SNIFF)
 
     def _run(self, excluded: set[str]) -> tuple[list[str], bool]:
         lines, failed = [], False

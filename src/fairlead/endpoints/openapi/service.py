@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fairlead.endpoints.answers import Answer, text_answer
+from fairlead.endpoints.answers import Answer, no_such_page
 from fairlead.endpoints.discovery import ADVERTISED
 from fairlead.endpoints.negotiation import clauses as clauses
 from fairlead.endpoints.openapi import identity
@@ -72,7 +72,7 @@ class OpenApi:
             case ["openapi", "v3", *_]:
                 answer = self._v3
             case _:
-                return text_answer(404, "404 page not found\n")
+                return no_such_page()
         if not self._has_read:
             await asyncio.to_thread(self._read)
         return await answer(request)

@@ -1,0 +1,114 @@
+"""WebSockets (RFC 6455) as a server speaks them that sends messages and wants none."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable
+from hashlib import sha1
+
+VERSION = b"13"
+TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
+NORMAL, PROTOCOL_ERROR = 1000, 1002
+
+_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+_LAST = 0x80  # of the frames of a message
+_MASKED = 0x80
+_OPCODE, _CONTROL = 0x0F, 0x08
+_MOST_CONTROL = 125
+_SHORT, _LONG = 126, 127  # lengths that say that the length follows, in so many bytes
+_LENGTH_BYTES = {_SHORT: 2, _LONG: 8}
+_MASK_BYTES = 4
+
+
+def acceptance(key: bytes) -> bytes:
+    """What shows the client that its key was understood."""
+    return b64encode(sha1(key + _GUID, usedforsecurity=False).digest())
+
+
+def message(opcode: int, payload: bytes) -> bytes:
+    """A whole message in one frame."""
+    size = len(payload)
+    if size < _SHORT:
+        return bytes((_LAST | opcode, size)) + payload
+    form = _SHORT if size < 1 << 16 else _LONG
+    length = size.to_bytes(_LENGTH_BYTES[form], "big")
+    return b"".join((bytes((_LAST | opcode, form)), length, payload))
+
+
+def closing(code: int) -> bytes:
+    return message(CLOSE, code.to_bytes(2, "big"))
+
+
+class _Malformed(Exception):
+    """No frame that a client may send."""
+
+
+class Incoming:
+    """Reads what a client sends: its messages are passed over, `on_ping` is given what a pong must
+    hold, and `on_close` is told once that the client closes, or with what to tell it if it breaks
+    the rules."""
+
+    __slots__ = ("_held", "_is_over", "_on_close", "_on_ping", "_passed_over")
+
+    def __init__(self, on_ping: Callable[[bytes], None], on_close: Callable[[int], None]) -> None:
+        self._on_ping = on_ping
+        self._on_close = on_close
+        self._held = b""
+        self._passed_over = 0  # bytes of a message that are still to come
+        self._is_over = False
+
+    def take(self, data: bytes) -> None:
+        if self._held:
+            data = self._held + data
+        at = 0
+        try:
+            while not self._is_over:
+                skipped = min(self._passed_over, len(data) - at)
+                self._passed_over -= skipped
+                at += skipped
+                taken = self._take_frame(data, at)
+                if not taken:
+                    break
+                at += taken
+        except _Malformed:
+            self._end(PROTOCOL_ERROR)
+        self._held = b"" if self._is_over else data[at:]
+
+    def _take_frame(self, data: bytes, at: int) -> int:
+        """Take a frame, up to its payload unless that is needed; gives how much of it was taken,
+        0 if too little is there."""
+        if len(data) < at + 2:
+            return 0
+        first, second = data[at], data[at + 1]
+        if not second & _MASKED:
+            raise _Malformed
+        length = second & ~_MASKED
+        mask = at + 2 + _LENGTH_BYTES.get(length, 0)
+        payload = mask + _MASK_BYTES
+        if len(data) < payload:
+            return 0
+        if not first & _CONTROL:
+            said = data[at + 2 : mask]
+            self._passed_over = int.from_bytes(said, "big") if said else length
+            return payload - at
+        end = payload + length
+        if length > _MOST_CONTROL or not first & _LAST:
+            raise _Malformed
+        if len(data) < end:
+            return 0
+        self._control(first & _OPCODE, _unmasked(data[mask:payload], data[payload:end]))
+        return end - at
+
+    def _control(self, opcode: int, payload: bytes) -> None:
+        if opcode == PING:
+            self._on_ping(payload)
+        elif opcode == CLOSE:
+            self._end(NORMAL)
+
+    def _end(self, code: int) -> None:
+        self._is_over = True
+        self._on_close(code)
+
+
+def _unmasked(mask: bytes, payload: bytes) -> bytes:
+    return bytes(byte ^ mask[index % _MASK_BYTES] for index, byte in enumerate(payload))
