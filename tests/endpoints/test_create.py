@@ -230,6 +230,20 @@ def test_an_unknown_kind_or_version_is_refused(space: Space) -> None:
         assert f'no kind "{kind}" is registered for version "{version}"' in answer.message
 
 
+def test_services_of_apis_know_no_types_of_other_groups(space: Space) -> None:
+    services = space.everywhere("apiservices", "apiregistration.@")
+    body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}
+    answer = space.client.post(services.path, body)
+    assert answer.status == 400
+    assert answer.message == (
+        'ConfigMap in version "v1" cannot be handled as a APIService: no kind "ConfigMap" is'
+        ' registered for version "v1" in scheme'
+        ' "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:32"'
+    )
+    body = {"kind": "APIServiceList", "apiVersion": services.path[6:].rpartition("/")[0]}
+    assert "unknown conversion" in space.client.post(services.path, body).message
+
+
 @pytest.mark.parametrize("version", ["/v1", "/", ""])
 def test_an_empty_group_in_front_of_the_version_is_the_core_group(
     space: Space, version: str

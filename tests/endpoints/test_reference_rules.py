@@ -403,6 +403,14 @@ def test_owners_of_versions_that_are_not_served_are_dropped(space: Space) -> Non
     assert [entry["manager"] for entry in answer.body["metadata"]["managedFields"]] == ["tests"]
 
 
+def test_extras_of_a_user_may_be_null(space: Space) -> None:
+    asked = {"verb": "get", "resource": "pods"}
+    body = {"spec": {"user": "u", "extra": {"k": None}, "resourceAttributes": asked}}
+    answer = space.client.post(f"{space.base('authorization.@')}/subjectaccessreviews", body)
+    assert answer.status == 201, answer.text
+    assert answer.body["spec"]["extra"] == {"k": None}
+
+
 def test_reviews_have_no_table(space: Space) -> None:
     base = space.base("authorization.@")
     body = {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}

@@ -32,6 +32,21 @@ FORM = "; desired format: https://host[/path]"
 ONE = "exactly one of url or service is required"
 
 
+NO_URLS = [
+    ("https://x y", 'invalid character " " in host name'),
+    ("https://x%20y/", 'invalid URL escape "%20"'),
+    ("https://[::1", "missing ']' in host"),
+    ("https://[::1]y", 'invalid port "y" after host'),
+    ("https://x:y:z/", 'invalid port ":z" after host'),
+    ("https://u v@x/", "net/url: invalid userinfo"),
+    ("1:x", "first path segment in URL cannot contain colon"),
+]
+
+
+def _no_url(url: str, wrong: str) -> tuple[str, str, str]:
+    return required(URL, f'url must be a valid URL: parse "{url}": {wrong}{FORM}')
+
+
 def _url(url: str) -> dict[str, Any]:
     return {"clientConfig": {"url": url}}
 
@@ -92,6 +107,9 @@ def _service(**service: Any) -> dict[str, Any]:
                 )
             ],
         ),
+        (_url("https://x]/"), []),
+        (_url("https://x:80:90"), []),
+        *((_url(url), [_no_url(url, wrong)]) for url, wrong in NO_URLS),
         (_service(path="/a/b/"), []),
         (
             _service(namespace="", name=""),

@@ -191,6 +191,28 @@ def _scale(**scale: Any) -> dict[str, Any]:
             ],
         ),
         (
+            {
+                "spec.preserveUnknownFields": True,
+                "spec.versions[0].schema.openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {"a": {"type": "string", "default": "b"}},
+                },
+            },
+            [
+                invalid(
+                    "spec.preserveUnknownFields",
+                    "true",
+                    "must be false in order to use defaults in the schema",
+                ),
+                invalid(
+                    "spec.preserveUnknownFields",
+                    "true",
+                    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in"
+                    " spec.versions[*].schema instead",
+                ),
+            ],
+        ),
+        (
             {"spec.versions[0].schema": {"openAPIV3Schema": {"type": "object", "nullable": True}}},
             [
                 forbidden(

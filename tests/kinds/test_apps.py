@@ -74,6 +74,24 @@ REPLICATED: list[tuple[Changes, Found]] = [
     ({"spec.replicas": -1}, [invalid("spec.replicas", "-1", NON_NEGATIVE)]),
     ({"spec.minReadySeconds": -1}, [invalid("spec.minReadySeconds", "-1", NON_NEGATIVE)]),
     ({"spec.selector": DROP}, [required("spec.selector"), mismatch('{"app":"a"}')]),
+    ({LABELS: {}}, [mismatch("{}")]),
+    (
+        {"spec.selector": {"matchExpressions": [{"key": "app", "operator": "In", "values": []}]}},
+        [
+            required(
+                "spec.selector.matchExpressions[0].values",
+                "must be specified when `operator` is 'In' or 'NotIn'",
+            ),
+            invalid(
+                "spec.selector",
+                selector(
+                    rules='{v1.LabelSelectorRequirement{Key:"app", Operator:"In",'
+                    " Values:[]string{}}}"
+                ),
+                "invalid label selector",
+            ),
+        ],
+    ),
     (
         {"spec.selector": {"matchExpressions": [{"key": "app", "operator": "In"}]}},
         [
@@ -349,6 +367,7 @@ STEPS = f"{UPDATE}.rollingUpdate"
         ({"spec.serviceName": DROP}, []),
         ({"spec.template.spec.containers": []}, []),
         ({"spec.selector": DROP}, [required("spec.selector"), mismatch('{"app":"a"}')]),
+        ({LABELS: {}}, [mismatch("{}")]),
         (
             {"spec.selector": {}},
             [invalid("spec.selector", selector(), "empty selector is invalid for statefulset")],
@@ -471,6 +490,15 @@ def test_claims_of_a_stateful_set() -> None:
     assert kept["status"] == {"phase": "Pending"}
     kind.behaviour.warnings(made, None, kind.context)
     assert kind.context.warnings == []
+
+
+def test_amounts_of_claims_are_rounded_up_to_thousandths() -> None:
+    claim = {"metadata": {"name": "d"}, "spec": {"resources": {"requests": {"storage": "100u"}}}}
+    made = Kind("apps/v1/statefulsets").existing(
+        changed(SET, {"spec.volumeClaimTemplates": [claim]})
+    )
+    kept = made["spec"]["volumeClaimTemplates"][0]
+    assert kept["spec"]["resources"]["requests"] == {"storage": "1m"}
 
 
 FIXED = forbidden(

@@ -420,6 +420,9 @@ def test_ephemeral_containers_come_later() -> None:
         ("registry.example:5000/x/y@sha256:" + "0" * 64, "IfNotPresent"),
         ("x:latest@sha256:" + "0" * 64, "Always"),
         ("Not/An/Image!", "IfNotPresent"),
+        ("Not/an/image", "IfNotPresent"),
+        ("x" * 237, "Always"),
+        ("x" * 238, "IfNotPresent"),  # too long with the usual registry
         ("0" * 64, "IfNotPresent"),
     ],
 )

@@ -62,6 +62,6 @@ def given_list(value: Mapping[str, Any], name: str) -> list[Any] | None:
 
 
 def _rule(rule: Mapping[str, Any]) -> str:
-    values = go_list("string", rule.get("values"))
+    values = go_list("string", given_list(rule, "values"))
     key, operator = quote(rule["key"]), quote(rule["operator"])
     return f"v1.LabelSelectorRequirement{{Key:{key}, Operator:{operator}, Values:{values}}}"

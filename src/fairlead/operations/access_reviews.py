@@ -78,7 +78,7 @@ async def _admit(
 
 
 def _named_user(spec: Object, user: User) -> User:
-    extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
+    extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
     return User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from fairlead.kinds.resources import Resource, Resources
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
-_SCHEMES_OF_THEIR_OWN = ("apiextensions", "apiregistration")
+# These groups know no types but their own, and the others do not know theirs.
+_SCHEMES_OF_THEIR_OWN = {
+    "apiextensions": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
+    "apiregistration": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:32",
+}
 
 # Types that nothing serves as a resource: known in whatever version, in every version that is
 # served, and in the core group.
@@ -40,20 +44,23 @@ _CORE = frozenset(
 
 def foreign_kind(resources: Resources, resource: Resource, api_version: str, kind: str) -> str:
     """Why a document of the given type cannot be one of the resource."""
-    version = _version_of(resources, api_version, kind)
-    if not version:
-        return f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
     short = resource.body_version.partition("/")[0]
+    scheme = _SCHEMES_OF_THEIR_OWN.get(short, _SCHEME)
+    version = _version_of(resources, scheme, api_version, kind)
+    if not version:
+        return f'no kind "{kind}" is registered for version "{api_version}" in scheme "{scheme}"'
     return f"converting ({version}.{kind}) to ({short}.{resource.kind}): unknown conversion"
 
 
-def _version_of(resources: Resources, api_version: str, kind: str) -> str:
-    """The version in which a type is defined; empty for one that is not known."""
-    if kind in _UNVERSIONED:
+def _version_of(resources: Resources, scheme: str, api_version: str, kind: str) -> str:
+    """The version in which a scheme defines a type; empty for one that it does not know."""
+    if kind in _UNVERSIONED or (api_version == "v1" and kind in _OPTIONS):
         return "v1"
     group, _, version = api_version.rpartition("/")
     served = resources.groups.get(group, {}).get(version)
-    if served is None or served.short in _SCHEMES_OF_THEIR_OWN or "." in served.short:
+    if served is None or "." in served.short:
+        return ""
+    if _SCHEMES_OF_THEIR_OWN.get(served.short, _SCHEME) != scheme:
         return ""
     if kind in _OPTIONS or (api_version == "v1" and kind in _CORE):
         return "v1"

@@ -233,6 +233,10 @@ def drops_zero(field: Field) -> bool:
     return field.presence is Presence.OMITTED and not is_struct_like(field.type)
 
 
+# Messages tell their empty labels, values or rules from none; they do so of a template's labels.
+_SHOWN_WHEN_EMPTY = frozenset({"LabelSelector", "LabelSelectorRequirement", "IngressSpec"})
+
+
 class Remembering(dict[str, Any]):
     """A decoded struct that was given empty maps or lists, which are not kept: `empty` are their
     names."""
@@ -248,8 +252,7 @@ class _Fields(Decoder):
 
     def __init__(self, struct: Struct) -> None:
         self.struct = struct
-        # Messages tell empty labels, or rules, from none.
-        self.remembers_empty = struct.name in ("LabelSelector", "IngressSpec")
+        self.remembers_empty = struct.name in _SHOWN_WHEN_EMPTY
         self.rows: dict[str, _Row] = {}
         self.always: list[Always] = []
         self.ready = False
@@ -258,6 +261,11 @@ class _Fields(Decoder):
         """On first use, since types may refer to themselves; in any thread."""
         self.rows = {name: _Row(field) for name, field in self.struct.fields.items()}
         self.always = always_in(self.struct)
+        metadata = self.struct.fields.get("metadata")
+        if self.struct.name == "PodTemplateSpec" and metadata and isinstance(metadata.type, Struct):
+            decoder = _Fields(metadata.type)
+            decoder.remembers_empty = True
+            self.rows["metadata"].decoder = decoder
         self.ready = True
 
     def decode(self, value: Any, found: Found) -> Any:

@@ -3,11 +3,10 @@ rules."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
-from fairlead.kinds.causes import Causes
+from fairlead.kinds.admissionregistration.urls import NoUrl, read_url
+from fairlead.kinds.causes import Causes, quote
 from fairlead.kinds.rules import PORT_RANGE
 from fairlead.schema.names import dns_subdomain
 
@@ -25,48 +24,22 @@ def check_client_config(config: dict[str, Any], path: str, causes: Causes) -> No
 
 
 def check_url(url: str, path: str, causes: Causes) -> None:
-    wrong = _parse_error(url)
-    if wrong:
-        causes.required(path, f"url must be a valid URL: {wrong}{FORM}")
+    try:
+        parts = read_url(url)
+    except NoUrl as wrong:
+        causes.required(path, f"url must be a valid URL: parse {quote(url)}: {wrong}{FORM}")
         return
-    parts = urlsplit(url)
     if parts.scheme != "https":
         causes.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{FORM}")
-    user, at, host = parts.netloc.rpartition("@")
-    if not host:
+    if not parts.host:
         causes.invalid(path, "", f"host must be provided{FORM}")
-    if at:
+    if parts.user is not None:
+        user = parts.user.replace("@", "%40")
         causes.invalid(path, user, "user information is not permitted in the URL")
     if parts.fragment:
         causes.invalid(path, parts.fragment, "fragments are not permitted in the URL")
     if parts.query:
         causes.invalid(path, parts.query, "query parameters are not permitted in the URL")
-
-
-def _parse_error(url: str) -> str:
-    """Why a text is no URL at all; empty if it is one."""
-    if any(ord(letter) < 0x20 or ord(letter) == 0x7F for letter in url):
-        return f'parse "{url}": net/url: invalid control character in URL'
-    if url.startswith(":"):
-        return f'parse "{url}": missing protocol scheme'
-    escape = re.search("%(?![0-9a-fA-F]{2})", url)
-    if escape:
-        found = url[escape.start() : escape.start() + 3]
-        return f'parse "{url}": invalid URL escape "{found}"'
-    first, slash, _ = url.partition("/")
-    if slash and ":" in first and not re.match("[a-zA-Z][-+.a-zA-Z0-9]*:", first):
-        return f'parse "{url}": first path segment in URL cannot contain colon'
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        return f'parse "{url}": {error}'
-    port = _bad_port(parts)
-    return f'parse "{url}": invalid port "{port}" after host' if port else ""
-
-
-def _bad_port(parts: SplitResult) -> str:
-    _, colon, port = parts.netloc.rpartition("@")[2].rpartition("]")[2].partition(":")
-    return f":{port}" if colon and not re.fullmatch("[0-9]*", port, re.ASCII) else ""
 
 
 def check_service(service: dict[str, Any], path: str, causes: Causes) -> None:

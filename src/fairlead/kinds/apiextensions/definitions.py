@@ -17,6 +17,7 @@ from fairlead.kinds.apiextensions.conditions import (
 from fairlead.kinds.apiextensions.conversion_rules import check_conversion
 from fairlead.kinds.apiextensions.hoisting import Hoisted, hoist, status_enabled
 from fairlead.kinds.apiextensions.names import check_label, check_names, check_required_names
+from fairlead.kinds.apiextensions.schema_defaults import has_default
 from fairlead.kinds.apiextensions.schemas import check_schema
 from fairlead.kinds.apiextensions.versions import (
     check_columns,
@@ -139,6 +140,9 @@ def _check_spec(
     versions = spec["versions"] or []
     if old is None or _all_have_schemas(old["versions"] or []):
         _check_schemas_given(versions, causes)
+    if spec.get("preserveUnknownFields") and any(map(_has_default, versions)):
+        detail = "must be false in order to use defaults in the schema"
+        causes.invalid("spec.preserveUnknownFields", True, detail)
     hoisted = hoist(versions)
     for index, version in enumerate(hoisted.versions):
         _check_version(version, versions[index], f"spec.versions[{index}]", causes, context)
@@ -169,6 +173,11 @@ def _has_schema(version: dict[str, Any]) -> bool:
 
 def _all_have_schemas(versions: list[dict[str, Any]]) -> bool:
     return all(_has_schema(version) for version in versions)
+
+
+def _has_default(version: dict[str, Any]) -> bool:
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    return schema is not None and has_default(schema)
 
 
 def _check_schemas_given(versions: list[dict[str, Any]], causes: Causes) -> None:

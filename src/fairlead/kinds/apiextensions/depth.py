@@ -26,12 +26,12 @@ def _check(schema: Schema, path: str, causes: Causes, depth: int) -> None:
         causes.invalid(path, "", f"must not have schemas more than {DEEPEST} deep")
         return
     for word, held in schema.items():
-        for inner, place in _schemas(word, held, f"{path}.{word}"):
+        for inner, place in inner_schemas(word, held, f"{path}.{word}"):
             if isinstance(inner, dict):
                 _check(inner, place, causes, depth + 1)
 
 
-def _schemas(word: str, held: Any, path: str) -> list[tuple[Any, str]]:
+def inner_schemas(word: str, held: Any, path: str) -> list[tuple[Any, str]]:
     """What stands under a keyword and may be a schema, with its path."""
     if word in _MAPS and isinstance(held, dict):
         return [(inner, f"{path}[{name}]") for name, inner in held.items()]

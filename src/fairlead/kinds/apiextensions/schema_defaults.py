@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from fairlead.dialect import CLUSTER
+from fairlead.kinds.apiextensions.depth import inner_schemas
 from fairlead.kinds.apiextensions.embedded import check_embedded_metadata
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.schema.builtin import BuiltinTypes
@@ -38,6 +39,19 @@ def check_defaults(
     found = _Defaults(markers, causes, patience)
     found.check({**schema, markers.embedded: True}, path, False)
     return len(causes) == before
+
+
+def has_default(schema: Schema) -> bool:
+    """Whether a schema, or one in it, has a default; its types are good, its depth may not be."""
+    ahead = [schema]
+    while ahead:
+        one = ahead.pop()
+        if one.get("default") is not None:
+            return True
+        for word, held in one.items():
+            inside = (inner for inner, _ in inner_schemas(word, held, ""))
+            ahead += [inner for inner in inside if isinstance(inner, dict)]
+    return False
 
 
 class _Defaults:

@@ -25,6 +25,7 @@ from fairlead.kinds.apps.templates import (
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.context import Context
+from fairlead.kinds.core.persistent_volume_claims import round_claim
 from fairlead.kinds.core.pods.annotations import check_pod_annotations
 from fairlead.kinds.metadata import check_annotations, check_labels, check_metadata_update
 from fairlead.kinds.rules import non_negative
@@ -71,6 +72,8 @@ class StatefulSetBehaviour(TemplateBehaviour):
             for name in ("whenDeleted", "whenScaled"):
                 retention[name] = retention.get(name) or "Retain"
         say_kind_of_claims(spec)
+        for claim in spec.get("volumeClaimTemplates") or ():
+            round_claim(claim)
 
     def drop_disabled(self, value: Object, old: Object | None, context: Context) -> None:
         super().drop_disabled(value, old, context)

@@ -12,7 +12,7 @@ from fairlead.kinds.core.pods.template import (
     fill_template_defaults,
     template_warnings,
 )
-from fairlead.kinds.go_values import go_map
+from fairlead.kinds.go_values import given_map, go_map
 from fairlead.kinds.rules import label_selector, selector_is_empty, selector_matches
 
 TEMPLATE = "spec.template"
@@ -81,7 +81,7 @@ def selector_is_sound(selector: Object | None) -> bool:
 
 def check_template_labels(selector: Object | None, template: Object, causes: Causes) -> None:
     """The selector must select the pods made from the template."""
-    labels = template["metadata"].get("labels")
+    labels = given_map(template["metadata"], "labels")
     if not selector_matches(selector, labels or {}):
         causes.invalid(f"{TEMPLATE}.metadata.labels", go_map(labels), MISMATCH)
 

@@ -14,7 +14,7 @@ from fairlead.kinds.behaviour import Object, keep
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.template import check_pod_template
-from fairlead.kinds.go_values import go_map
+from fairlead.kinds.go_values import given_map, go_map
 from fairlead.kinds.rules import IMMUTABLE, label_selector, non_negative, selector_matches
 
 COMPLETION_MODES = ("NonIndexed", INDEXED)
@@ -76,7 +76,7 @@ def check_job_spec(spec: Object, causes: Causes, context: Context) -> None:
     if selector is None:
         causes.required("spec.selector")
     label_selector(selector, "spec.selector", causes)
-    labels = spec["template"]["metadata"].get("labels")
+    labels = given_map(spec["template"]["metadata"], "labels")
     if selector_is_sound(selector) and not selector_matches(selector, labels or {}):
         causes.invalid("spec.template.metadata.labels", go_map(labels), MISMATCH)
 

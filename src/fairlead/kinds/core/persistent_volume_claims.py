@@ -32,12 +32,17 @@ _RESIZE_FIELDS = ("allocatedResources", "resizeStatus")
 _SIZE_PATH = "spec.resources.requests.storage"
 
 
+def round_claim(claim: Object) -> None:
+    """No amount of a claim is kept finer than a thousandth."""
+    for name in ("limits", "requests"):
+        round_up_amounts(claim["spec"]["resources"].get(name))
+    for name in ("capacity", "allocatedResources"):
+        round_up_amounts(claim["status"].get(name))
+
+
 class PersistentVolumeClaimBehaviour(Behaviour):
     def fill_defaults(self, value: Object, context: Context) -> None:
-        for name in ("limits", "requests"):
-            round_up_amounts(value["spec"]["resources"].get(name))
-        for name in ("capacity", "allocatedResources"):
-            round_up_amounts(value["status"].get(name))
+        round_claim(value)
 
     def prepare_create(self, value: Object, context: Context) -> None:
         value["status"] = {"phase": "Pending"}

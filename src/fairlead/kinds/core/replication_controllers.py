@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.kinds.behaviour import Behaviour, Object, keep
-from fairlead.kinds.causes import Causes, GoValue, quote
+from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.core.pods.template import (
     check_pod_template,
@@ -11,6 +11,7 @@ from fairlead.kinds.core.pods.template import (
     fill_template_defaults,
     template_warnings,
 )
+from fairlead.kinds.go_values import given_map, go_map
 from fairlead.kinds.metadata import check_metadata_update
 from fairlead.kinds.rules import non_negative, required
 
@@ -92,11 +93,11 @@ def _drop_disabled(value: Object, old: Object | None, context: Context) -> None:
 def _check_template(
     template: Object, spec: Object, path: str, causes: Causes, context: Context
 ) -> None:
-    labels = template["metadata"].get("labels") or {}
+    labels = given_map(template["metadata"], "labels")
     selector = spec.get("selector") or {}
-    if any(labels.get(key) != value for key, value in selector.items()):
+    if any((labels or {}).get(key) != value for key, value in selector.items()):
         detail = "`selector` does not match template `labels`"
-        causes.invalid(f"{path}.metadata.labels", _shown_labels(labels), detail)
+        causes.invalid(f"{path}.metadata.labels", go_map(labels), detail)
     check_pod_template(template, path, causes, context)
     pod = template["spec"]
     if spec.get("replicas", 0) > 1:
@@ -107,13 +108,6 @@ def _check_template(
     if pod.get("activeDeadlineSeconds") is not None:
         detail = "activeDeadlineSeconds in ReplicationController is not Supported"
         causes.forbidden(f"{path}.spec.activeDeadlineSeconds", detail)
-
-
-def _shown_labels(labels: dict[str, str]) -> GoValue:
-    if not labels:
-        return GoValue("map[string]string(nil)")
-    inner = ", ".join(f"{quote(key)}:{quote(labels[key])}" for key in sorted(labels))
-    return GoValue(f"map[string]string{{{inner}}}")
 
 
 def _check_disks(volumes: list[Object], path: str, causes: Causes) -> None:

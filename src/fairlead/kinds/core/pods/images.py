@@ -12,9 +12,11 @@ _STEP = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _TAG = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
 _DIGEST = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
 _IMAGE = re.compile(
-    rf"\A(?:{_DOMAIN}/)?{_STEP}(?:/{_STEP})*(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?\Z",
+    rf"\A(?P<name>{_DOMAIN}(?:/{_STEP})+)(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?\Z",
     re.ASCII,
 )
+_LONGEST_NAME = 255
+_REGISTRY = "docker.io"
 _IDENTIFIER = re.compile(r"\A[0-9a-f]{64}\Z")
 
 
@@ -28,8 +30,18 @@ def default_pull_policy(image: str) -> str:
 
 @remembered(longest=512)
 def _default_pull_policy(image: str) -> str:
-    match = _IMAGE.match(image)
-    if match is None or _IDENTIFIER.match(image):
+    match = _IMAGE.match(_with_registry(image))
+    if match is None or len(match["name"]) > _LONGEST_NAME or _IDENTIFIER.match(image):
         return "IfNotPresent"
     tag = match["tag"] or ("" if match["digest"] else "latest")
     return "Always" if tag == "latest" else "IfNotPresent"
+
+
+def _with_registry(image: str) -> str:
+    """An image that names no registry is one of the usual one."""
+    first, _, rest = image.partition("/")
+    named = bool(rest) and ("." in first or ":" in first or first == "localhost")
+    registry, name = (first, rest) if named else (_REGISTRY, image)
+    if registry == _REGISTRY and "/" not in name:
+        name = f"library/{name}"
+    return f"{registry}/{name}"
