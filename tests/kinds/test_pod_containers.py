@@ -421,6 +421,9 @@ def test_ephemeral_containers_come_later() -> None:
         ("x:latest@sha256:" + "0" * 64, "Always"),
         ("Not/An/Image!", "IfNotPresent"),
         ("0" * 64, "IfNotPresent"),
+        ("x" * 237, "Always"),
+        ("x" * 238, "IfNotPresent"),
+        ("localhost/" + "x" * 246, "IfNotPresent"),
     ],
 )
 def test_pull_policy_follows_from_the_tag(image: str, policy: str) -> None:

@@ -12,10 +12,12 @@ _STEP = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _TAG = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
 _DIGEST = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
 _IMAGE = re.compile(
-    rf"\A(?:{_DOMAIN}/)?{_STEP}(?:/{_STEP})*(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?\Z",
+    rf"\A(?P<name>(?:{_DOMAIN}/)?{_STEP}(?:/{_STEP})*)(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?\Z",
     re.ASCII,
 )
 _IDENTIFIER = re.compile(r"\A[0-9a-f]{64}\Z")
+_LONGEST = 255  # of a name in full, with its registry and without tag and digest
+_REGISTRY = "docker.io"
 
 
 def default_pull_policy(image: str) -> str:
@@ -29,7 +31,18 @@ def default_pull_policy(image: str) -> str:
 @remembered(longest=512)
 def _default_pull_policy(image: str) -> str:
     match = _IMAGE.match(image)
-    if match is None or _IDENTIFIER.match(image):
+    if match is None or _IDENTIFIER.match(image) or len(_in_full(match["name"])) > _LONGEST:
         return "IfNotPresent"
     tag = match["tag"] or ("" if match["digest"] else "latest")
     return "Always" if tag == "latest" else "IfNotPresent"
+
+
+def _in_full(name: str) -> str:
+    """A name with the registry and the folder that it is looked for in."""
+    registry, slash, rest = name.partition("/")
+    if not slash or not ("." in registry or ":" in registry or registry == "localhost"):
+        registry, rest = _REGISTRY, name
+    elif registry == f"index.{_REGISTRY}":
+        registry = _REGISTRY
+    folder = "library/" if registry == _REGISTRY and "/" not in rest else ""
+    return f"{registry}/{folder}{rest}"
