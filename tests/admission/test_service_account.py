@@ -54,6 +54,20 @@ def test_missing_account_is_refused() -> None:
         world.create(plugin, PODS, pod(serviceAccountName="x"))
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("a/b", "invalid resource name \"a/b\": [may not contain '/']"),
+        ("..", "invalid resource name \"..\": [may not be '..']"),
+        ("a\tb", r'serviceaccount "a\tb" not found'),
+    ],
+)
+def test_an_account_that_cannot_be_is_refused(name: str, why: str) -> None:
+    world, plugin = _world()
+    with refused(f'pods "a" is forbidden: error looking up service account ns/{name}: {why}'):
+        world.create(plugin, PODS, pod(serviceAccountName=name))
+
+
 def test_refusal_of_a_generated_name_shows_the_stem() -> None:
     world, plugin = _world()
     value = pod(serviceAccountName="x")

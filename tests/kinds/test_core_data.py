@@ -24,6 +24,13 @@ def encoded(text: str) -> str:
 
 CONFIG_MAPS: list[tuple[Object, Found]] = [
     ({"data": {"a/b": ""}}, [invalid("data[a/b]", '"a/b"', KEY_RULE)]),
+    (
+        {"data": {"../x": ""}},
+        [
+            invalid("data[../x]", '"../x"', KEY_RULE),
+            invalid("data[../x]", '"../x"', "must not start with '..'"),
+        ],
+    ),
     ({"data": {".": ""}}, [invalid("data[.]", '"."', "must not be '.'")]),
     ({"data": {"..x": ""}}, [invalid("data[..x]", '"..x"', "must not start with '..'")]),
     ({"binaryData": {"..": ""}}, [invalid("binaryData[..]", '".."', "must not be '..'")]),

@@ -88,6 +88,17 @@ VOLUMES: list[tuple[dict[str, Any], Found]] = [
     ),
     ({"hostPath": DROP, "local": {"path": "/x"}, "nodeAffinity": {"required": TERMS}}, []),
     (
+        {
+            "hostPath": DROP,
+            "local": {"path": "/x"},
+            "csi": {"driver": "d.example.com", "volumeHandle": "h"},
+        },
+        [
+            required("spec.nodeAffinity", "Local volume requires node affinity"),
+            forbidden("spec.csi", "may not specify more than 1 volume type"),
+        ],
+    ),
+    (
         {"hostPath.path": "/", "persistentVolumeReclaimPolicy": "Recycle"},
         [
             forbidden(

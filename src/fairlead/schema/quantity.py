@@ -20,6 +20,7 @@ _DECIMAL_NAMES = {power: name for name, power in _DECIMAL.items()}
 _CONTEXT = Context(prec=60, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _NANO = Decimal("1e-9")
 _LARGEST = Decimal(2**63 - 1)
+_LEAST_POWER, _POWERS_END = -9, 2**31  # of digits that are taken for canonical
 _SMALLEST_SIZE, _LARGEST_SIZE = -12, 20  # as powers of ten: rounded to nano, and over the largest
 
 FORMAT_ERROR = (
@@ -117,7 +118,8 @@ def quantity(text: str) -> Decimal:
 
 
 def canonical(text: str) -> str:
-    """The one way to print a quantity: no fraction, the largest suffix that fits."""
+    """How a quantity is printed: no fraction, the largest suffix that fits; but a text that the
+    reference takes for canonical at a glance stays as it is, like `2.125`."""
     cut = _usual_digits(text)
     return text if cut and _has_largest_suffix(text, cut) else _canonical(text)
 
@@ -139,8 +141,34 @@ def is_less(one: str, other: str) -> bool:
 
 @remembered(4096, longest=64)
 def _canonical(text: str) -> str:
-    value, kind = amount(text.strip())
-    return format_quantity(value, kind)
+    text = text.strip()
+    value, kind = amount(text)
+    return text if _seems_canonical(text) else format_quantity(value, kind)
+
+
+def _seems_canonical(text: str) -> bool:
+    """Whether the digits of a quantity, with their point moved, fit to a suffix and end in nothing
+    that a larger suffix would take."""
+    digits, power, kind = quantity_digits(text)
+    if kind == "binary":
+        return 0 <= power < 15 - len(digits) and int(digits) % 8 != 0
+    usual = _LEAST_POWER <= power < _POWERS_END and power % 3 == 0
+    return usual and len(digits) <= 18 and digits[0] != "0" and not digits.endswith("000")
+
+
+def quantity_digits(text: str) -> tuple[str, int, str]:
+    """The digits of a quantity without their point, the power of ten they are times (of a binary
+    one three for each suffix, -1 with a fraction), and its format."""
+    match = _PATTERN.match(text)
+    if match is None:
+        raise QuantityError(FORMAT_ERROR)
+    whole, _, part = match[2].partition(".")
+    digits, suffix = (whole.lstrip("0") or "0") + part, match[3]
+    if suffix in _BINARY:
+        return digits, -1 if part else 3 * _BINARY[suffix], "binary"
+    if suffix in _DECIMAL:
+        return digits, _DECIMAL[suffix] - len(part), "decimal"
+    return digits, int(suffix[1:]) - len(part), "exponent"
 
 
 def format_quantity(value: Decimal, kind: str = "decimal") -> str:

@@ -10,6 +10,8 @@ import json
 import re
 from typing import NoReturn
 
+from fairlead.quoting import quote
+
 ENDED = "unexpected end of JSON input"
 TOO_DEEP = "exceeded max depth"
 
@@ -21,8 +23,8 @@ _LITERALS = ("true", "false", "null")
 
 
 def describe_json_error(raw: bytes) -> str:
-    """What is wrong; nothing if all is well-formed."""
-    text = raw.decode("utf-8", "replace")
+    """What is wrong; nothing if all is well-formed. Messages know bytes, not letters."""
+    text = raw.decode("latin-1")
     found = _failure(text)
     return found if isinstance(found, str) else _described(text, *found)
 
@@ -30,8 +32,6 @@ def describe_json_error(raw: bytes) -> str:
 def _failure(text: str) -> tuple[int, str] | str:
     """Where a parser gives up and what it says, or what is wrong if that has no place. The error
     itself would hold on to the frames that hold on to it."""
-    if text.startswith("\ufeff"):
-        return _unexpected(text, 0, "looking for beginning of value")
     try:
         json.loads(text, parse_constant=_refuse, parse_int=len, parse_float=len)
     except json.JSONDecodeError as error:
@@ -64,7 +64,7 @@ def _quoted(character: str) -> str:
         return r"'\''"
     if character == '"':
         return "'\"'"
-    return repr(character).replace('"', "'")
+    return f"'{quote(character)[1:-1]}'"
 
 
 def _skip(text: str, at: int) -> int:
@@ -142,5 +142,5 @@ def _container(text: str, at: int) -> str:
     """Whether the value that ended stands in a list or an object: only a list can end
     with a `]`."""
     probe = _failure(text[:at] + "]")
-    in_list = probe == "" or (isinstance(probe, json.JSONDecodeError) and probe.pos > at)
+    in_list = probe == "" or (isinstance(probe, tuple) and probe[0] > at)
     return "after array element" if in_list else "after object key:value pair"

@@ -19,6 +19,8 @@ from fairlead.admission.plugins.token_volume import TokenVolume
 from fairlead.authorization.pod_references import SECRETS, pod_references
 from fairlead.dialect import Dialect
 from fairlead.kinds.core.pods.annotations import keys
+from fairlead.quoting import quote
+from fairlead.schema.names import path_segment
 from fairlead.storage.version import Version
 
 ACCOUNTS = "core/v1/serviceaccounts"
@@ -130,8 +132,7 @@ class ServiceAccount(PluginBase):
         if entry is None:
             raise early_refusal(
                 attributes,
-                f"error looking up service account {attributes.namespace}/{name}:"
-                f' serviceaccount "{name}" not found',
+                f"error looking up service account {attributes.namespace}/{name}: {_unknown(name)}",
             )
         return self._accounts.of(entry)
 
@@ -143,6 +144,13 @@ class ServiceAccount(PluginBase):
             await asyncio.sleep(_PAUSE)
             entry = self._find(ACCOUNTS, namespace, name)
         return entry
+
+
+def _unknown(name: str) -> str:
+    """Why there is no account of a name: one that no path can hold is not even asked for."""
+    if wrong := path_segment(name):
+        return f"invalid resource name {quote(name)}: [{' '.join(wrong)}]"
+    return f"serviceaccount {quote(name)} not found"
 
 
 def _names(references: list[Object] | None) -> tuple[str, ...]:

@@ -150,9 +150,7 @@ def _check_sources(value: Object, old: Object | None, causes: Causes, context: C
     spec = value["spec"]
     name = value["metadata"].get("name", "")
     long_names = old is not None and has_long_secret_name(old["spec"])
-    given = check_persistent_sources(spec, name, "spec", causes, context, long_names=long_names)
-    if given[:1] == ["local"] and spec.get("nodeAffinity") is None:
-        causes.required("spec.nodeAffinity", "Local volume requires node affinity")
+    check_persistent_sources(spec, name, "spec", causes, context, long_names=long_names)
     host_path = (spec.get("hostPath") or {}).get("path", "")
     is_root = host_path and posixpath.normpath(host_path).replace("//", "/") == "/"
     if is_root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":

@@ -10,12 +10,10 @@ from typing import Any
 from fairlead.errors import Cause
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.rules import ABOVE_ZERO, NON_NEGATIVE
-from fairlead.schema.quantity import quantity
+from fairlead.schema.quantity import quantity, quantity_digits
 
 NOT_AN_INTEGER = "must be an integer"
 
-_DECIMAL_POWERS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
-_DECIMAL_POWERS["E"] = 18
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
@@ -49,7 +47,7 @@ def go_quantity(text: str, *, pointed: bool = False) -> GoValue:
     its canonical form. `pointed`: a fraction was most likely written with a point."""
     amount, scale, form = _amount(text)
     remembered = text
-    if pointed and scale < 0:
+    if pointed and scale < 0 and (amount % 10 == 0 or abs(amount) < 1000):
         remembered = ""
         while amount % 10 == 0:
             amount, scale = amount // 10, scale + 1
@@ -60,19 +58,19 @@ def go_quantity(text: str, *, pointed: bool = False) -> GoValue:
     )
 
 
+_FORMATS = {"binary": "BinarySI", "decimal": "DecimalSI", "exponent": "DecimalExponent"}
+
+
 def _amount(text: str) -> tuple[int, int, str]:
-    """Digits, power of ten and format of a canonical quantity."""
-    if text.endswith("i"):
-        return int(quantity(text)), 0, "BinarySI"
-    mantissa, exponent, power = text.partition("e")
-    if exponent:
-        return int(mantissa), int(power), "DecimalExponent"
-    suffix = text.lstrip("+-0123456789")
-    return int(text[: len(text) - len(suffix)]), _DECIMAL_POWERS[suffix], "DecimalSI"
+    """Digits, power of ten and format of a quantity as it is stored."""
+    digits, power, kind = quantity_digits(text)
+    if kind == "binary":
+        return int(quantity(text)), 0, _FORMATS[kind]
+    return int(digits) * (-1 if text[0] == "-" else 1), power, _FORMATS[kind]
 
 
 def go_quantities(values: Mapping[str, str] | None) -> GoValue:
-    if not values:
+    if values is None:
         return GoValue("core.ResourceList(nil)")
     inner = ", ".join(f"{quote(key)}:{go_quantity(values[key])}" for key in sorted(values))
     return GoValue(f"core.ResourceList{{{inner}}}")

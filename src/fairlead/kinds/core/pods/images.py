@@ -15,7 +15,7 @@ _IMAGE = re.compile(
     rf"\A(?P<name>{_DOMAIN}(?:/{_STEP})+)(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?\Z",
     re.ASCII,
 )
-_LONGEST_NAME = 255
+_LONGEST_NAME = 255  # in full, with its registry and without tag and digest
 _REGISTRY = "docker.io"
 _IDENTIFIER = re.compile(r"\A[0-9a-f]{64}\Z")
 
@@ -42,6 +42,8 @@ def _with_registry(image: str) -> str:
     first, _, rest = image.partition("/")
     named = bool(rest) and ("." in first or ":" in first or first == "localhost")
     registry, name = (first, rest) if named else (_REGISTRY, image)
+    if registry == f"index.{_REGISTRY}":
+        registry = _REGISTRY
     if registry == _REGISTRY and "/" not in name:
         name = f"library/{name}"
     return f"{registry}/{name}"

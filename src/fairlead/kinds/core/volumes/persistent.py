@@ -110,10 +110,9 @@ def check_persistent_sources(
     context: Context,
     *,
     long_names: bool = False,
-) -> list[str]:
-    """Check the sources of a PersistentVolumeSpec; gives the names of those that it has. What
-    belongs to one source in particular (node affinity of local volumes, ...) is the kind's.
-    `long_names`: the names of secrets may be more than labels."""
+) -> None:
+    """Check the sources of a PersistentVolumeSpec. `long_names`: the names of secrets may be more
+    than labels."""
     given = [name for name in PERSISTENT_SOURCES if spec.get(name) is not None]
     if not given:
         causes.required(path, "must specify a volume type")
@@ -124,8 +123,9 @@ def check_persistent_sources(
             causes.forbidden(f"{path}.{PATHS_BESIDE.get(name, name)}", MORE_THAN_ONE)
         elif check is not None:
             check(spec[name], inside, causes, context)
+            if name == "local" and spec.get("nodeAffinity") is None:
+                causes.required(f"{path}.nodeAffinity", "Local volume requires node affinity")
         elif name == "iscsi":
             check_iscsi(spec[name], inside, causes, persistent_name=volume_name)
         else:
             _check_csi(spec[name], inside, causes, long_names=long_names)
-    return given
