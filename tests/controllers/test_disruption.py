@@ -230,6 +230,16 @@ def test_pods_without_controller_count_for_nothing(world: Budgets) -> None:
     world.says(expectedPods=0, currentHealthy=1, disruptionsAllowed=0)
 
 
+def test_a_pod_of_several_budgets_is_warned_of(world: Budgets) -> None:
+    for name in ("b", "c"):
+        world.budget(name, minAvailable=1)
+        world.says(name, observedGeneration=1)
+    world.owned("p", None)
+    said = world.said("p", "MultiplePodDisruptionBudgets")
+    shown = f'Pod "{world.space.name}"/"p" matches multiple PodDisruptionBudgets.'
+    assert said == f'{shown}  Chose "b" arbitrarily.'
+
+
 def test_evictions_use_up_what_is_allowed(world: Budgets) -> None:
     world.budget(minAvailable=1)
     for name in ("p", "q"):

@@ -51,6 +51,17 @@ def test_endpoints_and_slices_without_labels_or_annotations_say_nothing_of_them(
     assert "annotations" not in mirrored["metadata"]
 
 
+def test_endpoints_without_addresses_say_nothing_of_subsets(backend: Backend) -> None:
+    backend.service()
+    backend.has([])
+    assert "subsets" not in backend.endpoints.read("s")
+    backend.pod("a", "10.1.0.1")
+    backend.has(["10.1.0.1"])
+    backend.pods.delete("a", gracePeriodSeconds=0)
+    backend.has([])
+    assert "subsets" not in backend.endpoints.read("s")
+
+
 def test_endpoints_follow_their_pods(backend: Backend) -> None:
     backend.service()
     backend.has([])

@@ -164,6 +164,22 @@ def test_the_pods_of_a_silent_node_are_not_ready(cluster: Cluster) -> None:
     eventually(lambda: said in cluster.events(node), "the node is told")
 
 
+def test_pods_keep_what_was_said_of_them_by_a_node_that_was_not_ready(cluster: Cluster) -> None:
+    node, other = cluster.node("a"), cluster.node("b")
+    pods = {name: cluster.pod(name, name) for name in (node, other)}
+    cluster.report(node, "False")
+    cluster.report(node, "Unknown")
+
+    def ready(name: str) -> str:
+        (condition,) = cluster.client.get(pods[name]).body["status"]["conditions"]
+        return str(condition["status"])
+
+    cluster.pass_time(50)
+    becomes_tainted(cluster, node, UNREACHABLE)
+    eventually(lambda: ready(other) == "False", "the pod of the other node is not ready")
+    assert ready(node) == "True"
+
+
 def test_nodes_are_greeted_and_seen_off(cluster: Cluster) -> None:
     node = cluster.node("a")
     text = f"Node {node} event: Registered Node {node} in Controller"

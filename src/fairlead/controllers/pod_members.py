@@ -84,7 +84,7 @@ class PodMembers(Generic[Facts]):
 
     def _concerned(self, change: Change) -> Iterable[str]:
         self._pods_told = True
-        before, after = self._selecting(change.before), self._selecting(change.after)
+        before, after = self.selecting(change.before), self.selecting(change.after)
         for key in before - after:
             self._members[key].pop(change.key, None)
         if change.after is not None:
@@ -98,7 +98,8 @@ class PodMembers(Generic[Facts]):
             return ()
         return () if self._read(change.before) == self._read(change.after) else after
 
-    def _selecting(self, pod: Version | None) -> set[str]:
+    def selecting(self, pod: Version | None) -> set[str]:
+        """The keys of the objects that select a pod as it was or is."""
         if pod is None or not self._by_label:
             return set()
         namespace, labels = pod.namespace, pod.labels

@@ -60,7 +60,7 @@ class Disruption:
     def follows(self) -> Mapping[str, Keys]:
         return {
             BUDGETS: self._changed_budget,
-            PODS: self._members.pod_changed,
+            PODS: self._changed_pod,
             DEFINITIONS: lambda change: list(self._failing),
             **dict.fromkeys(WORKLOADS, self._measured_by),
         }
@@ -72,6 +72,13 @@ class Disruption:
             self._scaling.add(change.key)
         own = self._written.pop(change.key, None)
         return () if own == change.revision else keys
+
+    def _changed_pod(self, change: Change) -> Iterable[str]:
+        keys = self._members.pod_changed(change)
+        pod = change.after or change.before
+        if pod is not None and len(budgets := self._members.selecting(pod)) > 1:
+            self._say_many(pod.object(), min(budgets).partition("/")[2])
+        return keys
 
     def _measured_by(self, change: Change) -> Iterable[str]:
         """The budgets that a workload of another size may concern."""
@@ -139,6 +146,12 @@ class Disruption:
 
     def _record(self, budget: Object, kind: str, reason: str, text: str) -> None:
         self._recorder.record(self._budgets, budget, kind, reason, text)
+
+    def _say_many(self, pod: Object, chosen: str) -> None:
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        text = f'Pod "{namespace}"/"{name}" matches multiple PodDisruptionBudgets.'
+        text += f'  Chose "{chosen}" arbitrarily.'
+        self._recorder.record(self._pods, pod, WARNING, "MultiplePodDisruptionBudgets", text)
 
     def _say_overdue(self, budget: Object, name: str) -> None:
         metadata = budget["metadata"]

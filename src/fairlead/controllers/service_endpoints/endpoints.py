@@ -149,7 +149,10 @@ class EndpointsController:
             if text:
                 annotations[name] = text
         metadata = {**metadata, "labels": labels, "annotations": annotations}
-        return {**(current or {}), "metadata": metadata, "subsets": subsets}
+        value = {**(current or {}), "metadata": metadata, "subsets": subsets}
+        if not subsets:
+            del value["subsets"]  # an empty list is not part of the object
+        return value
 
     def _report(self, value: Object, new: bool, error: StatusError) -> None:
         metadata = value["metadata"]

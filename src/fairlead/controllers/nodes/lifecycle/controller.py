@@ -66,6 +66,7 @@ class NodeLifecycle:
         self._heartbeats = Heartbeats()
         self._lost_since: dict[str, float] = {}
         self._known: dict[str, str] = {}  # uids
+        self._fell_silent: set[str] = set()  # while they were ready, their pods yet to be told
         self._unplaced: set[str] = set()
         self._add: Callable[[str], None] = lambda _: None
 
@@ -115,6 +116,7 @@ class NodeLifecycle:
             self._say(gone, "RemovingNode", text)
         self._heartbeats.forget(name)
         self._lost_since.pop(name, None)
+        self._fell_silent.discard(name)
         self._zones.remove(name)
         self._judge(name)
 
@@ -131,11 +133,14 @@ class NodeLifecycle:
         status = _readiness(node)
         if status == "True":
             self._lost_since.pop(name, None)
+            self._fell_silent.discard(name)
         else:
             self._lost_since.setdefault(name, clock.time())
         given_up_in = await self._mark_node(name, node, status)
-        if status == "Unknown" or (status == "False" and not known):
+        # A node that speaks of its own readiness speaks of its pods too.
+        if name in self._fell_silent or (status in ("False", "Unknown") and not known):
             await self._mark_pods(name)
+            self._fell_silent.discard(name)
         self._known[name] = node["metadata"]["uid"]
         return min((wait for wait in (silent_in, given_up_in) if wait > 0), default=None)
 
@@ -163,6 +168,7 @@ class NodeLifecycle:
         change = partial(copied_over, wanted)
         written = await self._objects.change(NODES, "", name, change, "status")
         if _readiness(node) == "True":
+            self._fell_silent.add(name)
             self._say(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
         return written
 
