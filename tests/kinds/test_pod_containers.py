@@ -424,8 +424,6 @@ def test_ephemeral_containers_come_later() -> None:
         ("x" * 237, "Always"),
         ("x" * 238, "IfNotPresent"),  # too long with the usual registry
         ("0" * 64, "IfNotPresent"),
-        ("x" * 237, "Always"),
-        ("x" * 238, "IfNotPresent"),
         ("localhost/" + "x" * 246, "IfNotPresent"),
     ],
 )
