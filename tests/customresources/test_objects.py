@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from definitions_support import Kind, version
 from support.client import YAML, Object
@@ -252,6 +254,24 @@ def test_metadata_in_a_default_is_without_what_metadata_has_not(space: Space) ->
     schema = {"type": "object", "properties": {"b": embedded}}
     kind = Kind(space, version(schema={"openAPIV3Schema": schema})).install()
     assert kind.create("a")["b"] == default
+
+
+@pytest.mark.parametrize(("before", "after"), [(True, 1), (0, False), ({"a": [1]}, {"a": [True]})])
+def test_a_truth_is_no_number(space: Space, before: object, after: object) -> None:
+    free = {"type": "object", f"x-{space.dialect.marker}-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": free}}
+    kind = Kind(space, version(schema={"openAPIV3Schema": schema})).install()
+    things = kind.things()
+    for name, write in (
+        ("put", lambda made: things.update({**made, "spec": {"b": after}})),
+        ("patched", lambda made: things.patch("patched", {"spec": {"b": after}}).body),
+    ):
+        made = kind.create(name, spec={"b": before})
+        write(made)
+        found = things.read(name)
+        assert json.dumps(found["spec"]["b"]) == json.dumps(after)
+        assert found["metadata"]["generation"] == 2
+        assert found["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
 
 
 def test_status_and_the_rest_are_written_apart(kind: Kind) -> None:

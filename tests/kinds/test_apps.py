@@ -629,6 +629,13 @@ def test_controller_revision_change() -> None:
     assert causes == [invalid("data", shown, IMMUTABLE)]
 
 
+def test_data_of_a_controller_revision_tells_a_truth_from_a_number() -> None:
+    kind = Kind("apps/v1/controllerrevisions")
+    old = kind.existing(changed(REVISION, {"data": {"x": 1}}))
+    _, causes = kind.update(old, changed(REVISION, {"data": {"x": True}}))
+    assert len(causes) == 1
+
+
 def test_annotations_of_the_pods_of_a_stateful_set_are_looked_at() -> None:
     key = "container.apparmor.security.beta.kubernetes.io/other"
     value = changed(WORK, {"spec.template.metadata.annotations": {key: "unconfined"}})

@@ -16,6 +16,7 @@ from typing import TypeVar
 from fairlead.kinds.custom.kind import CustomKind
 from fairlead.kinds.resources import Resource
 from fairlead.operations.aside import aside
+from fairlead.patching.values import equal
 from fairlead.schema.model import Object
 from fairlead.storage.change import DELETED, Change
 from fairlead.storage.version import Version, body_of, encode, ordered
@@ -104,7 +105,7 @@ def is_unchanged(resource: Resource, current: Version, stored: Object) -> bool:
         return False
     old = current.object()
     old["metadata"].pop("resourceVersion", None)
-    return old == stored
+    return old == stored and equal(old, stored)
 
 
 def _typed(kind: CustomKind, value: Object) -> Object:

@@ -19,6 +19,7 @@ from fairlead.operations.options import WriteOptions, revision_of
 from fairlead.operations.stored import is_unchanged, kept, read, shown_one
 from fairlead.operations.tracking import converting, set_entries, tracked
 from fairlead.operations.views import view_of
+from fairlead.patching.values import equal
 from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.version import Version
 
@@ -116,15 +117,16 @@ async def store_changed(
             new = await _prepared(api, operation, changed, old, options, context)
             old["metadata"].pop("resourceVersion", None)
             stored = new if built_in else await kept(resource, new)
+            shown_as_before = new == old and equal(new, old)
             if options.dry_run or (
-                new == old
+                shown_as_before
                 and is_unchanged(resource, current, stored)
                 and not await api.store.is_stale(collection, current)
             ):
                 context.roll_back()
                 await api.store.settled(current)
                 version = current
-                if new != old:
+                if not shown_as_before:
                     version = preparing.unstored(collection, key, new, current.revision, resource)
             elif preparing.is_finished(new):
                 await preparing.remove(api, operation, collection, current)

@@ -165,7 +165,7 @@ def _emptied(old: Any, new: Any, below: Extractor) -> _Nodes:
         return below.extract(new), None
     if old:
         return None, below.extract(old)
-    return _SAME if old == new else _TOUCHED
+    return _SAME if equal(old, new) else _TOUCHED
 
 
 class _Listed(_Comparer):

@@ -13,6 +13,7 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.shared import go_struct
 from fairlead.kinds.metadata import check_metadata, check_metadata_update
 from fairlead.kinds.rules import IMMUTABLE, non_negative
+from fairlead.patching.values import equal
 
 
 class ControllerRevisionBehaviour(Behaviour):
@@ -26,7 +27,7 @@ class ControllerRevisionBehaviour(Behaviour):
         check_metadata_update(metadata, old["metadata"], causes)
         check_metadata(metadata, True, self.name_rule, causes)
         self.check(value, causes, context)
-        if value.get("data") != old.get("data"):
+        if not equal(value.get("data"), old.get("data")):
             causes.invalid("data", _shown(value.get("data")), IMMUTABLE)
 
 

@@ -8,6 +8,7 @@ from fairlead.kinds.behaviour import Behaviour, keep
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.kinds.custom.kind import CustomKind
+from fairlead.patching.values import equal
 from fairlead.schema.model import Object
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class CustomBehaviour(Behaviour):
             keep(value, old, "status")
         metadata, old_metadata = value["metadata"], old["metadata"]
         keep(metadata, old_metadata, "generation")
-        if any(value.get(name) != old.get(name) for name in {*value, *old} - {"metadata"}):
+        names = {*value, *old} - {"metadata"}
+        if not all(equal(value.get(name), old.get(name)) for name in names):
             metadata["generation"] = old_metadata.get("generation", 0) + 1
 
     def prepare_subresource_update(
