@@ -20,7 +20,7 @@ _DECIMAL_NAMES = {power: name for name, power in _DECIMAL.items()}
 _CONTEXT = Context(prec=60, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _NANO = Decimal("1e-9")
 _LARGEST = Decimal(2**63 - 1)
-_LEAST_POWER, _POWERS_END = -9, 2**31  # of digits that are taken for canonical
+_LEAST_POWER = -9  # of digits that are taken for canonical
 _SMALLEST_SIZE, _LARGEST_SIZE = -12, 20  # as powers of ten: rounded to nano, and over the largest
 
 FORMAT_ERROR = (
@@ -143,7 +143,8 @@ def is_less(one: str, other: str) -> bool:
 def _canonical(text: str) -> str:
     text = text.strip()
     value, kind = amount(text)
-    return text if _seems_canonical(text) else format_quantity(value, kind)
+    fits = abs(value) < _LARGEST  # a larger one says what is kept of it
+    return text if fits and _seems_canonical(text) else format_quantity(value, kind)
 
 
 def _seems_canonical(text: str) -> bool:
@@ -152,7 +153,7 @@ def _seems_canonical(text: str) -> bool:
     digits, power, kind = quantity_digits(text)
     if kind == "binary":
         return 0 <= power < 15 - len(digits) and int(digits) % 8 != 0
-    usual = _LEAST_POWER <= power < _POWERS_END and power % 3 == 0
+    usual = power >= _LEAST_POWER and power % 3 == 0
     return usual and len(digits) <= 18 and digits[0] != "0" and not digits.endswith("000")
 
 
