@@ -9,7 +9,7 @@ from fairlead.authentication.websocket_tokens import PROTOCOLS, offers_in, witho
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.framing import Frames, Wire
 from fairlead.endpoints.negotiation import JSON
-from fairlead.endpoints.relaying.headers import changing_to, wanted_protocol
+from fairlead.endpoints.relaying.headers import changing_to
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.watch import ErrorStream, Opened, WatchStream
 from fairlead.errors import StatusError
@@ -47,10 +47,6 @@ def _binary(made: bytes) -> bytes:
 _END = closing(NORMAL)
 _TEXTS = Wire("in texts", _text, _END)
 _BINARIES = Wire("in messages", _binary, _END)
-
-
-def wants_socket(request: Request) -> bool:
-    return wanted_protocol(request).lower() == b"websocket"
 
 
 def refusal(request: Request) -> Answer | None:

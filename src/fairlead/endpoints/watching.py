@@ -6,10 +6,10 @@ from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.framing import Framing
 from fairlead.endpoints.negotiation import check_watch
 from fairlead.endpoints.parameters import list_options, selection_of
+from fairlead.endpoints.relaying.headers import wanted_protocol
 from fairlead.endpoints.representing import include_object
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.watch import ErrorStream, WatchStream
-from fairlead.endpoints.watch_sockets import SocketError, SocketStream, refusal, wants_socket
 from fairlead.errors import StatusError
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
@@ -24,18 +24,22 @@ async def answer_watch(api: Api, request: Request, operation: Operation) -> Answ
     selection = selection_of(request, operation.resource)
     include = include_object(request) if request.representation.transform == "Table" else ""
     framing = Framing(api, operation.resource, request.representation, include)
-    by_socket = wants_socket(request)
-    refused = refusal(request) if by_socket else None
+    stream, failed, refused = WatchStream, ErrorStream, None
+    if wanted_protocol(request).lower() == b"websocket":
+        from fairlead.endpoints import watch_sockets as sockets  # which few ask for
+
+        stream, failed, refused = (
+            sockets.SocketStream,
+            sockets.SocketError,
+            sockets.refusal(request),
+        )
     try:
         opened = await open_watch(api, operation, options, selection)
     except StatusError as error:
         if error.code != 410:
             raise
-        stream = SocketError if by_socket else ErrorStream
-        return refused or stream(error, framing)
+        return refused or failed(error, framing)
     if refused is not None:
         opened.close()
         return refused
-    if by_socket:
-        return SocketStream(api, opened, framing, options, BOOKMARK_EVERY)
-    return WatchStream(api, opened, framing, options, BOOKMARK_EVERY)
+    return stream(api, opened, framing, options, BOOKMARK_EVERY)

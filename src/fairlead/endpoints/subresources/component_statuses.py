@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead.endpoints.answers import Answer, Verb
+from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.list import objects_answer
 from fairlead.endpoints.parameters import selection_of
 from fairlead.endpoints.representing import object_answer
@@ -52,9 +52,3 @@ async def list_components(api: Api, request: Request, operation: Operation) -> A
         if _is_selected(value["metadata"], selection)
     ]
     return await objects_answer(api, request, resource, values, {})
-
-
-HANDLERS: dict[tuple[str, str], Verb] = {
-    ("core/v1/componentstatuses", "get"): get_component,
-    ("core/v1/componentstatuses", "list"): list_components,
-}
