@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fairlead import budget
 from fairlead.errors import Cause, StatusError, bad_request, conflict
 from fairlead.kinds.absent import absent
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import LONG_BODY
 from fairlead.operations.create import create
 from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.known_configurations import Held
@@ -159,7 +159,7 @@ def _shows(api: Api, live: Object, config: Object, options: WriteOptions) -> boo
 
 def _version_of(api: Api, operation: Operation, live: Object) -> Version | None:
     """The version that an object was read from; none where others may be at work beside this."""
-    if operation.size > LONG_BODY:
+    if operation.size > budget.LIGHT:
         return None
     newest = api.store.latest(api.collection(operation.resource), operation.key)
     if newest is None or live["metadata"].get("resourceVersion") != str(newest.revision):

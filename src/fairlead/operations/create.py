@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from fairlead import budget
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.errors import StatusError, already_exists, bad_request, verb_not_supported
 from fairlead.kinds.context import Context
@@ -11,7 +12,6 @@ from fairlead.kinds.core.services.claims import is_claimed
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import LONG_BODY, aside
 from fairlead.operations.certainty import is_certain
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
@@ -67,7 +67,7 @@ async def _create(
     preparing.drop_repeated_owners(operation, metadata)
     context = api.context(operation, options.dry_run)
     entries = await converting(
-        operation.size, _prepare, api, resource, value, options, entries, context
+        operation.size, _prepare, api, operation, value, options, entries, context
     )
     try:
         name = metadata.get("name", "")
@@ -89,7 +89,7 @@ async def _create(
 
 def _prepare(
     api: Api,
-    resource: Resource,
+    operation: Operation,
     value: Object,
     options: WriteOptions,
     entries: list[Object] | None,
@@ -97,9 +97,10 @@ def _prepare(
 ) -> list[Object]:
     """Fill in what the server decides before anybody else looks at a new object; gives its
     owners."""
-    preparing.default(api, resource, value, context)
+    preparing.default(api, operation.resource, value, context)
+    preparing.check_grown(operation, value)
     if entries is None:
-        entries = tracked(api, resource, None, value, options)
+        entries = tracked(api, operation.resource, None, value, options)
     set_entries(value["metadata"], entries)
     return entries
 
@@ -121,10 +122,7 @@ async def _admit(
     preparing.set_system_fields(metadata)
     behaviour.prepare_create(value, context)
     value = preparing.ordered(value)
-    if operation.size <= LONG_BODY:
-        preparing.check_new(api, operation.resource, value, context)
-    else:
-        await aside(operation.size, preparing.check_new, api, operation.resource, value, context)
+    await budget.run(operation.size, preparing.check_new, api, operation.resource, value, context)
     attributes.value = value
     if operation.verb != "create":  # what would have been an update is told what is wrong first
         await api.authorize_create(operation)

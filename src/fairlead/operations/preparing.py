@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 
+from fairlead import budget
 from fairlead.admission.plugin import Attributes, Options
 from fairlead.errors import StatusError, TooManyCauses, bad_request, invalid, too_large
 from fairlead.kinds.causes import Causes
@@ -23,6 +24,7 @@ from fairlead.schema.times import now
 from fairlead.schema.uids import new_uid
 from fairlead.serialization.limits import (
     MOST_DECODED_BYTES,
+    MOST_GROWN_BYTES,
     MOST_STORED_BYTES,
     TooDeep,
     TooLarge,
@@ -83,6 +85,13 @@ def drop_repeated_owners(operation: Operation, metadata: Object, *, admitted: bo
 def default(api: Api, resource: Resource, value: Object, context: Context) -> None:
     fill_defaults(resource.stored_struct, value)
     api.behaviour(resource).fill_defaults(value, context)
+
+
+def check_grown(operation: Operation, value: Object) -> None:
+    """Refuse what can never be stored once its defaults are filled in, before admission and rules
+    look at every item of it."""
+    if operation.size > budget.LIGHT:
+        _check_size(value, MOST_GROWN_BYTES)
 
 
 def set_system_fields(metadata: Object) -> None:
@@ -266,10 +275,14 @@ async def remove(api: Api, operation: Operation, collection: Collection, current
 def check_decoded(value: Object) -> None:
     """Refuse what grew too much in decoding, before the rules of the kind look at every item; what
     the store takes is less and is found out in the end."""
+    _check_size(value, MOST_DECODED_BYTES)
+
+
+def _check_size(value: Object, most: int) -> None:
     try:
-        check_size(value, MOST_DECODED_BYTES)
+        check_size(value, most)
     except (TooLarge, TooDeep) as error:
-        raise _giant(error, MOST_DECODED_BYTES) from None
+        raise _giant(error, most) from None
 
 
 def _giant(error: TooLarge | TooDeep, most: int = MOST_STORED_BYTES) -> StatusError:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fairlead import budget
 from fairlead.admission.plugin import UPDATE
 from fairlead.errors import Cause, StatusError, conflict, invalid, modified
 from fairlead.kinds.absent import absent
 from fairlead.kinds.context import Context
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import LONG_BODY, aside
 from fairlead.operations.certainty import is_certain
 from fairlead.operations.create import create
 from fairlead.operations.operation import Operation
@@ -167,8 +167,9 @@ async def _prepared(
         raise operation.refusal
     carry_over(value["metadata"], old["metadata"])
     preparing.drop_repeated_owners(operation, value["metadata"])
-    size = operation.size
-    entries = await converting(size, _defaulted, api, operation, changed, old, options, context)
+    entries = await converting(
+        operation.size, _defaulted, api, operation, changed, old, options, context
+    )
     set_entries(value["metadata"], entries)
     attributes = preparing.attributes(operation, UPDATE, value, old, context, options=options)
     await api.admission.admit(attributes)
@@ -181,10 +182,7 @@ async def _prepared(
         behaviour.prepare_update(value, old, context)
     set_entries(value["metadata"], entries)
     new = preparing.ordered(value)
-    if size <= LONG_BODY:
-        preparing.check_changed(api, resource, new, old, context)
-    else:
-        await aside(size, preparing.check_changed, api, resource, new, old, context)
+    await budget.run(operation.size, preparing.check_changed, api, resource, new, old, context)
     attributes.value = new
     await api.admission.validate(attributes)
     behaviour.warnings(new, old, context)
@@ -203,6 +201,7 @@ def _defaulted(
     """Fill in what was left out; gives who owns which field afterwards."""
     resource = operation.resource
     preparing.default(api, resource.main, changed.value, context)
+    preparing.check_grown(operation, changed.value)
     if changed.entries is not None:
         return changed.entries
     return tracked(api, resource, old, changed.value, options)

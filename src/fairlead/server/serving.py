@@ -8,6 +8,7 @@ import gc
 import logging
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("fairlead")
 
+# How long a thread with long work keeps the interpreter from the event loop; 5 ms by default.
+_SWITCH_SECONDS = 0.0005
+
 
 class FatalError(Exception):
     """The server had to stop; the text is for the person who runs it."""
@@ -76,6 +80,7 @@ class Server:
     async def run(self) -> None:
         """Serve until told to stop; raises StartError, and FatalError after having served."""
         options = self.options
+        sys.setswitchinterval(_SWITCH_SECONDS)
         for name in planned_flags(options):
             logger.warning("%s is accepted but has no effect in this release yet", name)
         if self._worker is not None:
