@@ -38,6 +38,7 @@ from fairlead.server.listening import Acceptor, listen, shown_address
 from fairlead.server.option_checks import planned_flags
 from fairlead.server.renewal import Renewal
 from fairlead.server.shown_certificates import ShownCertificates
+from fairlead.server.stalls import StallMonitor
 from fairlead.server.stores import check_dialect, embedded_log, etcd_log
 from fairlead.server.supervision import Supervisor
 from fairlead.storage.backend import StorageError
@@ -136,7 +137,9 @@ class Server:
         if worker is not None:
             await worker.open()
         slot = worker.slot if worker is not None else None
-        connections = Connections(self._limits(), self._application(auditor), slot)
+        application = self._application(auditor)
+        connections = Connections(self._limits(), application, slot)
+        stalls = StallMonitor(application.requests)
         trust = self._certificates.trust(pki, self.api.authentication.authorities)
         server = await self._serve(listener, connections, trust)
         url = f"https://{self.address}"
@@ -146,6 +149,7 @@ class Server:
         self._progress.done(WORK)
         self._handle_signals()
         tune_garbage_collector()
+        stalls.start()
         self.ready = True
         if worker is None:
             age = process_age()
@@ -154,6 +158,7 @@ class Server:
         else:
             worker.place.tell_ready(self._found)
         await self.stopping.wait()
+        stalls.stop()
         await self._shut_down(server, connections)
 
     def fail(self, why: str) -> None:
