@@ -23,7 +23,7 @@ T = TypeVar("T")
 LIGHT = 32 * 1024  # bytes; work on more than that never starts on the loop
 _LOOP_SECONDS = 0.02
 THREAD_SECONDS = 20.0  # of CPU; the most expensive validation rules need 10 on slow machines
-MOST_MADE = 2 * 1024 * 1024  # bytes; the store takes objects of 1.5 MiB
+MOST_MADE = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store takes objects of 1.5
 _THREADS = 4
 _STEPS_A_LOOK = 200  # between two looks at the clock
 
@@ -82,7 +82,7 @@ class _Meter:
     def make(self, size: int) -> None:
         self.made += size
         if self.made > MOST_MADE:
-            raise OverSize("the object becomes too large when its defaults are filled in")
+            raise OverSize("the object becomes too large")
 
     def run(self, work: Callable[[], T]) -> T:
         token = _meter.set(self)

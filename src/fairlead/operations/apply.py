@@ -55,12 +55,13 @@ async def apply(
             raise
         refusal = error
     config = sent.whole() if isinstance(sent, Held) else sent
-    unknown = unknown_paths(view.struct, config)
+    unknown = await budget.run(operation.size, unknown_paths, view.struct, config)
     if not unknown or options.validation == "Strict":
         raise refusal
     operation.has_unknown_fields = True
     warn_of(operation, strict_errors(unknown, []), options.validation)
-    return await _apply(api, operation, view, known_part(view.struct, config), options)
+    known = await budget.run(operation.size, known_part, view.struct, config)
+    return await _apply(api, operation, view, known, options)
 
 
 async def _apply(
@@ -239,7 +240,9 @@ async def _create(api: Api, operation: Operation, config: Object, options: Write
     merged, entries = await converting(
         operation.size, _merged, api, versions, operation, None, config, options
     )
-    value = _decoded(operation, view, typed(resource, merged), config)
+    value = await budget.run(
+        operation.size, _decoded, operation, view, typed(resource, merged), config
+    )
     uid = value["metadata"].get("uid")
     if uid:
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was"
