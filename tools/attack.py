@@ -13,6 +13,7 @@ import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class Search:
         self.dialect = dialect
         self.findings: list[str] = []
         self.worst: dict[str, tuple[float, Numbers]] = {}
+        self.refused: Counter[str] = Counter()  # cases that could not be set up
         self._random = random.Random(seed)
         self._names = names
         self._found: set[str] = set()
@@ -71,7 +73,7 @@ class Search:
         damage = self._measured(name, numbers)
         if damage is None:
             return
-        if damage.score > self.worst.get(name, (0.0, {}))[0]:
+        if damage.score > self.worst.get(name, (-1.0, {}))[0]:
             self.worst[name] = damage.score, numbers
         if damage.score > 1 and name not in self._found and self._confirmed(name, numbers):
             self._found.add(name)
@@ -105,6 +107,7 @@ class Search:
         try:
             damage = self._target.measure(case)
         except AssertionError:
+            self.refused[name] += 1
             return None
         except (OSError, http.client.HTTPException) as error:
             if self._target.is_alive:
@@ -152,6 +155,7 @@ def main() -> int:
             print(f"{dialect}: {rounds} rounds; the worst of each family, 1 is allowed:")
             for name, (score, numbers) in sorted(search.worst.items(), key=lambda one: -one[1][0]):
                 print(f"  {score:5.2f}  {name} {numbers}")
+            print(f"  not set up: {dict(search.refused)}")
             findings += search.findings
     print(f"{len(findings)} findings")
     for finding in findings:

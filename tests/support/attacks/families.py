@@ -448,7 +448,8 @@ def many_managers(dialect: Dialect, n: Numbers) -> Case:
     calls = [_large_map(n["size"])]
     path = f"{core('configmaps')}/big"
     for i in range(min(n["managers"], 60)):
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {f"m{i}": "v"}}
+        data = {f"m{i}": "v"}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "big"}, "data": data}
         calls.append(Call("PATCH", f"{path}?fieldManager=m{i}&force=1", body, APPLY))
     calls.append(Call("DELETE", path))
     return Case(calls)
@@ -462,11 +463,13 @@ def yaml_bodies(dialect: Dialect, n: Numbers) -> Case:
         "data: [" + "{}, " * count + "]",
         "data: " + "[" * min(count, 300) + "]" * min(count, 300),
         "a: &a [1,2]\ndata: [" + "*a, " * count + "]",
-        "data: &a {k: v}\nmetadata: {labels: {" + "<<: *a, " * min(count, 20_000) + "}}",
+        "data: &a {k: v}\nmetadata: {labels: {" + "<<: *a, " * min(count, 20_000) + "}, name: y}",
         "data:\n" + "".join(f"  k{i}: 'x'\n" for i in range(count)),
         "data:\n  k: |\n" + "    text\n" * count,
     ][n["choice"]]
-    body = f"apiVersion: v1\nkind: ConfigMap\n{text}\n"[: 3 * 2**20 - 100]
+    metadata = "" if "metadata" in text else "metadata: {name: y}\n"
+    head = f"apiVersion: v1\nkind: ConfigMap\n{metadata}"
+    body = f"{head}{text}\n"[: 3 * 2**20 - 100]
     path = f"{core('configmaps')}/y?fieldManager=m&dryRun=All"
     return Case([Call("PATCH", path, body, APPLY)])
 
@@ -503,7 +506,11 @@ def _labelled(count: int) -> list[Call]:
         Call(
             "PATCH",
             f"{core('secrets')}/s{i}?fieldManager=m&force=1",
-            {"apiVersion": "v1", "kind": "Secret", "metadata": {"labels": {"n": str(i), "m": "1"}}},
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": f"s{i}", "labels": {"n": str(i), "m": "1"}},
+            },
             APPLY,
         )
         for i in range(count)
@@ -591,6 +598,7 @@ def roles(dialect: Dialect, n: Numbers) -> Case:
         binding = {
             "apiVersion": f"{rbac}/v1",
             "kind": "RoleBinding",
+            "metadata": {"name": f"b{i}"},
             "subjects": [{"kind": "Group", "name": "system:authenticated", "apiGroup": rbac}],
             "roleRef": {"kind": "Role", "name": "r", "apiGroup": rbac},
         }
@@ -635,6 +643,7 @@ def selectors_of_objects(dialect: Dialect, n: Numbers) -> Case:
             {
                 "apiVersion": "policy/v1",
                 "kind": "PodDisruptionBudget",
+                "metadata": {"name": f"p{i}"},
                 "spec": {"selector": {"matchExpressions": expressions}, "minAvailable": 1},
             },
             APPLY,

@@ -1,0 +1,76 @@
+"""Nobody holds the event loop or fills the memory, whatever they send: the worst cases that reviews
+and `make attack` have found, in their smallest form. Each did much more than is allowed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.attacks.families import FAMILIES, Numbers, core
+from support.attacks.target import MOST_BYTES, MOST_SECONDS, Call, Case, Target
+from support.pace import in_time
+
+CASES: list[tuple[str, Numbers]] = [
+    ("defaults_of_items", {"items": 4700, "size": 50_000, "fields": 1}),
+    ("defaults_of_defaults", {"items": 20, "depth": 6, "width": 10}),
+    ("wide_types", {"items": 4700, "width": 8_000, "choice": 0}),
+    ("conditions", {"items": 5_000, "conditions": 500, "nesting": 1, "choice": 1}),
+    ("rules_on_numbers", {"items": 200, "rules": 10, "choice": 0}),
+    ("free_forms", {"items": 50_000, "depth": 1, "choice": 3}),
+    ("doubling_patches", {"copies": 4, "width": 5}),
+    ("label_selectors", {"terms": 1_900, "keys": 1, "choice": 0, "objects": 200}),
+    ("watches_with_selectors", {"terms": 1_900, "keys": 1, "choice": 0, "watches": 30}),
+    ("columns", {"objects": 2, "columns": 42, "items": 1_926, "choice": 2}),
+    ("metadata", {"items": 19_275, "choice": 3}),
+    ("protobuf", {"items": 700_000, "choice": 0}),
+]
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    found = Target(tmp_path_factory.mktemp("attacked"), "kubernetes")
+    yield found
+    found.close()
+
+
+def _check(target: Target, case: Case) -> list[int]:
+    """Gives the answers."""
+    damage = target.measure(case)
+    assert in_time(damage.held, MOST_SECONDS), damage
+    assert damage.grown < MOST_BYTES, damage
+    assert all(status < 500 for status in damage.answers), damage
+    return damage.answers
+
+
+@pytest.mark.parametrize(("name", "numbers"), CASES, ids=[name for name, _ in CASES])
+def test_nobody_else_waits_or_runs_out_of_memory(
+    target: Target, name: str, numbers: Numbers
+) -> None:
+    _check(target, FAMILIES[name].build(target.dialect, numbers))
+
+
+def test_objects_of_empty_items_are_refused_before_they_are_read(target: Target) -> None:
+    containers = b",".join([b"{}"] * 900_000)
+    body = b'{"metadata":{"name":"a"},"spec":{"containers":[' + containers + b"]}}"
+    assert _check(target, Case([Call("POST", core("pods"), body)])) == [413]
+
+
+def test_a_dense_body_is_no_light_one(target: Target) -> None:
+    containers = b",".join([b"{}"] * 10_000)
+    body = b'{"metadata":{"name":"a"},"spec":{"containers":[' + containers + b"]}}"
+    assert _check(target, Case([Call("POST", core("pods"), body)])) == [422]
+
+
+def test_brackets_in_texts_are_no_values(target: Target) -> None:
+    body = {"metadata": {"name": "braces"}, "data": {"text": "{[" * 150_000}}
+    assert _check(target, Case([Call("POST", core("configmaps"), body)])) == [201]
+
+
+def test_defaults_that_do_not_fit_are_refused(target: Target) -> None:
+    case = FAMILIES["defaults_of_items"].build(
+        target.dialect, {"items": 4700, "size": 50_000, "fields": 1}
+    )
+    target.measure(case)
+    answer = target.tenant.request("POST", case.calls[0].path, case.calls[0].body)
+    assert (answer.status, answer.body["reason"]) == (413, "RequestEntityTooLarge")
+    assert "becomes too large" in answer.message
