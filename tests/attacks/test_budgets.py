@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from support.attacks.families import FAMILIES, Numbers, core
-from support.attacks.target import MOST_BYTES, MOST_SECONDS, Call, Case, Target
+from support.attacks.target import MOST_BYTES, MOST_SECONDS, NAMESPACE, Call, Case, Target
+from support.client import Object
 from support.pace import in_time
 
 CASES: list[tuple[str, Numbers]] = [
@@ -64,6 +65,47 @@ def test_a_dense_body_is_no_light_one(target: Target) -> None:
 def test_brackets_in_texts_are_no_values(target: Target) -> None:
     body = {"metadata": {"name": "braces"}, "data": {"text": "{[" * 150_000}}
     assert _check(target, Case([Call("POST", core("configmaps"), body)])) == [201]
+
+
+def _rbac(target: Target, plural: str) -> str:
+    group = target.dialect.group_name("rbac.authorization.@")
+    return f"/apis/{group}/v1/namespaces/{NAMESPACE}/{plural}"
+
+
+def _role(count: int) -> Object:
+    rule = {"apiGroups": [""], "verbs": ["get"]}
+    rules = [{**rule, "resources": [f"r{number}"]} for number in range(count)]
+    return {"metadata": {"name": f"r{count}"}, "rules": rules}
+
+
+def test_a_role_has_so_many_rules_at_most(target: Target) -> None:
+    answer = target.tenant.post(_rbac(target, "roles"), _role(5_001))
+    assert answer.causes == [
+        ("rules", "FieldValueTooMany", "Too many: 5001: must have at most 5000 items")
+    ]
+
+
+def test_rules_beyond_some_thousands_are_not_listed_and_that_is_said(target: Target) -> None:
+    group = target.dialect.group_name("rbac.authorization.@")
+    subject = {"kind": "User", "name": "alice", "apiGroup": group}
+    role = {"kind": "Role", "name": "r4000", "apiGroup": group}
+    calls = [Call("POST", _rbac(target, "roles"), _role(4_000))]
+    for number in range(10):
+        binding = {"metadata": {"name": f"b{number}"}, "subjects": [subject], "roleRef": role}
+        calls.append(Call("POST", _rbac(target, "rolebindings"), binding))
+    reviews = f"/apis/{target.dialect.group_name('authorization.@')}/v1/selfsubjectrulesreviews"
+    review = {"spec": {"namespace": NAMESPACE}}
+    assert _check(target, Case([*calls, Call("POST", reviews, review)])) == [201] * 12
+    status = target.tenant.post(reviews, review).body["status"]
+    assert status["incomplete"] is True
+    assert "there are more than 10000 rules" in status["evaluationError"]
+
+
+def test_a_large_object_is_written_as_YAML_in_a_thread(target: Target) -> None:
+    data = {f"k{number}": "v" * 50 for number in range(10_000)}
+    create = Call("POST", core("configmaps"), {"metadata": {"name": "large"}, "data": data})
+    calls = [create, Call("GET", core("configmaps"), headers={"Accept": "application/yaml"})]
+    assert _check(target, Case(calls)) == [201, 200]
 
 
 def test_defaults_that_do_not_fit_are_refused(target: Target) -> None:
