@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -319,6 +321,40 @@ def test_waiting_for_a_revision_ends_when_it_is_reached_or_time_is_up() -> None:
         assert not waiting.done()
         await store.put(things, "b", thing(), None)
         assert await waiting
+
+    run(test)
+
+
+@pytest.mark.parametrize("seconds", [0.001, 60])
+def test_who_no_longer_waits_for_a_revision_leaves_nothing_behind(seconds: float) -> None:
+    def futures() -> int:
+        gc.collect()
+        return sum(isinstance(one, asyncio.Future) for one in gc.get_objects())
+
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        before = futures()
+        for _ in range(50):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.002):
+                    await store.wait_for(10, seconds)
+        assert futures() - before < 10
+
+    run(test)
+
+
+def test_each_waits_for_its_own_revision() -> None:
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        waiting = {n: asyncio.create_task(store.wait_for(n, 10)) for n in (3, 1, 2, 4)}
+        await asyncio.sleep(0)
+        for number in (1, 2, 3):
+            await store.put(things, f"k{number}", thing(), None)
+            await asyncio.sleep(0)
+            assert [n for n, task in waiting.items() if task.done()] == [
+                n for n in waiting if n <= number
+            ]
+        await store.put(things, "last", thing(), None)
+        assert await asyncio.gather(*waiting.values()) == [True] * 4
 
     run(test)
 
