@@ -187,3 +187,12 @@ def test_a_namespace_that_only_changed_meanwhile_is_judged_again(tmp_path: Path)
         assert api.newest(CONFIG_MAPS, "work", "a") is not None
 
     on_api(tmp_path, work, [plugin])
+
+
+def test_a_change_of_nothing_writes_nothing(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        client = system(api)
+        made = await client.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "work"}})
+        assert await client.change(CONFIG_MAPS, "work", "a", lambda old: old) == made
+
+    on_api(tmp_path, work)
