@@ -502,12 +502,14 @@ def test_what_waits_is_told_at_once_that_the_store_is_given_up() -> None:
         waiting = asyncio.create_task(store.put(things, "b", thing(), None))
         await asyncio.sleep(0)
         store.log.give_up("the file is damaged")
-        with pytest.raises(StorageError, match="the file is damaged"):
-            await asyncio.wait_for(waiting, 10)
-        assert not running.done()
-        with pytest.raises(StorageError, match="the file is damaged"):
-            await store.put(things, "c", thing(), None)
-        backend.gate.set()
+        try:
+            with pytest.raises(StorageError, match="the file is damaged"):
+                await asyncio.wait_for(waiting, 10)
+            assert not running.done()
+            with pytest.raises(StorageError, match="the file is damaged"):
+                await store.put(things, "c", thing(), None)
+        finally:
+            backend.gate.set()
         await running
         assert [one.key for one in things.current("")] == ["a"]
 
