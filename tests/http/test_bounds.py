@@ -100,6 +100,9 @@ def at(limits: Limits, work: Work, test: Callable[[Small], Awaitable[None]]) -> 
         finally:
             looking.cancel()
             server.close()
+            hurry = asyncio.Event()
+            hurry.set()
+            await connections.drain(0, hurry)
             await asyncio.sleep(0)
 
     asyncio.run(main())

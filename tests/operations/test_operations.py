@@ -82,6 +82,13 @@ def test_a_dry_run_stores_nothing(tmp_path: Path) -> None:
         await create(api, operation(api, "create"), config_map("a"), dry)
         found = await find(api, operation(api, "list"), ListOptions(), EVERYTHING)
         assert found.versions == []
+        made = await create(api, operation(api, "create"), config_map("b", x="1"), OPTIONS)
+        await update(api, operation(api, "update", "b"), lambda: config_map("b", x="2"), dry)
+        await delete(api, operation(api, "delete", "b"), DeleteOptions(dry_run=True))
+        held = DeleteOptions(dry_run=True, propagation="Foreground")
+        await delete(api, operation(api, "delete", "b"), held)
+        found = await find(api, operation(api, "list"), ListOptions(), EVERYTHING)
+        assert found.versions == [made]
 
     on_api(tmp_path, work)
 

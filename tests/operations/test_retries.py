@@ -18,8 +18,9 @@ from fairlead.operations.binding import bind
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
-from fairlead.operations.options import DeleteOptions
-from fairlead.operations.update import update
+from fairlead.operations.options import DeleteOptions, WriteOptions
+from fairlead.operations.update import Outcome, update
+from fairlead.patching.values import copied
 from fairlead.storage.backend import Precondition
 
 ATTEMPTS = 7
@@ -126,3 +127,53 @@ def test_a_binding_that_always_comes_too_late_is_a_conflict_and_lets_others_run(
         await bind(api, tried, binding, OPTIONS)
 
     on_api(tmp_path, work)
+
+
+class Slow(PluginBase):
+    """Lets others run before it agrees."""
+
+    name = "Slow"
+
+    async def validate(self, attributes: Attributes) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+def test_of_two_who_apply_what_is_not_there_one_creates_and_the_other_changes(
+    tmp_path: Path,
+) -> None:
+    async def work(api: Api) -> None:
+        def applying(manager: str) -> Awaitable[Outcome]:
+            config = {
+                "kind": "ConfigMap",
+                "apiVersion": "v1",
+                **config_map("new", **{manager: "1"}),
+            }
+            options = WriteOptions(False, manager, "Strict")
+            return apply(api, operation(api, "patch", "new"), config, options)
+
+        done = await asyncio.gather(applying("one"), applying("other"))
+        assert sorted(outcome.created for outcome in done) == [False, True]
+        found = api.lookup(CONFIG_MAPS, "work", "new")
+        assert found is not None
+        assert found["data"] == {"one": "1", "other": "1"}
+
+    on_api(tmp_path, work, [Slow()])
+
+
+def test_of_two_who_put_what_is_not_there_one_creates_and_the_other_replaces(
+    tmp_path: Path,
+) -> None:
+    async def work(api: Api) -> None:
+        def putting(holder: str) -> Awaitable[Outcome]:
+            value = {"metadata": {"name": "e", "labels": {"holder": holder}}}
+            wanted = operation(api, "update", "e", "core/v1/endpoints")
+            return update(api, wanted, lambda: copied(value), OPTIONS)
+
+        done = await asyncio.gather(putting("one"), putting("other"))
+        assert sorted(outcome.created for outcome in done) == [False, True]
+        found = api.lookup("core/v1/endpoints", "work", "e")
+        last = next(outcome for outcome in done if not outcome.created)
+        assert found == last.version.object()
+
+    on_api(tmp_path, work, [Slow()])

@@ -65,7 +65,12 @@ async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptio
     collection, key = api.collection(operation.resource), operation.key
     if api.store.latest(collection, key) is None and await is_certain(collection, key):
         stored = value if operation.resource.is_scale else view.write({}, value)
-        return await _create_instead(api, operation, stored, options)
+        try:
+            return await _create_instead(api, operation, stored, options)
+        except StatusError as error:
+            if error.reason != "AlreadyExists":
+                raise
+        value = None  # another client was faster: replace its object
 
     def change(old: Object) -> Changed:
         nonlocal value
