@@ -75,7 +75,11 @@ async def _apply(
         raise bad_request(f"the configuration does not say its kind, expected {view.kind}")
     if api.store.latest(api.collection(operation.resource), operation.key) is None:
         config = sent.whole() if isinstance(sent, Held) else sent
-        return Outcome(await _create(api, operation, config, options), created=True)
+        try:
+            return Outcome(await _create(api, operation, config, options), created=True)
+        except StatusError as error:
+            if error.reason != "AlreadyExists":  # else another client was faster: change its object
+                raise
     return Outcome(await _change(api, operation, view, sent, options))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
 from fairlead import budget
 from fairlead.admission.plugin import Attributes, Options
@@ -59,26 +60,28 @@ def set_namespace(operation: Operation, metadata: Object) -> None:
 
 
 def drop_repeated_owners(operation: Operation, metadata: Object, *, admitted: bool = False) -> None:
-    """Owners are told apart by uid; a repeated one is dropped with a warning. Those that a patch
-    brings are looked at only once they are admitted."""
+    """Drop references to owners that repeat another one in every field, with a warning. Two that
+    share only the uid both stay. What a patch brings is looked at only after admission."""
     references = metadata.get("ownerReferences")
     if not references or len(references) < 2:
         return
-    owners: dict[str, Object] = {}
+    seen: set[tuple[tuple[str, Any], ...]] = set()
+    owners: list[Object] = []
     repeated: list[str] = []
     for reference in references:
-        uid = reference["uid"]
-        if uid in owners and owners[uid] == reference:
-            repeated.append(uid)
+        content = tuple(sorted(reference.items()))
+        if content in seen:
+            repeated.append(reference["uid"])
         else:
-            owners.setdefault(uid, reference)
-    if repeated and len(owners) + len(repeated) == len(references):
-        metadata["ownerReferences"] = list(owners.values())
+            seen.add(content)
+            owners.append(reference)
+    if repeated:
+        metadata["ownerReferences"] = owners
         when = " after mutating admission happens" if admitted or operation.verb == "patch" else ""
         operation.warn(
             f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner"
             " references in 1.20+, and may reject such requests as early as 1.24; please fix your"
-            f" requests; duplicate UID(s) observed: {', '.join(dict.fromkeys(repeated))}"
+            f" requests; duplicate UID(s) observed: {', '.join(repeated)}"
         )
 
 
