@@ -130,7 +130,7 @@ async def _admit(
         await api.authorize_create(operation)
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
-    behaviour.settle(value)
+    behaviour.settle(value, operation.applies)
     attributes.is_settled = True
     return generated
 

@@ -128,7 +128,7 @@ async def store_changed(
                 version = current
                 if not shown_as_before:
                     version = preparing.unstored(collection, key, new, current.revision, resource)
-            elif preparing.is_finished(new):
+            elif preparing.is_finished(api, resource, new):
                 await preparing.remove(api, operation, collection, current)
                 version = preparing.unstored(collection, key, new, current.revision, resource)
             else:
@@ -188,7 +188,7 @@ async def _prepared(
     attributes.value = new
     await api.admission.validate(attributes)
     behaviour.warnings(new, old, context)
-    behaviour.settle(new)
+    behaviour.settle(new, operation.applies)
     return new
 
 

@@ -9,7 +9,7 @@ from schema_support import METADATA, compiled, decoded, found, of_field, of_spec
 
 from fairlead.kinds.apiextensions.embedded import check_embedded_metadata
 from fairlead.schema.custom import CustomSchema
-from fairlead.schema.decode import DecodeError, decoder, unknown_paths
+from fairlead.schema.decode import DecodeError, decoder, unknown_paths_of_custom
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
@@ -19,7 +19,7 @@ def unknown(schema: CustomSchema, spec: Any) -> list[str]:
     named: list[str] = []
     value = widget(spec)
     decoder(schema.struct)(value, named)
-    paths = unknown_paths(schema.struct, value)
+    paths = unknown_paths_of_custom(schema.struct, value)
     assert bool(named) == bool(paths)
     return paths
 
@@ -37,7 +37,7 @@ def test_unknown_fields_are_dropped_and_named() -> None:
     )
     spec = {"x": 1, "list": [{"a": "1", "b": 2}], "map": {"k": {"c": {"d": 1}}}}
     assert decoded(schema, spec) == {"list": [{"a": "1"}], "map": {"k": {}}}
-    assert unknown(schema, spec) == ["spec.x", "spec.list[0].b", "spec.map.k.c"]
+    assert unknown(schema, spec) == ["spec.list[0].b", "spec.map.k.c", "spec.x"]
 
 
 def test_what_came_is_not_changed() -> None:
