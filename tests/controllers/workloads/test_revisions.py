@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,20 @@ class Remembering:
 
 async def remembering(api: Api) -> Remembering:
     return Remembering(api, await system(api).create(SETS, stateful_set("one")))
+
+
+def test_clients_find_the_revision_of_a_template_by_the_bytes_of_its_patch(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        some = await remembering(api)
+        made = (await some.current("one")).revision
+        owner = await system(api).get(SETS, "work", "web")
+        patch = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+        assert json.dumps(made["data"]) == json.dumps(patch, sort_keys=True)
+        assert list(made["data"]["spec"]["template"]) == ["$patch", "metadata", "spec"]
+        (entry,) = made["metadata"]["managedFields"]
+        assert entry["fieldsV1"]["f:data"] == {}
+
+    on_api(tmp_path, work)
 
 
 def test_each_template_has_a_revision(tmp_path: Path) -> None:
