@@ -13,6 +13,7 @@ from fairlead.operations.api import Api
 
 Object = dict[str, Any]
 SETS = "apps/v1/statefulsets"
+DAEMON_SETS = "apps/v1/daemonsets"
 HASH = "controller.example.com/hash"
 
 
@@ -57,6 +58,20 @@ def test_clients_find_the_revision_of_a_template_by_the_bytes_of_its_patch(tmp_p
         assert list(made["data"]["spec"]["template"]) == ["$patch", "metadata", "spec"]
         (entry,) = made["metadata"]["managedFields"]
         assert entry["fieldsV1"]["f:data"] == {}
+
+    on_api(tmp_path, work)
+
+
+def test_owners_of_two_kinds_have_revisions_of_their_own(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        some = await remembering(api)
+        daemon_set = await system(api).create(DAEMON_SETS, stateful_set("one"))
+        history = History(some.objects, api.resources.named(DAEMON_SETS), HASH)
+        mine = (await some.current("one")).revision
+        other = await history.current(daemon_set, [], template_data(some.owner), 0)
+        assert mine["data"] == other.revision["data"]
+        (reference,) = other.revision["metadata"]["ownerReferences"]
+        assert reference["kind"] == "DaemonSet"
 
     on_api(tmp_path, work)
 

@@ -90,7 +90,9 @@ class History:
             collisions += 1
 
     def _revision(self, owner: Object, data: Object, number: int, collisions: int) -> Object:
-        metadata, text = owner["metadata"], short_hash(data, collisions)
+        metadata = owner["metadata"]
+        # With the kind: a DaemonSet and a StatefulSet may have one name and one template.
+        text = short_hash([self._resource.kind, data], collisions)
         template = owner["spec"]["template"].get("metadata") or {}
         made = {
             "name": f"{metadata['name'][:_LONGEST_PREFIX]}-{text}",
