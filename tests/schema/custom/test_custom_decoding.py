@@ -55,6 +55,28 @@ def test_unknown_fields_are_kept_where_the_schema_says_so_and_not_below_what_it_
     assert unknown(schema, spec) == ["spec.known.c"]
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"type": "string"},
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {"type": "object", "properties": {"a": {"type": "string"}}},
+    ],
+    ids=["text", "list", "map", "object"],
+)
+def test_what_comes_in_place_of_another_type_has_no_known_fields(field: dict[str, Any]) -> None:
+    kind = field["type"]
+    sent: Any = [[{"x": 1}], 2.0] if kind != "array" else {"x": 1}
+    kept: Any = [[{}], 2] if kind != "array" else {}
+    path = "spec.f[0][0].x" if kind != "array" else "spec.f.x"
+    schema = of_field(field)
+    assert decoded(schema, {"f": sent}) == {"f": kept}
+    assert unknown(schema, {"f": sent}) == [path]
+    if kind != "string":
+        assert decoded(of_field({**field, PRESERVE: True}), {"f": sent}) == {"f": sent}
+
+
 @pytest.mark.parametrize(("schema", "preserve"), [(None, False), ({"type": "object"}, True)])
 def test_a_kind_can_keep_everything(schema: dict[str, Any] | None, preserve: bool) -> None:
     assert decoded(compiled(schema, preserve=preserve), {"a": [None]}) == {"a": [None]}

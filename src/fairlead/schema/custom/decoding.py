@@ -93,7 +93,7 @@ class DecoderBuilder:
         if kind != "object" and not schema.get("properties"):
             return _plain
         if not schema.get("properties") and "additionalProperties" in schema:
-            return self._map(schema)
+            return self._map(schema, keeps)
         if schema.get(markers.embedded):
             return self._embedded(schema, keeps)
         return self._object(schema, keeps)
@@ -106,7 +106,7 @@ class DecoderBuilder:
 
         def decode(value: Any, unknown: list[str]) -> Any:
             if value.__class__ is not dict:
-                return value
+                return value if keeps else _leaf(value, unknown)
             out = value
             if not value.keys() <= names:
                 if keeps:
@@ -176,13 +176,13 @@ class DecoderBuilder:
 
         def decode(value: Any, unknown: list[str]) -> Any:
             if value.__class__ is not list:
-                return value
+                return value if keeps else _leaf(value, unknown)
             made = [item if item is None else element(item, unknown) for item in value]
             return made if any(map(_differs, made, value)) else value
 
         return decode
 
-    def _map(self, schema: Schema) -> Decode:
+    def _map(self, schema: Schema, keeps: bool) -> Decode:
         values = values_schema(schema)
         if values is None:
             element: Decode = _leaf
@@ -193,7 +193,7 @@ class DecoderBuilder:
 
         def decode(value: Any, unknown: list[str]) -> Any:
             if value.__class__ is not dict:
-                return value
+                return value if keeps else _leaf(value, unknown)
             if not keeps_null and None in value.values():
                 value = {key: item for key, item in value.items() if item is not None}
             made = {
@@ -218,7 +218,7 @@ def _plain(value: Any, _: list[str]) -> Any:
 
 
 def _leaf(value: Any, unknown: list[str]) -> Any:
-    """A scalar, or whatever came in its place: no object there has any known field."""
+    """A scalar, or whatever came in place of another type: no field of an object there is known."""
     if value.__class__ is dict:
         unknown.extend(value)
         return {} if value else value
