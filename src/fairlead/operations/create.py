@@ -130,7 +130,10 @@ async def _admit(
         await api.authorize_create(operation)
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
-    behaviour.settle(value, operation.applies)
+    if operation.size <= LONG_BODY:
+        behaviour.settle(value, operation.applies)
+    else:
+        await aside(operation.size, behaviour.settle, value, operation.applies)
     attributes.is_settled = True
     return generated
 

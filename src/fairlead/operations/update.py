@@ -188,7 +188,10 @@ async def _prepared(
     attributes.value = new
     await api.admission.validate(attributes)
     behaviour.warnings(new, old, context)
-    behaviour.settle(new, operation.applies)
+    if size <= LONG_BODY:
+        behaviour.settle(new, operation.applies)
+    else:
+        await aside(size, behaviour.settle, new, operation.applies)
     return new
 
 
