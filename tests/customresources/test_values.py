@@ -218,6 +218,8 @@ def test_objects_that_are_there_get_a_default_that_comes_later(space: Space) -> 
     kind.set_versions(version(schema=schema, subresources={"status": {}}))
     assert kind.things().read("a")["status"] == {"seen": -1}
     assert kind.things().list().body["items"][0]["status"] == {"seen": -1}
+    dry = kind.things().patch("a", {"metadata": {"labels": {"a": "b"}}}, dryRun="All").body
+    assert (dry["metadata"].get("labels"), dry["status"]) == ({"a": "b"}, {"seen": -1})
 
 
 # Odd types

@@ -112,6 +112,7 @@ async def store_changed(
         old = current.object_to_write() if built_in else await read(resource, current)
         context = api.context(operation, options.dry_run)
         refusal: StatusError | None = None
+        unstored: Version | None = None  # is in the version of the resource already
         try:
             changed = await converting(operation.size, change, old)
             new = await _prepared(api, operation, changed, old, options, context)
@@ -127,10 +128,14 @@ async def store_changed(
                 await api.store.settled(current)
                 version = current
                 if not shown_as_before:
-                    version = preparing.unstored(collection, key, new, current.revision, resource)
+                    version = unstored = preparing.unstored(
+                        collection, key, new, current.revision, resource
+                    )
             elif preparing.is_finished(api, resource, new):
                 await preparing.remove(api, operation, collection, current)
-                version = preparing.unstored(collection, key, new, current.revision, resource)
+                version = unstored = preparing.unstored(
+                    collection, key, new, current.revision, resource
+                )
             else:
                 version = await preparing.put(
                     api, operation, collection, key, stored, current, context
@@ -148,7 +153,9 @@ async def store_changed(
             if await is_certain(collection, key):
                 raise refusal
             continue
-        operation.result = version = version if built_in else await shown_one(resource, version)
+        if not built_in and version is not unstored:
+            version = await shown_one(resource, version)
+        operation.result = version
         return version
 
 
