@@ -37,6 +37,7 @@ class Dialect:
     strict_patch_bad_request: bool
     unknown_and_invalid_bad_request: bool
     apply_drops_unknown: bool
+    emptied_maps_stay: bool
     required_fields_refused: bool
     path_wildcard_steps_only: bool
     impersonation_cluster_wide: bool
@@ -126,6 +127,7 @@ CLUSTER = Dialect(
     strict_patch_bad_request=True,
     unknown_and_invalid_bad_request=True,
     apply_drops_unknown=True,
+    emptied_maps_stay=True,
     required_fields_refused=True,
     path_wildcard_steps_only=True,
     impersonation_cluster_wide=True,
@@ -170,6 +172,7 @@ KUBERNETES = Dialect(
     strict_patch_bad_request=False,
     unknown_and_invalid_bad_request=False,
     apply_drops_unknown=False,
+    emptied_maps_stay=False,
     required_fields_refused=False,
     path_wildcard_steps_only=False,
     impersonation_cluster_wide=False,

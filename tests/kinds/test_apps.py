@@ -636,6 +636,13 @@ def test_data_of_a_controller_revision_tells_a_truth_from_a_number() -> None:
     assert len(causes) == 1
 
 
+def test_keys_of_the_data_of_a_controller_revision_keep_their_order() -> None:
+    kind = Kind("apps/v1/controllerrevisions")
+    old = kind.existing(changed(REVISION, {"data": {"x": {"a": 1, "b": 2}}}))
+    _, causes = kind.update(old, changed(REVISION, {"data": {"x": {"b": 2, "a": 1}}}))
+    assert len(causes) == 1
+
+
 def test_annotations_of_the_pods_of_a_stateful_set_are_looked_at() -> None:
     key = "container.apparmor.security.beta.kubernetes.io/other"
     value = changed(WORK, {"spec.template.metadata.annotations": {key: "unconfined"}})

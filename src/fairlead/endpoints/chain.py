@@ -142,7 +142,7 @@ class Handler:
             return await self._page(request)
         resource = target.resource
         if resource is None or _is_misplaced(resource, target):
-            return self._unknown(target)
+            return self._unknown(request)
         if resource.deprecation and request.method == "GET":
             request.warn(resource.deprecation)
         check_method(request, resource)
@@ -256,8 +256,8 @@ class Handler:
         if values is None:
             facts[asked] = shown
 
-    def _unknown(self, target: Target) -> Answer:
-        resources = self.api.resources
+    def _unknown(self, request: Request) -> Answer:
+        target, resources = request.target, self.api.resources
         if target.path.startswith(NOWHERE):
             return no_such_page()
         if target.group not in resources.groups:
@@ -267,6 +267,8 @@ class Handler:
         found = resources.find(target.group, target.version, target.resource_name)
         named = target.name or target.subresource
         if found is not None and named and scope_fits(found, target):
+            if found.deprecation:
+                request.warn(found.deprecation)
             raise errors.not_found(found.ref(target.name))
         return no_such_page()
 

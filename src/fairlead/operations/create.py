@@ -80,7 +80,7 @@ async def _create(
         if claimed and not options.dry_run:  # only the store gives versions
             raise bad_request("resourceVersion should not be set on objects to be created")
         version = await _stored(api, operation, attributes, generated, claimed)
-        if resource.custom is not None:
+        if resource.custom is not None and not options.dry_run:
             version = await shown_one(resource, version)
         if options.dry_run:
             context.roll_back()
@@ -132,7 +132,7 @@ async def _admit(
         await api.authorize_create(operation)
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
-    behaviour.settle(value)
+    await budget.run(operation.size, behaviour.settle, value, operation.applies)
     attributes.is_settled = True
     return generated
 

@@ -87,7 +87,7 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
             grace = _sooner(options.grace_period, new["metadata"])
         _mark(new, grace, options.propagation or _implied_propagation(behaviour, new, context))
         behaviour.prepare_delete(new, context)
-        gone = preparing.is_finished(new)
+        gone = preparing.is_finished(api, resource, new)
         if gone and grace is None:
             new = old
         try:

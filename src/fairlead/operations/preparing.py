@@ -130,7 +130,7 @@ def check_changed(
         check_metadata_update(metadata, old_metadata, causes, qualified=False)
         if resource.subresource and not resource.is_scale:
             behaviour.check_subresource_update(resource.subresource, value, old, causes, context)
-            if resource.subresource == "status" and context.dialect.required_fields_refused:
+            if resource.subresource == "status" and _has_standard_conditions(resource, context):
                 check_condition_states(value, causes)
         else:
             behaviour.check_update(value, old, causes, context)
@@ -138,6 +138,11 @@ def check_changed(
         causes = found.causes
     if causes:
         raise invalid(behaviour.error_ref(old_metadata["name"]), causes)
+
+
+def _has_standard_conditions(resource: Resource, context: Context) -> bool:
+    """What a custom kind has in its status is for its schema to say."""
+    return context.dialect.required_fields_refused and resource.main.custom is None
 
 
 def attributes(
@@ -199,14 +204,14 @@ def check_name(name: str, metadata: Object) -> None:
         )
 
 
-def is_finished(value: Object) -> bool:
+def is_finished(api: Api, resource: Resource, value: Object) -> bool:
     """Whether an object that is being deleted has nothing left to wait for."""
     metadata = value["metadata"]
     return (
         metadata.get("deletionTimestamp") is not None
         and not metadata.get("finalizers")
         and not metadata.get("deletionGracePeriodSeconds")
-        and not (value.get("spec") or {}).get("finalizers")
+        and not api.behaviour(resource).holds_back(value)
     )
 
 

@@ -70,7 +70,7 @@ class AutoscalerBehaviour(Behaviour):
         for name in ("currentReplicas", "desiredReplicas"):
             non_negative(value["status"].get(name), f"status.{name}", causes)
 
-    def settle(self, value: Object) -> None:
+    def settle(self, value: Object, applied: bool) -> None:
         """What storing makes of an accepted autoscaler: only so much of it as version v1 and its
         annotations can hold."""
         settled(value)
