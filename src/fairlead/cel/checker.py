@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairlead.cel.declarations import FUNCTIONS, TYPE_IDENTIFIERS, Overload
+from fairlead.cel.declarations import FUNCTIONS, TYPE_IDENTIFIERS
 from fairlead.cel.errors import Problem, TypeProblem
 from fairlead.cel.parser import DEEPEST, TOO_DEEP
 from fairlead.cel.syntax import (
@@ -33,6 +33,7 @@ from fairlead.cel.types import (
     ListType,
     MapType,
     ObjectType,
+    Overload,
     Type,
     TypeOf,
     Unknown,
@@ -167,6 +168,7 @@ class _Checker:
             wanted = self.unification.instantiate((*overload.types, overload.result))
             if not self.unification.accepts(wanted[:-1], types):
                 continue
+            node.overloads.append(overload)
             found = self.unification.resolved(wanted[-1])
             if isinstance(overload.result, TypeOf):
                 found = TypeOf(types[0])

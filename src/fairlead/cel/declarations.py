@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from fairlead.cel.moments import DURATION_PARTS, TIMESTAMP_PARTS
 from fairlead.cel.types import (
@@ -20,18 +19,11 @@ from fairlead.cel.types import (
     URL,
     ListType,
     MapType,
+    Overload,
     Type,
     TypeOf,
     Unknown,
 )
-
-
-class Overload(NamedTuple):
-    """One way to call a function; of a method the first type is its target's."""
-
-    types: tuple[Type, ...]
-    result: Type
-    method: bool = False
 
 
 A, B = Unknown("A"), Unknown("B")
