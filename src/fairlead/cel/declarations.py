@@ -25,13 +25,14 @@ from fairlead.cel.types import (
     Unknown,
 )
 
-
 A, B = Unknown("A"), Unknown("B")
 _LIST, _MAP, _STRINGS = ListType(A), MapType(A, B), ListType(STRING)
 _NUMBERS = (INT, UINT, DOUBLE)
 _ORDERED = (BOOL, *_NUMBERS, STRING, BYTES, TIMESTAMP, DURATION)
 
 
+# A type that is not known yet becomes that of the first overload which takes it, so the order of
+# overloads is the reference's.
 def _operators() -> Iterable[tuple[str, tuple[Type, ...], Type]]:
     for name in ("_<_", "_<=_", "_>_", "_>=_"):
         yield from ((name, (type_, type_), BOOL) for type_ in _ORDERED)
@@ -40,9 +41,10 @@ def _operators() -> Iterable[tuple[str, tuple[Type, ...], Type]]:
     for name in ("_+_", "_-_", "_*_", "_/_"):
         yield from ((name, (type_, type_), type_) for type_ in _NUMBERS)
     yield from (("_%_", (type_, type_), type_) for type_ in (INT, UINT))
-    yield from (("_+_", (type_, type_), type_) for type_ in (STRING, BYTES, DURATION, _LIST))
+    yield from (("_+_", (type_, type_), type_) for type_ in (STRING, BYTES, _LIST))
     yield "_+_", (TIMESTAMP, DURATION), TIMESTAMP
     yield "_+_", (DURATION, TIMESTAMP), TIMESTAMP
+    yield "_+_", (DURATION, DURATION), DURATION
     yield "_-_", (TIMESTAMP, TIMESTAMP), DURATION
     yield "_-_", (TIMESTAMP, DURATION), TIMESTAMP
     yield "_-_", (DURATION, DURATION), DURATION
@@ -99,7 +101,7 @@ def _methods() -> Iterable[tuple[str, tuple[Type, ...], Type]]:
     yield "find", (STRING, STRING), STRING
     yield "findAll", (STRING, STRING), _STRINGS
     yield "findAll", (STRING, STRING, INT), _STRINGS
-    for type_ in _ORDERED:
+    for type_ in (*_NUMBERS, BOOL, DURATION, TIMESTAMP, STRING, BYTES):
         yield "isSorted", (ListType(type_),), BOOL
         yield "min", (ListType(type_),), type_
         yield "max", (ListType(type_),), type_
@@ -115,7 +117,6 @@ def _table() -> dict[str, tuple[Overload, ...]]:
         found.setdefault(name, []).append(Overload(types, result))
     for name, types, result in _CONVERSIONS:
         found.setdefault(name, []).extend(Overload((type_,), result) for type_ in types)
-    found["matches"] = [Overload((STRING, STRING), BOOL)]
     for name, types, result in _methods():
         found.setdefault(name, []).append(Overload(types, result, method=True))
     return {name: tuple(overloads) for name, overloads in found.items()}
@@ -123,12 +124,11 @@ def _table() -> dict[str, tuple[Overload, ...]]:
 
 FUNCTIONS = _table()
 TYPE_IDENTIFIERS: dict[str, Type] = {
-    **{str(type_): type_ for type_ in (BOOL, INT, UINT, DOUBLE, STRING, BYTES, DYN)},
+    **{str(type_): type_ for type_ in (BOOL, INT, UINT, DOUBLE, STRING, BYTES)},
     "list": ListType(DYN),
     "map": MapType(DYN, DYN),
     "null_type": NULL,
     "type": TypeOf(DYN),
     "google.protobuf.Timestamp": TIMESTAMP,
     "google.protobuf.Duration": DURATION,
-    "kubernetes.URL": URL,
 }

@@ -50,10 +50,11 @@ class Call(Node):
 
 @dataclass(slots=True, eq=False)
 class Logic(Node):
-    """Any number of operands joined by `&&` or by `||`."""
+    """Any number of operands joined by `&&` or by `||`, and the places of these operators."""
 
     function: str
     arguments: list[Node]
+    places: list[int]
 
 
 @dataclass(slots=True, eq=False)

@@ -135,10 +135,11 @@ def _object(schema: Schema, markers: Markers, is_object: bool, name: str) -> Dec
     renamed: dict[str, str] = {}
     least = 2
     for key, inner in properties.items():
-        field = declared(inner, markers, bool(inner.get(markers.embedded)), f"{name}.{key}")
+        shown = escaped(key)
+        within = f"{name}.{shown or key}"
+        field = declared(inner, markers, bool(inner.get(markers.embedded)), within)
         if field is None:
             continue
-        shown = escaped(key)
         if shown is not None:
             fields[shown] = field.type
             if shown != key:
