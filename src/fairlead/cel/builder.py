@@ -16,6 +16,7 @@ from fairlead.cel.code import (
     logic,
     read_as,
 )
+from fairlead.cel.comparing import Equalities
 from fairlead.cel.costs import LIST, MAP
 from fairlead.cel.declarations import TYPE_IDENTIFIERS
 from fairlead.cel.errors import EvaluationError, no_such_overload
@@ -41,6 +42,7 @@ class Builder:
         self._variables = len(variables)
         self.slots = len(variables)
         self.used: set[str] = set()
+        self._equalities: Equalities = {}
 
     def build(self, node: Node) -> Code:
         build: Any = _BUILDS[type(node)]
@@ -97,7 +99,7 @@ class Builder:
             return folded
         if function == "sum":
             return list_sum(node, arguments)
-        code = call(function, node, arguments)
+        code = call(function, node, arguments, self._equalities)
         if function == "_[_]":
             container, index = node.arguments
             extra = (0 if attribute(container) else 1) - own_cost(index)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fairlead.cel.code import FAILURES, Code, Run, charge, constant
-from fairlead.cel.comparing import addition, equality
+from fairlead.cel.comparing import Equalities, addition, equality
 from fairlead.cel.conversions import CONVERSIONS
 from fairlead.cel.costs import Cost, cost_of, tenth
 from fairlead.cel.errors import ConstantProblem, CostExceeded, EvaluationError
@@ -24,7 +24,6 @@ from fairlead.cel.types import (
     UINT,
     ListType,
     MapType,
-    ObjectType,
     Type,
 )
 from fairlead.cel.values import (
@@ -87,13 +86,13 @@ def _equivalents(item: Any) -> Iterable[tuple[type, Any]]:
         yield from ((kind, int(item)) for kind in (int, UInt))
 
 
-def call(function: str, node: Call, arguments: list[Code]) -> Code:
+def call(function: str, node: Call, arguments: list[Code], equalities: Equalities) -> Code:
     """The code of a call of any other function."""
     types = [argument.type for argument in node.arguments]
     runs = [argument.run for argument in arguments]
     cost = 1 + sum(argument.cost for argument in arguments)
     if function in _EQUALITIES:
-        return Code(_equality(function, types, runs), cost)
+        return Code(_equality(function, types, runs, equalities), cost)
     classes = tuple(class_of(type_) for type_ in types)
     found = implementation(function, classes)
     if function == "_[_]" and _is_data(types[0]):
@@ -101,7 +100,7 @@ def call(function: str, node: Call, arguments: list[Code]) -> Code:
     if function in REGEXES and arguments[1].constant and type(arguments[1].value) is str:
         found = _with_pattern(function, arguments[1].value)
     if function == "@in" and isinstance(types[1], ListType):
-        return Code(_in_list(types[1], runs), cost)
+        return Code(_in_list(types[1], runs, equalities), cost)
     if function == "_+_" and (found is None or list in classes):
         return Code(_addition(types[0], runs), cost)
     price = cost_of(function, classes[0])
@@ -199,7 +198,7 @@ def _addition(type_: Type, runs: list[Run]) -> Run:
     return add
 
 
-def _equality(function: str, types: list[Type], runs: list[Run]) -> Run:
+def _equality(function: str, types: list[Type], runs: list[Run], equalities: Equalities) -> Run:
     left, right = runs
     kind, other = map(class_of, types)
     if kind is other and kind not in (None, list, dict, str, bytes):
@@ -209,7 +208,7 @@ def _equality(function: str, types: list[Type], runs: list[Run]) -> Run:
     if kind is str and other is str:
         return _string_equality(left, right, wanted)
     type_ = types[1] if types[0] == DYN else types[0]
-    same = equality(type_) if isinstance(type_, ListType | MapType | ObjectType) else equal
+    same = equality(type_, equalities)
     price = cost_of(function, None)
     assert price is not None
 
@@ -237,8 +236,8 @@ def _string_equality(left: Run, right: Run, wanted: bool) -> Run:
     return compare
 
 
-def _in_list(type_: ListType, runs: list[Run]) -> Run:
-    same = equality(type_.element)
+def _in_list(type_: ListType, runs: list[Run], equalities: Equalities) -> Run:
+    same = equality(type_.element, equalities)
     value_of, items_of = runs
 
     def among(frame: Frame) -> bool:

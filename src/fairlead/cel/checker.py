@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairlead.cel.declarations import FUNCTIONS, TYPE_IDENTIFIERS
+from fairlead.cel.declarations import EXACT, FUNCTIONS, OPEN_TYPES, TYPE_IDENTIFIERS
 from fairlead.cel.errors import Problem, TypeProblem
 from fairlead.cel.parser import DEEPEST, TOO_DEEP
 from fairlead.cel.syntax import (
@@ -152,6 +152,11 @@ class _Checker:
         types = [self._check(argument) for argument in node.arguments[node.method :]]
         if node.method:  # the target comes last
             types.insert(0, self._check(node.arguments[0]))
+        exact = EXACT.get((name, node.method, tuple(types)))
+        if exact is not None:
+            self.unification.skip(OPEN_TYPES[name, node.method])
+            node.overloads = [exact]
+            return exact.result
         if name not in FUNCTIONS:
             return self._report(node, _undeclared(name))
         return self._overload(node, FUNCTIONS[name], types)
@@ -257,8 +262,7 @@ class _Checker:
         if condition is not None:
             self._condition(node, condition, step)
         is_filtered = node.transform is not None and condition is not None
-        for _ in range(_UNKNOWNS[node.macro] + is_filtered):
-            self.unification.fresh()
+        self.unification.skip(_UNKNOWNS[node.macro] + is_filtered)
         return result
 
     def _element(self, node: Loop, over: Type) -> Type:

@@ -13,12 +13,15 @@ from fairlead.cel.values import Frame, equal, work
 Equality = Callable[[Any, Any, Frame], bool]
 
 
-def equality(type_: Type) -> Equality:
-    """How two values of a type are compared."""
-    return _special(type_, {}) or equal
+Equalities = dict[str, Equality | None]
 
 
-def _special(type_: Type, known: dict[str, Equality | None]) -> Equality | None:
+def equality(type_: Type, known: Equalities) -> Equality:
+    """How two values of a type are compared; `known` are those of objects by their names."""
+    return _special(type_, known) or equal
+
+
+def _special(type_: Type, known: Equalities) -> Equality | None:
     """A comparison that follows the type; None if plain equality does."""
     if isinstance(type_, ListType):
         return _list_equality(type_, known)
@@ -33,7 +36,7 @@ def _special(type_: Type, known: dict[str, Equality | None]) -> Equality | None:
     return None
 
 
-def _list_equality(type_: ListType, known: dict[str, Equality | None]) -> Equality | None:
+def _list_equality(type_: ListType, known: Equalities) -> Equality | None:
     inner = _special(type_.element, known)
     same = inner or equal
     if type_.keys is not None:
@@ -63,7 +66,7 @@ def _map_equality(same: Equality) -> Equality:
     )
 
 
-def _object_equality(type_: ObjectType, known: dict[str, Equality | None]) -> Equality:
+def _object_equality(type_: ObjectType, known: Equalities) -> Equality:
     fields: dict[str, tuple[type | None, Callable[[Any], Any], Equality]] = {}
     for name, declared in type_.fields.items():
         compare = _special(declared, known) or equal

@@ -20,6 +20,7 @@ from fairlead.cel.types import (
     ListType,
     MapType,
     Overload,
+    Scalar,
     Type,
     TypeOf,
     Unknown,
@@ -123,6 +124,41 @@ def _table() -> dict[str, tuple[Overload, ...]]:
 
 
 FUNCTIONS = _table()
+
+
+def _exact() -> dict[tuple[str, bool, tuple[Type, ...]], Overload]:
+    """The overloads that leave no type open."""
+    return {
+        (name, overload.method, overload.types): overload
+        for name, overloads in FUNCTIONS.items()
+        for overload in overloads
+        if all(isinstance(type_, Scalar) for type_ in overload.types)
+    }
+
+
+def _open_types() -> dict[tuple[str, bool], int]:
+    """How many types all overloads of a function leave open."""
+    found: dict[tuple[str, bool], int] = {}
+    for name, overloads in FUNCTIONS.items():
+        for overload in overloads:
+            key = name, overload.method
+            found[key] = found.get(key, 0) + len(unknowns_in((*overload.types, overload.result)))
+    return found
+
+
+def unknowns_in(types: Iterable[Type]) -> set[Unknown]:
+    found: set[Unknown] = set()
+    for type_ in types:
+        if isinstance(type_, Unknown):
+            found.add(type_)
+        elif isinstance(type_, ListType):
+            found |= unknowns_in((type_.element,))
+        elif isinstance(type_, MapType):
+            found |= unknowns_in((type_.key, type_.value))
+    return found
+
+
+EXACT, OPEN_TYPES = _exact(), _open_types()
 TYPE_IDENTIFIERS: dict[str, Type] = {
     **{str(type_): type_ for type_ in (BOOL, INT, UINT, DOUBLE, STRING, BYTES)},
     "list": ListType(DYN),

@@ -34,6 +34,10 @@ class Unification:
         self._count += 1
         return Unknown(f"_var{self._count - 1}")
 
+    def skip(self, count: int) -> None:
+        """Leaves out so many numbers of unknown types."""
+        self._count += count
+
     def instantiate(self, types: Sequence[Type]) -> list[Type]:
         """The types with new unknowns for their parameters."""
         new: dict[Unknown, Type] = {}
@@ -63,6 +67,7 @@ class Unification:
         return False
 
     def _assign(self, given: Type, wanted: Type) -> bool:
+        given, wanted = self._last(given), self._last(wanted)
         if given is wanted:
             return True
         if isinstance(wanted, Unknown):
@@ -121,11 +126,24 @@ class Unification:
             return self._occurs(unknown, type_.key) or self._occurs(unknown, type_.value)
         return type_ == unknown
 
+    def _last(self, type_: Type) -> Type:
+        """An unknown type that is another unknown one is the latter; else it is itself. Long ways
+        from one to the next are cut short."""
+        passed: list[Unknown] = []
+        while isinstance(type_, Unknown):
+            known = self._known.get(type_)
+            if not isinstance(known, Unknown):
+                break
+            passed.append(type_)
+            type_ = known
+        for unknown in passed[:-1]:
+            self._set(unknown, type_)
+        return type_
+
     def known(self, type_: Type) -> Type:
         """What is known of a type that may be unknown, without looking inside."""
-        while isinstance(type_, Unknown) and type_ in self._known:
-            type_ = self._known[type_]
-        return type_
+        type_ = self._last(type_)
+        return self._known.get(type_, type_) if isinstance(type_, Unknown) else type_
 
     def resolved(self, type_: Type, open_as: Type | None = None) -> Type:
         """The type with all that is known put in; `open_as` for what is not."""
