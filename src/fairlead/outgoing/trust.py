@@ -135,10 +135,10 @@ class Certificate:
         try:
             with warnings.catch_warnings(action="ignore", category=CryptographyDeprecationWarning):
                 self.parsed = parsed = x509.load_der_x509_certificate(der)
-            self.subject = parsed.subject.public_bytes()
-            self.issuer = parsed.issuer.public_bytes()
-            self.key = parsed.public_key()
-            self._read_extensions(list(parsed.extensions))
+                self.subject = parsed.subject.public_bytes()
+                self.issuer = parsed.issuer.public_bytes()
+                self.key = parsed.public_key()
+                self._read_extensions(list(parsed.extensions))
         except (
             TypeError,
             UnsupportedAlgorithm,
