@@ -316,11 +316,8 @@ def test_the_search_for_a_path_has_an_end() -> None:
     """Authorities of one name that sign each other: each is a way to all others."""
     keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(12)]
     first = authority("x", key=keys[0])
-    maze = [
-        authority("x", Issued(first.certificate, signer), key=key)
-        for key in keys
-        for signer in keys
-    ]
+    signers = [Issued(first.certificate, key) for key in keys]
+    maze = [authority("x", signer, key=key) for key in keys for signer in signers]
     signed = serving(signers[0])
     assert why([ca()], [signed, *maze]) == (
         "x509: signature check attempts limit reached while verifying certificate chain"

@@ -225,35 +225,41 @@ def _plain(address: Address) -> Address:
 def parse_bundle(pem: bytes) -> list[Certificate]:
     """The certificates of a bundle; blocks of other kinds and those that cannot be read are passed
     over. Raises BundleError if none is left."""
+    if not _PEM_BLOCK.search(pem):
+        raise BundleError("unable to parse bytes as PEM block")
     found: list[Certificate] = []
     problem = "no valid certificate authority data seen"
-    has_blocks = False
-    for block in _PEM_BLOCK.finditer(pem):
-        has_blocks = True
-        if block[1] != b"CERTIFICATE":
-            continue
+    for der in _certificate_blocks(pem):
         try:
-            found.append(Certificate(base64.b64decode(block[2])))
-        except (ValueError, binascii.Error):
+            found.append(Certificate(der))
+        except ValueError:
             problem = "failed to parse certificate: x509: malformed certificate"
     if not found:
-        raise BundleError(problem if has_blocks else "unable to parse bytes as PEM block")
+        raise BundleError(problem)
     return found
 
 
-def _system_certificates(files: Iterable[Path]) -> Iterator[Certificate]:
-    for file in files:
-        with suppress(OSError, BundleError):
-            yield from parse_bundle(file.read_bytes())
+def _certificate_blocks(pem: bytes) -> Iterator[bytes]:
+    for block in _PEM_BLOCK.finditer(pem):
+        if block[1] == b"CERTIFICATE":
+            with suppress(binascii.Error):
+                yield base64.b64decode(block[2])
 
 
 @cache
 def _system_trust(file: str | None, directory: str | None) -> Trust:
     files = [Path(file)] if file is not None else []
-    if directory is not None:
+    contents: dict[bytes, None] = {}  # most are there several times
+    with suppress(OSError):
+        files += sorted(Path(directory).iterdir()) if directory is not None else []
+    for path in files:
         with suppress(OSError):
-            files += sorted(Path(directory).iterdir())
-    return Trust(_system_certificates(files))
+            contents.update(dict.fromkeys(_certificate_blocks(path.read_bytes())))
+    found = []
+    for der in contents:
+        with suppress(ValueError):
+            found.append(Certificate(der))
+    return Trust(found)
 
 
 def system_trust() -> Trust:
