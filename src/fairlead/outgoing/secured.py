@@ -91,6 +91,7 @@ class _Session(ssl.SSLObject):
         self._incoming = incoming
         self._outgoing = outgoing
         self._is_trusted = False
+        self._has_more = False
         connection.set_connect_state()
         if not _is_address(name):
             connection.set_tlsext_host_name(name.rstrip(".").encode())
@@ -123,8 +124,10 @@ class _Session(ssl.SSLObject):
                 return self._connection.recv_into(buffer, len)
             return self._connection.recv(len)
         except SSL.WantReadError:
+            self._has_more = False
             raise ssl.SSLWantReadError(ssl.SSL_ERROR_WANT_READ, "read") from None
         except SSL.ZeroReturnError:
+            self._has_more = False
             return b"" if buffer is None else 0
         except SSL.Error as error:
             raise _translated(error) from None
@@ -156,7 +159,9 @@ class _Session(ssl.SSLObject):
             raise ssl.SSLWantReadError(ssl.SSL_ERROR_WANT_READ, "unwrap")
 
     def pending(self) -> int:
-        return self._connection.pending()
+        """More than 0 if there may be something to read: loops stop reading at 0, and records that
+        were taken in are not decrypted before they are read."""
+        return max(self._connection.pending(), int(self._has_more))
 
     # What event loops ask for when a connection is made, for whoever wants to know it.
 
@@ -172,6 +177,7 @@ class _Session(ssl.SSLObject):
     def _take_in(self) -> None:
         if self._incoming.pending:
             self._connection.bio_write(self._incoming.read())
+            self._has_more = True
 
     def _give_out(self) -> None:
         try:
