@@ -39,6 +39,26 @@ def test_method_path_and_query_pass_as_they_came(
     assert raw.heads[0].split(b"\r\n")[0] == f"{method} {target} HTTP/1.1".encode()
 
 
+def test_an_answer_can_do_nothing_in_the_browser_of_who_looks_at_it(
+    front: ServerProcess, raw: RawExtension, group: Registered
+) -> None:
+    said = ("set-cookie: a=1", "service-worker-allowed: /", "clear-site-data: *", "x-own: 1")
+    raw.talk = lambda caller, head: caller.answer(b"<script>", 200, *said)
+    with Wire(front).ask(f"GET {group.path}/things", "Cookie: theirs=1") as wire:
+        assert wire.answer() == (200, b"<script>")
+    lines = wire.head.split(b"\r\n")
+    assert {b"content-security-policy: sandbox", b"x-content-type-options: nosniff"} <= {*lines}
+    assert b"x-own: 1" in lines
+    assert not [line for line in lines if line.startswith((b"set-", b"service-", b"clear-"))]
+    assert fields(raw.heads[0], "cookie") == []
+
+
+def test_the_script_of_a_service_worker_is_refused(raw: RawExtension, group: Registered) -> None:
+    answer = group.client.get(f"{group.path}/things", headers={"Service-Worker": "script"})
+    assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
+    assert raw.heads == []
+
+
 @pytest.mark.parametrize("rest", ["", "/", "/things", "/namespaces/n/things/a/deep/er"])
 def test_everything_below_the_version_is_passed_on(
     raw: RawExtension, group: Registered, rest: str
