@@ -46,7 +46,7 @@ def test_who_lost_a_field_to_another_manager_is_not_told(space: Space) -> None:
     path = space.config_maps.item("a")
     for manager, value in (("first", "1"), ("second", "2")):
         named = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
-        config = {**named, "data": {"x": value}}
+        config = {**named, "data": {"x": value, manager: "own"}}
         headers = {"Content-Type": APPLY}
         query = {"fieldManager": manager, "force": "true"}
         answer = space.client.request("PATCH", path, config, headers=headers, **query)
