@@ -445,21 +445,26 @@ def test_through_a_server_that_is_read_only_nobody_writes(
     front.stop()
 
 
-def test_the_group_without_a_name_can_be_that_of_another_server(
-    fresh_server: FreshServer, raw: RawExtension
+@pytest.mark.parametrize("dialect", ["kubernetes", "cluster"])
+@pytest.mark.parametrize("label", ["onstart", None])
+def test_built_in_versions_are_never_those_of_another_server(
+    fresh_server: FreshServer, raw: RawExtension, dialect: str, label: str | None
 ) -> None:
-    client = fresh_server(*HERE).client()
+    server = fresh_server(*HERE, dialect=dialect)
+    client = server.client()
     place = {"type": "ExternalName", "externalName": "127.0.0.1"}
     services = "/api/v1/namespaces/default/services"
     assert client.post(services, {"metadata": {"name": SERVICE}, "spec": place}).status == 201
-    own = f"{SERVICES.format(domain='k8s.io')}/v1."
     service = {"namespace": "default", "name": SERVICE, "port": raw.port}
-    spec = {"service": service, "insecureSkipTLSVerify": True}
-    assert client.patch(own, {"spec": spec}).status == 200
-    for path in ("/api", "/api/v1", "/api/v1/namespaces/default/pods/a"):
-        assert client.get(path).text == "{}"
-        assert raw.heads[-1].startswith(f"GET {path} HTTP/1.1\r\n".encode())
-    assert client.get("/apis/apps/v1/deployments").body["kind"] == "DeploymentList"
-    back = {"service": None, "insecureSkipTLSVerify": None}
-    assert client.patch(own, {"spec": back}).status == 200
+    labels = {server.dialect.label("kube-aggregator.@/automanaged"): label}
+    change = {
+        "metadata": {"labels": labels},
+        "spec": {"service": service, "insecureSkipTLSVerify": True},
+    }
+    own = SERVICES.format(domain=server.dialect.group_domain)
+    for name in ("v1.", "v1.apps"):
+        assert client.patch(f"{own}/{name}", change).status == 200
+    assert client.get("/api").body["kind"] == "APIVersions"
     assert client.get("/api/v1/namespaces/default").body["kind"] == "Namespace"
+    assert client.get("/apis/apps/v1/deployments").body["kind"] == "DeploymentList"
+    assert not [head for head in raw.heads if b"/namespaces" in head or b"/deployments" in head]
