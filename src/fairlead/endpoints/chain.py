@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from fairlead import budget, errors
-from fairlead.authentication.impersonation import impersonate
+from fairlead.authentication.impersonation import Impersonation, RawHeaders, impersonate
 from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.refusal import Refused, refusal
@@ -114,12 +114,17 @@ class Handler:
             if rule is not None:
                 user = await rule(request)
         request.user = user or await self.api.authentication.authenticator.authenticate(request)
+        acts_as = request.impersonation
+        if acts_as is not None:
+            request.user = acts_as.impersonator
         if self.auditor is not None:
             storing = self.auditor.received(request)
             if storing is not None:
                 await storing
-        if request.impersonates:
-            await self._impersonate(request)
+        if acts_as is not None:
+            await self._go_on_as(request, acts_as)
+        elif request.impersonates:
+            await self._impersonate(request, request.raw_headers)
         if rule is not None:
             return
         if self.classify is not None:
@@ -184,7 +189,18 @@ class Handler:
             return error
         return StatusError(400, "BadRequest", error.message, details=error.details)
 
-    async def _impersonate(self, request: Request) -> None:
+    async def _go_on_as(self, request: Request, acts_as: Impersonation) -> None:
+        """A credential that was made through impersonation is good while that is allowed."""
+        if request.impersonates:
+            raise StatusError(
+                403, "Forbidden", "who acts as another user cannot act as a third one"
+            )
+        try:
+            await self._impersonate(request, acts_as.headers)
+        except Refused:
+            raise errors.unauthorized() from None
+
+    async def _impersonate(self, request: Request, headers: RawHeaders) -> None:
         """Let a user act as another, where the authorizer lets them."""
         caller = request.user
 
@@ -195,7 +211,7 @@ class Handler:
             if not decision.allowed:
                 raise refusal(attributes, decision)
 
-        request.user = await impersonate(self.api.dialect, request.raw_headers, caller, check)
+        request.user = await impersonate(self.api.dialect, headers, caller, check)
         if request.user is not caller:
             request.impersonator = caller
 

@@ -60,6 +60,7 @@ async def answer_patch(api: Api, request: Request, operation: Operation) -> Answ
     raw = operation.sent = await request.body()
     is_apply = media_type == APPLY
     options = write_options(api.dialect, request, "PatchOptions", apply=is_apply)
+    operation.manager = options.manager
     if is_apply:
         return await _answer_apply(api, request, operation, raw, options)
     await check_exists(api, operation)
