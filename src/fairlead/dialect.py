@@ -219,6 +219,26 @@ class Dialect:
         "Those without a certificate stay.",
     )
 
+    object_selectors_need_labels = Switch(
+        "3, ValidatingWebhookConfiguration and MutatingWebhookConfiguration",
+        "An objectSelector that selects anything at all never matches objects without labels.",
+        "`NotIn` and `DoesNotExist` match them.",
+    )
+    deletecollection_lists_version = Switch(
+        "3, Parameters and bodies",
+        "`resourceVersion` of a deletecollection says which state is listed.",
+        "It is also a precondition of each delete.",
+    )
+    deletion_starts_now = Switch(
+        "1, Two-phase deletion",
+        "`deletionTimestamp` is the time of the first delete request.",
+        "It is the time at which the grace period ends; a later delete can bring it nearer.",
+    )
+    command_line_without_uid = Switch(
+        "2, Impersonation",
+        "The command line can impersonate a user and groups, but no uid and no extra fields.",
+        "Its client has `--as-uid`, and takes both from the configuration file.",
+    )
     volume_capacity_required = Switch(
         "3, CSIStorageCapacity",
         "A published capacity that is missing or zero means none, whatever maximumVolumeSize says.",
@@ -236,12 +256,6 @@ class Dialect:
     @property
     def node_lease_namespace(self) -> str:
         return f"{self.system_prefix}-node-lease"
-
-    volume_capacity_required = Switch(
-        "3, CSIStorageCapacity",
-        "A published capacity that is missing or zero means none, whatever maximumVolumeSize says.",
-        "The scheduler looks at maximumVolumeSize alone where there is one.",
-    )
 
     @property
     def system_namespaces(self) -> tuple[str, ...]:
