@@ -239,6 +239,11 @@ class Dialect:
         "The command line can impersonate a user and groups, but no uid and no extra fields.",
         "Its client has `--as-uid`, and takes both from the configuration file.",
     )
+    local_pod_volumes = Switch(
+        "3, Volume",
+        "`local` (`path`, `fsType`) is a source of pod volumes.",
+        "Only persistent volumes have it; in a pod it is an unknown field.",
+    )
     volume_capacity_required = Switch(
         "3, CSIStorageCapacity",
         "A published capacity that is missing or zero means none, whatever maximumVolumeSize says.",
