@@ -75,7 +75,7 @@ class Dialect:
     bare_bookmarks = Switch(
         "1, Events",
         "The object of a bookmark holds its resourceVersion and nothing else.",
-        "It is an empty object of the kind, with all fields that have no default.",
+        "It is an empty object of the kind, with the fields that every such object has.",
     )
     deletecollection_status = Switch(
         "3, Per-kind operations",
@@ -101,7 +101,12 @@ class Dialect:
     apply_drops_unknown = Switch(
         "1, Field validation",
         "Unknown fields of an applied configuration are dropped, with a warning.",
-        "An apply that has any is a 500 or 400 at every level of validation.",
+        "An apply that has any is refused at every level of validation.",
+    )
+    strict_apply_names_all = Switch(
+        "1, Field validation",
+        "A strict apply that is refused names all of its repeated and unknown fields.",
+        "It names the unknown ones only where none are repeated.",
     )
     required_fields_refused = Switch(
         "1, Field validation",
@@ -220,7 +225,7 @@ class Dialect:
     )
 
     object_selectors_need_labels = Switch(
-        "3, ValidatingWebhookConfiguration and MutatingWebhookConfiguration",
+        "3, Webhook configurations",
         "An objectSelector that selects anything at all never matches objects without labels.",
         "`NotIn` and `DoesNotExist` match them.",
     )
