@@ -220,8 +220,18 @@ async def _delete_listed(
     api: Api, operation: Operation, version: Version, options: DeleteOptions
 ) -> None:
     one = operation.part(operation.verb, operation.resource, version.namespace, version.name)
+    newest = api.store.latest(api.collection(one.resource), one.key)
+    if newest is not None and _is_another(newest, version):
+        return  # what was listed is gone
     try:
         await _delete(api, one, options, api.admission)
     except StatusError as error:
         if error.code != 404:
             raise
+
+
+def _is_another(newest: Version, listed: Version) -> bool:
+    """Whether another object has the name of one that was listed."""
+    if newest.revision == listed.revision:
+        return False
+    return bool(newest.object()["metadata"]["uid"] != listed.object()["metadata"]["uid"])
