@@ -192,6 +192,11 @@ class Dialect:
         "finalizers.",
         "Only setting it needs that right.",
     )
+    nodes_keep_themselves = Switch(
+        "3, Built-in admission plugins",
+        "NodeRestriction does not let a node delete its own Node.",
+        "It leaves that to the authorizer.",
+    )
     image_review_group_needed = Switch(
         "3, Webhook callbacks",
         "ImagePolicyWebhook needs its API group enabled by `--runtime-config`.",
