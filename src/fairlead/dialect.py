@@ -254,6 +254,11 @@ class Dialect:
         "`local` (`path`, `fsType`) is a source of pod volumes.",
         "Only persistent volumes have it; in a pod it is an unknown field.",
     )
+    resizing_has_reason = Switch(
+        "3, PersistentVolumeClaim",
+        "The condition of a claim whose volume is being resized reports ResizeStarted.",
+        "It has no reason.",
+    )
     volume_capacity_required = Switch(
         "3, CSIStorageCapacity",
         "A published capacity that is missing or zero means none, whatever maximumVolumeSize says.",
