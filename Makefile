@@ -30,7 +30,7 @@ COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
 .PHONY: help serve compile test quick test-compiled coverage covered lint format console-tools console-check docs bench \
-	bench-table bench-quick bench-baseline parity crash chaos fuzz fuzz-wire
+	bench-table bench-quick bench-baseline parity crash chaos attack fuzz fuzz-wire
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
@@ -170,6 +170,10 @@ chaos: $(TESTING) ## half an hour of kills, stops and cuts under load; nothing m
 
 fuzz-wire: $(TESTING) ## send noise and broken requests over 100,000 connections
 	FAIRLEAD_FUZZ_CONNECTIONS=$(or $(CONNECTIONS),100000) $(BIN)/pytest tests/attacks/test_fuzzed_wire.py $(ARGS)
+
+attack: $(TESTING) ## search ten minutes for inputs that hold the event loop or fill the memory
+	@$(COMPILE)
+	$(BIN)/python tools/attack.py $(ARGS)
 
 fuzz: $(TESTING) ## send 65,000 odd objects, patches and queries; none may be answered with a 500
 	$(BIN)/python tools/fuzz.py $(ARGS)

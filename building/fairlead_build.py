@@ -60,7 +60,7 @@ kinds/core/pods: template visiting warnings windows
 http: exchange head protocol reading records rounds tls writing
 endpoints: answers chain create deadlines decoding framing from_bytes get methods negotiation
 endpoints: parameters patch representing request routing update watch watch_sockets watching
-operations: actors api apply aside create fencing get known_applies known_configurations operation
+operations: actors api apply create fencing get known_applies known_configurations operation
 operations: options patch preparing tracking update views
 admission: chain
 admission/plugins: base default_toleration_seconds limit_ranger namespace_lifecycle priority

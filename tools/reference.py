@@ -157,8 +157,9 @@ def commands() -> str:
 def _import_counts() -> None:
     """Have every part register what it counts."""
     root = Path(fairlead.__file__).parent
-    for path in sorted(root.rglob("counts.py")):
-        import_module(".".join(("fairlead", *path.relative_to(root).with_suffix("").parts)))
+    for path in sorted(root.rglob("*.py")):
+        if "= REGISTRY." in path.read_text():
+            import_module(".".join(("fairlead", *path.relative_to(root).with_suffix("").parts)))
 
 
 def metrics() -> str:

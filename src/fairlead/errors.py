@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from fairlead.budget import OverBudget, OverSize
 from fairlead.quoting import LONGEST, quote
 from fairlead.records import dataclass
 
@@ -204,6 +205,13 @@ def outcome_unknown() -> StatusError:
 
 def too_large(limit: int) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
+def over_budget(error: OverBudget) -> StatusError:
+    """A request that takes more time or memory than any may."""
+    if isinstance(error, OverSize):
+        return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {error}")
+    return StatusError(422, "Invalid", f"the request {error}")
 
 
 def unsupported_media_type(media_types: Iterable[str]) -> StatusError:

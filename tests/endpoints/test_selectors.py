@@ -88,6 +88,14 @@ def test_a_label_selector_that_cannot_be_read_is_refused(space: Space, selector:
     assert answer.message
 
 
+@pytest.mark.parametrize("selector", ["labelSelector", "fieldSelector"])
+def test_a_selector_of_thousands_of_terms_is_refused(space: Space, selector: str) -> None:
+    terms = ",".join(f"metadata.name!={n}" for n in range(2001))
+    answer = space.secrets.list(**{selector: terms})
+    assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+    assert "may have 2000 conditions and values at most" in answer.message
+
+
 def test_a_refused_label_selector_says_why(space: Space) -> None:
     answer = space.secrets.list(labelSelector="env=-bad-")
     assert answer.message.startswith(

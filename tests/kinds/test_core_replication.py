@@ -95,3 +95,15 @@ def test_status() -> None:
         invalid("status.availableReplicas", "3", "cannot be greater than status.replicas"),
         invalid("status.availableReplicas", "3", "cannot be greater than readyReplicas"),
     ]
+
+
+def test_counts_that_a_status_leaves_out_are_none() -> None:
+    kind = Kind("core/v1/replicationcontrollers")
+    value = {**CONTROLLER, "status": {"replicas": -1}}
+    _, found = kind.update(kind.existing(CONTROLLER), value, "status")
+    assert found == [
+        invalid("status.replicas", "-1", "must be greater than or equal to 0"),
+        invalid("status.fullyLabeledReplicas", "0", "cannot be greater than status.replicas"),
+        invalid("status.readyReplicas", "0", "cannot be greater than status.replicas"),
+        invalid("status.availableReplicas", "0", "cannot be greater than status.replicas"),
+    ]

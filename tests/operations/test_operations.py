@@ -82,6 +82,13 @@ def test_a_dry_run_stores_nothing(tmp_path: Path) -> None:
         await create(api, operation(api, "create"), config_map("a"), dry)
         found = await find(api, operation(api, "list"), ListOptions(), EVERYTHING)
         assert found.versions == []
+        made = await create(api, operation(api, "create"), config_map("b", x="1"), OPTIONS)
+        await update(api, operation(api, "update", "b"), lambda: config_map("b", x="2"), dry)
+        await delete(api, operation(api, "delete", "b"), DeleteOptions(dry_run=True))
+        held = DeleteOptions(dry_run=True, propagation="Foreground")
+        await delete(api, operation(api, "delete", "b"), held)
+        found = await find(api, operation(api, "list"), ListOptions(), EVERYTHING)
+        assert found.versions == [made]
 
     on_api(tmp_path, work)
 
@@ -187,3 +194,12 @@ def test_a_namespace_that_only_changed_meanwhile_is_judged_again(tmp_path: Path)
         assert api.newest(CONFIG_MAPS, "work", "a") is not None
 
     on_api(tmp_path, work, [plugin])
+
+
+def test_a_change_of_nothing_writes_nothing(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        client = system(api)
+        made = await client.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "work"}})
+        assert await client.change(CONFIG_MAPS, "work", "a", lambda old: old) == made
+
+    on_api(tmp_path, work)

@@ -91,3 +91,30 @@ def test_a_group_may_begin_with_a_deletion() -> None:
         assert things.get("b") is not None
 
     run(test)
+
+
+@pytest.mark.parametrize("stale", [0, 1, 2])
+def test_of_a_group_all_are_written_or_none(stale: int) -> None:
+    async def test(store: Store, things: Collection, sums: Collection) -> None:
+        group = [Write("core/things", key, "v1", b"{}", 0) for key in "abc"]
+        group[stale].expected = 7
+        with pytest.raises((Conflict, ConditionFailed)):
+            await store.append(group)
+        assert things.current("") == []
+        assert store.revision == 0
+        group = [Write("core/things", key, "v1", b"{}", 0) for key in "abc"]
+        assert await store.append(group) == [1, 2, 3]
+
+    run(test)
+
+
+def test_a_group_waits_for_what_is_under_way_under_its_keys() -> None:
+    async def test(store: Store, things: Collection, sums: Collection) -> None:
+        first = asyncio.create_task(store.put(things, "a", thing(), None))
+        await asyncio.sleep(0)
+        with pytest.raises(Conflict):
+            await store.append([Write("core/things", "a", "v1", b"{}", 0)])
+        made = await first
+        assert things.get("a") is made
+
+    run(test)

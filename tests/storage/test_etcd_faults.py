@@ -20,7 +20,8 @@ from support.waiting import comes_true
 
 from fairlead.storage.backend import Compacted, Conflict, StorageError, Unanswered
 from fairlead.storage.etcd.calls import Stream
-from fairlead.storage.etcd.client import Timing
+from fairlead.storage.etcd.client import Client, Timing
+from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.members import Trust
 from fairlead.storage.etcd.source import EtcdSource, Ttl
 
@@ -549,3 +550,30 @@ def test_who_may_only_read_the_prefix_follows_it_and_writes_nothing(
 
     with limited(tmp_path, tls, "read") as member:
         run(test)
+
+
+@pytest.mark.parametrize("is_searching", [False, True])
+def test_a_closed_client_looks_for_no_member_and_who_waits_is_told(
+    etcd: Etcd, is_searching: bool
+) -> None:
+    async def test() -> None:
+        others = asyncio.all_tasks()
+        client = Client([etcd.url], Trust(), b"/registry/probe", HASTY)
+        await client.open()
+        etcd.pause()
+        try:
+            if is_searching:
+                member, _ = await client.watch(b"")
+                client.lost(member, CallFailed("UNAVAILABLE", "it is gone"))
+            waiting = asyncio.create_task(client.ask_newest())
+            await asyncio.sleep(0.05)
+            await client.close()
+            with pytest.raises(CallFailed):
+                await asyncio.wait_for(waiting, HASTY.request / 2)
+            with pytest.raises(CallFailed, match="closed"):
+                await client.ask_newest()
+            assert asyncio.all_tasks() <= others
+        finally:
+            etcd.resume()
+
+    run(test)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,8 @@ class Faults:
     def __init__(self) -> None:
         self._planned: list[tuple[str, BaseException, bool]] = []
         self.answers: dict[str, Any] = {}
+        self.instead: dict[str, str] = {}  # other statements that are executed
+        self.began = threading.Event()  # one of those
 
     def plan(
         self, at: str, error: BaseException, *, afterwards: bool = False, times: int = 1
@@ -65,6 +69,10 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
             for start, answer in made.answers.items():
                 if sql.startswith(start):
                     return super().execute(f"SELECT {answer!r}")
+            for start, other in made.instead.items():
+                if sql.startswith(start):
+                    made.began.set()
+                    return super().execute(other)
             found = made.take(sql)
             if found is None:
                 return super().execute(sql, *parameters)
@@ -329,6 +337,51 @@ def test_damage_that_the_check_at_start_finds_is_fatal(tmp_path: Path, faults: F
         await comes_true(lambda: bool(told), "the process is told to stop")
         assert "is damaged: page 3 is odd" in told[0]
         await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_check_that_still_runs_ends_with_the_store_and_holds_nobody_up(
+    tmp_path: Path, faults: Faults
+) -> None:
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+    faults.instead["PRAGMA quick_check"] = endless
+
+    async def main() -> None:
+        store = Store(EmbeddedLog(SqliteBackend(tmp_path)))
+        told: list[str] = []
+        store.log.on_fatal = told.append
+        await store.open()
+        await asyncio.to_thread(faults.began.wait, 10)
+        closing = asyncio.create_task(store.close())
+        turns = 0
+        while not closing.done():
+            turns += 1
+            await asyncio.sleep(0.001)
+        await closing
+        assert turns > 1
+        assert told == []
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
+def test_the_loop_goes_on_while_a_store_lets_go_of_its_file(tmp_path: Path) -> None:
+    release = threading.Event()
+
+    class Slow(SqliteBackend):
+        def check(self) -> None:
+            release.wait(10)
+
+        def stop_check(self) -> None:
+            pass
+
+    async def main() -> None:
+        store = Store(EmbeddedLog(Slow(tmp_path)))
+        await store.open()
+        asyncio.get_running_loop().call_later(0.02, release.set)
+        began = time.monotonic()
+        await store.close()
+        assert time.monotonic() - began < 5
 
     asyncio.run(main())
 

@@ -13,6 +13,7 @@ from support.waiting import comes_true
 from fairlead.storage import followers
 from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
 from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
@@ -251,3 +252,84 @@ def test_what_watchers_were_told_of_never_runs_ahead_of_them() -> None:
         assert store.told == store.revision == 1200
 
     run(test)
+
+
+class Broken:
+    """The listener of a watch, none of whose methods works."""
+
+    def pass_on(self, kind: str, change: Change) -> bool:
+        raise KeyError("no such field")
+
+    def wake(self) -> None:
+        raise KeyError("no such field")
+
+    def closed(self) -> None:
+        raise KeyError("no such field")
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+@pytest.mark.parametrize("changes", [1, 3])
+def test_a_watcher_whose_listener_raises_is_ended_and_the_others_go_on(
+    everywhere: bool, changes: int
+) -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        watchers = [Watcher("", EVERYTHING, 0) for _ in range(3)]
+        for watcher in watchers:
+            store.watch_all(watcher) if everywhere else store.watch(things, watcher)
+        before, broken, after = watchers
+        broken.listener = Broken()
+        puts = (store.put(things, f"k{number}", thing(), None) for number in range(changes))
+        await asyncio.gather(*puts)
+        await comes_true(lambda: broken.closed, "the broken one is ended")
+        assert isinstance(broken.failure, KeyError)
+        await store.put(things, "later", thing(), None)
+        await comes_true(lambda: len(after.pending) == changes + 1, "the others go on")
+        assert before.pending == after.pending
+        assert not before.closed
+
+    run(test)
+
+
+def test_watches_end_with_the_store_though_a_listener_raises() -> None:
+    async def test(store: Store) -> None:
+        things = store.collection("core/things")
+        broken, sound = Watcher("", EVERYTHING, 0), Watcher("", EVERYTHING, 0)
+        broken.listener = Broken()
+        for watcher in (broken, sound):
+            store.watch(things, watcher)
+        store.end_watches()
+        assert broken.closed
+        assert sound.closed
+
+    run(test)
+
+
+def test_after_a_change_that_cannot_be_told_its_watchers_are_ended_and_delivery_goes_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    publish = Collection.publish
+
+    def failing(self: Collection, change: Change, *, alone: bool = False) -> None:
+        if change.key == "bad":
+            raise KeyError("no such field")
+        publish(self, change, alone=alone)
+
+    monkeypatch.setattr(Collection, "publish", failing)
+
+    async def test(store: Store) -> None:
+        things, others = store.collection("core/things"), store.collection("core/others")
+        lost, unconcerned = Watcher("", EVERYTHING, 0), Watcher("", EVERYTHING, 0)
+        store.watch(things, lost)
+        store.watch(others, unconcerned)
+        await asyncio.gather(
+            store.put(things, "bad", thing(), None), store.put(others, "a", thing(), None)
+        )
+        await comes_true(lambda: lost.closed, "its watcher is ended")
+        assert isinstance(lost.failure, KeyError)
+        await store.put(others, "b", thing(), None)
+        await comes_true(lambda: len(unconcerned.pending) == 2, "the others hear of everything")
+        assert not unconcerned.closed
+
+    run(test)
+    assert "cannot tell of core/things bad" in caplog.text

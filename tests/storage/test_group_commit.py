@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from support.backends import FULL, MemoryBackend, thing
 from fairlead.storage.backend import (
     ConditionFailed,
     Conflict,
+    Fault,
     Outcome,
     Precondition,
     Row,
@@ -323,6 +327,40 @@ def test_waiting_for_a_revision_ends_when_it_is_reached_or_time_is_up() -> None:
     run(test)
 
 
+@pytest.mark.parametrize("seconds", [0.001, 60])
+def test_who_no_longer_waits_for_a_revision_leaves_nothing_behind(seconds: float) -> None:
+    def futures() -> int:
+        gc.collect()
+        return sum(isinstance(one, asyncio.Future) for one in gc.get_objects())
+
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        before = futures()
+        for _ in range(50):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.002):
+                    await store.wait_for(10, seconds)
+        assert futures() - before < 10
+
+    run(test)
+
+
+def test_each_waits_for_its_own_revision() -> None:
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        waiting = {n: asyncio.create_task(store.wait_for(n, 10)) for n in (3, 1, 2, 4)}
+        await asyncio.sleep(0)
+        for number in (1, 2, 3):
+            await store.put(things, f"k{number}", thing(), None)
+            await asyncio.sleep(0)
+            assert [n for n, task in waiting.items() if task.done()] == [
+                n for n in waiting if n <= number
+            ]
+        await store.put(things, "last", thing(), None)
+        assert await asyncio.gather(*waiting.values()) == [True] * 4
+
+    run(test)
+
+
 def test_compaction_goes_on_after_it_failed_once() -> None:
     async def main() -> None:
         backend = MemoryBackend()
@@ -449,5 +487,100 @@ def test_what_the_backend_refuses_is_a_conflict_and_leaves_the_state_before() ->
         assert [type(result) for result in results] == [Conflict, Conflict, Version]
         assert store.latest(things, "a") is before
         assert store.healthy
+
+    run(test)
+
+
+def test_what_waits_is_told_at_once_that_the_store_is_given_up() -> None:
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        store.log.on_fatal = lambda message: None
+        things = store.collection("core/things")
+        backend.gate.clear()
+        backend.entered.clear()
+        running = asyncio.create_task(store.put(things, "a", thing(), None))
+        await asyncio.to_thread(backend.entered.wait, 10)
+        waiting = asyncio.create_task(store.put(things, "b", thing(), None))
+        await asyncio.sleep(0)
+        store.log.give_up("the file is damaged")
+        try:
+            with pytest.raises(StorageError, match="the file is damaged"):
+                await asyncio.wait_for(waiting, 10)
+            assert not running.done()
+            with pytest.raises(StorageError, match="the file is damaged"):
+                await store.put(things, "c", thing(), None)
+        finally:
+            backend.gate.set()
+        await running
+        assert [one.key for one in things.current("")] == ["a"]
+
+    run(test)
+
+
+def test_a_store_that_ends_while_it_mends_itself_refuses_what_waits() -> None:
+    class Mending(MemoryBackend):
+        proof = threading.Event()
+
+        def recover(self) -> None:
+            super().recover()
+            self.proof.wait(10)
+
+    async def main() -> None:
+        backend = Mending()
+        store = Store(EmbeddedLog(backend))
+        await store.open()
+        things = store.collection("core/things")
+        backend.fail_once = StorageError("cut off", Fault.DOUBTFUL)
+        with pytest.raises(StorageError, match="cut off"):
+            await store.put(things, "a", thing(), None)
+        waiting = asyncio.create_task(store.put(things, "b", thing(), None))
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(store.close())
+        with pytest.raises(StorageError, match="shutting down"):
+            await asyncio.wait_for(waiting, 10)
+        backend.proof.set()
+        await closing
+        assert backend.rows == []
+
+    asyncio.run(main())
+
+
+def test_who_gives_up_a_write_takes_nobody_along() -> None:
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        backend.gate.clear()
+        first = asyncio.create_task(store.put(things, "a", thing(), None))
+        await asyncio.sleep(0)
+        version = store.latest(things, "a")
+        assert version is not None
+        other = asyncio.create_task(store.settled(version))
+        await asyncio.sleep(0)
+        first.cancel()
+        await asyncio.wait([first])
+        backend.gate.set()
+        await asyncio.wait_for(other, 10)
+        assert things.get("a") is version
+
+    run(test)
+
+
+def test_a_written_version_holds_on_to_nothing_before_it() -> None:
+    def count() -> int:
+        gc.collect()
+        return sum(isinstance(one, Write) for one in gc.get_objects())
+
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        before = count()
+        backend.gate.clear()
+        writes = []
+        for number in range(50):
+            over = store.latest(things, "a")
+            writes.append(asyncio.create_task(store.put(things, "a", thing(number), over)))
+            await asyncio.sleep(0)
+        backend.gate.set()
+        await asyncio.gather(*writes)
+        del writes, over
+        await store.compact(store.revision)
+        assert count() - before < 10
 
     run(test)

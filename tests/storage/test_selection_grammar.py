@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.storage.selection import SelectorError, parse_fields, parse_labels
+from fairlead.storage.selection import (
+    MOST_KEYS,
+    MOST_TERMS,
+    SelectorError,
+    folded,
+    parse_fields,
+    parse_labels,
+)
 
 FACTS = {"a": "1", "b": "", "c.d/e": "x"}
 
@@ -163,3 +170,51 @@ def test_values_of_field_selectors_escape_what_would_end_them(text: str, message
     with pytest.raises(SelectorError) as caught:
         parse_fields(text)
     assert str(caught.value) == f"invalid field selector: {message}"
+
+
+@pytest.mark.parametrize(
+    ("text", "folds_to"),
+    [
+        ("a!=1,a!=2,a notin (3,4)", "a notin (1,2,3,4)"),
+        ("a in (1,2),a in (2,3)", "a=2"),
+        ("a,a,b,!c,!c", "a,b,!c"),
+        ("a>3,a>20,a<9,a<80", "a>20,a<9"),
+    ],
+)
+def test_conditions_on_one_key_become_one(text: str, folds_to: str) -> None:
+    assert folded(parse_labels(text)) == parse_labels(folds_to)
+
+
+@given(
+    terms=st.lists(
+        st.sampled_from(
+            ["a", "!a", "a=1", "a=2", "a!=1", "a!=2", "a in (1,2)", "a notin (2,3)", "a>1", "a<2"]
+        ),
+        max_size=6,
+    ),
+    facts=st.dictionaries(st.just("a"), st.sampled_from(["", "0", "1", "2", "3", "x"])),
+)
+def test_folding_changes_nothing_of_what_matches(terms: list[str], facts: dict[str, str]) -> None:
+    rules = parse_labels(",".join(terms))
+    assert all(rule.matches(facts) for rule in folded(rules)) == all(
+        rule.matches(facts) for rule in rules
+    )
+
+
+def test_a_selector_has_so_many_conditions_and_values_at_most() -> None:
+    values = ",".join(map(str, range(MOST_TERMS // 2)))
+    assert parse_labels(",".join(f"a!={n}" for n in range(MOST_TERMS)))
+    assert parse_fields(",".join(f"a!={n}" for n in range(MOST_TERMS)))
+    refused = f"a selector may have {MOST_TERMS} conditions and values at most"
+    with pytest.raises(SelectorError, match=refused):
+        parse_labels(",".join(f"a!={n}" for n in range(MOST_TERMS + 1)))
+    with pytest.raises(SelectorError, match=refused):
+        parse_fields(",".join(f"a!={n}" for n in range(MOST_TERMS + 1)))
+    with pytest.raises(SelectorError, match=refused):
+        parse_labels(f"a in ({values}),a in ({values})")
+
+
+def test_a_selector_has_conditions_on_so_many_keys_at_most() -> None:
+    assert parse_labels(",".join(f"!k{n}" for n in range(MOST_KEYS)))
+    with pytest.raises(SelectorError, match=f"conditions on {MOST_KEYS} keys at most"):
+        parse_labels(",".join(f"!k{n}" for n in range(MOST_KEYS + 1)))

@@ -160,6 +160,9 @@ class MemoryBackend:
         if self.damage is not None:
             raise self.damage
 
+    def stop_check(self) -> None:
+        pass
+
     def size(self) -> int:
         return sum(len(row.value or b"") for row in self.rows)
 

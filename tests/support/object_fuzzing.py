@@ -138,8 +138,8 @@ class Fuzzer:
 
     def run(self, count: int) -> Tally:
         self._prepare()
-        ways = (self._create, self._create, self._replace, self._patch, self._patch, self._ask,
-                self._delete)  # fmt: skip
+        ways = (self._create, self._create, self._replace, self._patch, self._patch,
+                self._patch_field, self._patch_field, self._ask, self._delete)  # fmt: skip
         for _ in range(count):
             self._number += 1
             self._random.choice(ways)()
@@ -304,6 +304,28 @@ class Fuzzer:
         query = self._random.choice(["fieldManager=m&force=true", self._query()])
         suffix = self._random.choice(["good", "good", "good/status", "good/scale"])
         self._send("PATCH", f"{self._path(resource, suffix)}?{query}", raw, kind)
+
+    def _patch_field(self) -> None:
+        """Set one field of an object or of its status to something that is almost right, where
+        everything beside it is as the server made it."""
+        resource = self._target()
+        body = json.dumps(self._one_field(resource.struct, 6)).encode()
+        path = self._path(resource, self._random.choice(["good", "good/status"]))
+        form = self._random.choice(["merge-patch", "strategic-merge-patch"])
+        self._send("PATCH", f"{path}?dryRun=All", body, f"application/{form}+json")
+
+    def _one_field(self, node: Type, levels: int) -> Any:
+        if not levels or self._random.random() < 0.05:
+            return self._random.choice([None, {}, [], "", -1])
+        if isinstance(node, Struct) and node.fields:
+            name = self._random.choice(sorted(node.fields))
+            return {name: self._one_field(node.fields[name].type, levels - 1)}
+        if isinstance(node, ListOf):
+            return [self._one_field(node.element, levels - 1)]
+        if isinstance(node, MapOf):
+            return {"k": self._one_field(node.element, levels - 1)}
+        assert isinstance(node, (Scalar, Struct))
+        return self._random.choice([None, -1, "", *TYPED.get(node.name, ["x"])])
 
     def _operations(self) -> list[Object]:
         places = ["/metadata/labels", "/metadata", "/spec", "/data", "/spec/template", "/data/a",

@@ -12,7 +12,7 @@ from asyncio import get_running_loop
 from collections.abc import Awaitable
 from typing import Any
 
-from fairlead import clock
+from fairlead import budget, clock
 from fairlead.audit.backend import Backend, Outcome
 from fairlead.audit.bodies import Bodies, Collected, media_type_of
 from fairlead.audit.counts import LEVEL_LABELS, REJECTED, event_counts, level_counts
@@ -36,7 +36,6 @@ from fairlead.endpoints.chain import is_long_running
 from fairlead.endpoints.long_answers import LongAnswer
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, internal
-from fairlead.operations.aside import aside
 
 _ANSWERED_WITH_STATUS = frozenset(("create", "delete", "deletecollection"))
 _CUT_OFF: dict[str, Any] = {
@@ -205,7 +204,7 @@ class Auditor:
         managed_fields = not record.subject.verdict.omits_managed_fields
         if operation is not None and isinstance(operation.sent, bytes) and operation.sent:
             size, media_type = len(operation.sent), media_type_of(request.header(b"content-type"))
-            record.request_object = await aside(
+            record.request_object = await budget.run(
                 size, self._bodies.sent, operation, media_type, managed_fields
             )
         if record.level < REQUEST_RESPONSE:
@@ -215,7 +214,7 @@ class Auditor:
             answer.pieces = record.collected.follow(answer.pieces)
         elif request.target.is_resource or request.path.startswith("/api"):
             body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
-            record.response_object = await aside(
+            record.response_object = await budget.run(
                 len(body), self._bodies.answered, body, answer.media_type, managed_fields
             )
 

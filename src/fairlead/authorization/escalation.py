@@ -86,9 +86,11 @@ class EscalationGuard:
 
     def _missing(self, user: User, namespace: str, wanted: list[Rule]) -> str:
         """Which of the wanted rules the user does not hold, in words; nothing if all are held."""
-        held, dangling = self._rbac.held_rules(user, namespace)
+        held = self._rbac.held_rules(user, namespace, once=True)
+        if not held.is_complete:
+            return f"user {quote(user.name)} has too many rules to compare"
         try:
-            missing = missing_rules(held, wanted)
+            missing = missing_rules(held.rules, wanted)
         except TooManyRules:
             return "one of the rules grants too many permissions to check each of them"
         if not missing:
@@ -98,8 +100,8 @@ class EscalationGuard:
             f"user {quote(user.name)} (groups={quoted_list(user.groups)}) is attempting to grant"
             f" RBAC permissions not currently held:\n{listed}"
         )
-        if dangling:
-            text += f"; resolution errors: [{self._rbac.dangling_errors(dangling)}]"
+        if held.dangling:
+            text += f"; resolution errors: [{self._rbac.dangling_errors(held.dangling)}]"
         return text
 
 

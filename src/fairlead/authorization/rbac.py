@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
@@ -21,6 +22,17 @@ ROLE_BINDINGS = "rbac/v1/rolebindings"
 CLUSTER_ROLE_BINDINGS = "rbac/v1/clusterrolebindings"
 
 _ROLE_RESOURCES = {"Role": "role", "ClusterRole": "clusterrole"}
+
+
+_MOST_HELD = 10_000  # rules of one user that are listed or compared
+
+
+class HeldRules(NamedTuple):
+    """The rules that a user has, and the bindings whose role is missing."""
+
+    rules: list[Rule]
+    dangling: list[Binding]
+    is_complete: bool = True
 
 
 class Rbac(ImmediateMode):
@@ -89,11 +101,13 @@ class Rbac(ImmediateMode):
             return f"unsupported role reference kind: {quote(binding.role_kind)}"
         return f"{resource}.{self._group} {quote(binding.role[1])} not found"
 
-    def held_rules(self, user: User, namespace: str) -> tuple[list[Rule], list[Binding]]:
+    def held_rules(self, user: User, namespace: str, *, once: bool = False) -> HeldRules:
         """The rules that bindings give a user in a namespace (and everywhere), in the order of
-        the bindings' names, and the bindings whose role is missing."""
+        the bindings' names; no more than a few thousand of them. A role that is bound several
+        times is repeated unless `once`."""
         rules: list[Rule] = []
         dangling: list[Binding] = []
+        seen: set[RoleKey] = set()
         for scope_name in ("", namespace) if namespace else ("",):
             scope = self._scopes.get(scope_name)
             if scope is None:
@@ -103,19 +117,28 @@ class Rbac(ImmediateMode):
                 for bindings in grants.values():
                     bound |= bindings
             for _, binding in sorted(bound.items()):
+                if once and binding.role in seen:
+                    continue
+                seen.add(binding.role)
                 found = self._roles.get(binding.role)
                 if found is None:
                     dangling.append(binding)
+                elif len(rules) + len(found.rules) > _MOST_HELD:
+                    return HeldRules(rules, dangling, is_complete=False)
                 else:
                     rules += found.rules
-        return rules, dangling
+        return HeldRules(rules, dangling)
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
-        rules, dangling = self.held_rules(user, namespace)
+        held = self.held_rules(user, namespace)
+        errors = [self._missing(binding) for binding in held.dangling]
+        if not held.is_complete:
+            errors.append(f"there are more than {_MOST_HELD} rules")
         return UserRules(
-            [_part(rule, _RESOURCE_PARTS) for rule in rules if rule.get("resources")],
-            [_part(rule, _PATH_PARTS) for rule in rules if rule.get("nonResourceURLs")],
-            errors=[self._missing(binding) for binding in dangling],
+            [_part(rule, _RESOURCE_PARTS) for rule in held.rules if rule.get("resources")],
+            [_part(rule, _PATH_PARTS) for rule in held.rules if rule.get("nonResourceURLs")],
+            incomplete=not held.is_complete,
+            errors=errors,
         )
 
     def dangling_errors(self, bindings: list[Binding]) -> str:

@@ -93,12 +93,14 @@ class NamespaceDeletion:
             return held.rest - monotonic()
         remains = await self._empty(key)
         if remains.told(namespace) != namespace:
-            await self._client.change(NAMESPACES, "", key, remains.told, "status")
+            told = _if_still(namespace, remains.told)
+            await self._client.change(NAMESPACES, "", key, told, "status")
         failure = remains.failure()
         if failure is not None:
             raise failure
         if not remains.objects:
-            await self._client.change(NAMESPACES, "", key, _finalized, "finalize")
+            finalized = _if_still(namespace, _finalized)
+            await self._client.change(NAMESPACES, "", key, finalized, "finalize")
         return _REST if remains.elsewhere else None  # nobody tells when that goes
 
     async def _empty(self, namespace: str) -> Remains:
@@ -175,6 +177,13 @@ def _is_to_be_emptied(namespace: Object) -> bool:
     if namespace["metadata"].get("deletionTimestamp") is None:
         return False
     return CONTENT_FINALIZER in ((namespace.get("spec") or {}).get("finalizers") or ())
+
+
+def _if_still(namespace: Object, change: Callable[[Object], Object]) -> Callable[[Object], Object]:
+    """A change that leaves another namespace of the same name alone: this one may have gone, and
+    the other one come, while this one was emptied."""
+    uid = namespace["metadata"]["uid"]
+    return lambda found: change(found) if found["metadata"]["uid"] == uid else found
 
 
 def _finalized(namespace: Object) -> Object:

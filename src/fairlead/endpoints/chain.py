@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from fairlead import errors
+from fairlead import budget, errors
 from fairlead.authentication.impersonation import impersonate
 from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
@@ -160,8 +160,11 @@ class Handler:
             request.warnings,
         )
         operation.deadline = request.deadline
+        budget.begin(_tenant(request.impersonator or request.user))
         try:
             return await self.verb(request, resource)(self.api, request, operation)
+        except budget.OverBudget as error:
+            raise errors.over_budget(error) from None
         except StatusError as error:
             if error.code == 422 and operation.has_unknown_fields:
                 raise self._unknown_and_invalid(error) from None
@@ -356,6 +359,12 @@ class Handler:
         agent = request.user_agent
         shown = negotiate(self.api.dialect, "", values[0] if values else None, agent)
         return Answer(200, encode(value, shown, self.api.resources), media_type)
+
+
+def _tenant(user: User) -> str:
+    """Who shares one budget of threads: a user, or all service accounts of a namespace."""
+    name = user.name
+    return name.rpartition(":")[0] if name.startswith("system:serviceaccount:") else name
 
 
 def no_remote(request: Request) -> Page | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import orjson
 
+from fairlead import budget
 from fairlead.endpoints.negotiation import JSON, YAML, declared_type, media_types
 from fairlead.endpoints.other_dialect import with_hint
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import LONG_BODY, aside
 from fairlead.operations.field_validation import (
     check_required,
     custom_type_error,
@@ -39,7 +39,7 @@ from fairlead.serialization.bodies import (
 )
 from fairlead.serialization.duplicates import duplicate_fields
 from fairlead.serialization.envelopes import content_type
-from fairlead.serialization.limits import TooDeep
+from fairlead.serialization.limits import TooDeep, check_values
 from fairlead.serialization.protobuf import (
     ProtobufError,
     decoded_message,
@@ -81,6 +81,7 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
     repeated: list[str] | None = None
     try:
         if media_type == JSON:
+            check_values(raw)
             value = parse_json(raw)
             if resource.speaks_text_only or recurs(resource.struct):  # these may be deep
                 repeated = _told(duplicate_fields(raw, value))
@@ -217,9 +218,7 @@ async def read_object(
     media_type = body_format(request, api.resources)
     raw = operation.sent = await request.body()
     operation.found()
-    if operation.size <= LONG_BODY:
-        return decode_body(api, operation, raw, media_type, validation, former)
-    return await aside(
+    return await budget.run(
         operation.size, decode_body, api, operation, raw, media_type, validation, former
     )
 
@@ -256,7 +255,7 @@ def decode_body(
     if metadata:
         named = metadata.get("name", ""), metadata.get("uid", "")
         operation.identity = (*named, metadata.get("resourceVersion", ""))
-    if len(raw) > LONG_BODY:
+    if len(raw) > budget.LIGHT:
         check_decoded(value)
     return value
 

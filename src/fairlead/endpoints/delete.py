@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead import budget
 from fairlead.endpoints.answers import Answer, value_answer
 from fairlead.endpoints.list import objects_answer
 from fairlead.endpoints.parameters import delete_options, list_options, selection_of
@@ -10,7 +11,6 @@ from fairlead.endpoints.request import Request
 from fairlead.errors import STATUS_HEAD, success
 from fairlead.kinds.conversion import from_stored
 from fairlead.operations.api import Api
-from fairlead.operations.aside import aside
 from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.operation import Operation
 from fairlead.operations.views import typed
@@ -27,7 +27,7 @@ async def answer_delete(api: Api, request: Request, operation: Operation) -> Ans
     shown = typed(resource, from_stored(resource, deleted.value))
     code = 202 if options.cascades and not deleted.gone else 200
     size = operation.found_size
-    return await aside(size, object_answer, api.resources, request, resource, shown, code)
+    return await budget.run(size, object_answer, api.resources, request, resource, shown, code)
 
 
 async def answer_delete_collection(api: Api, request: Request, operation: Operation) -> Answer:

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 
 import orjson
 
+from fairlead import budget
 from fairlead.endpoints.answers import encode
 from fairlead.endpoints.from_bytes import Part, can_write, item_writer, row_adder
 from fairlead.endpoints.kept_messages import is_binary, message_fields
@@ -112,7 +113,8 @@ async def _values(
         values = await _in_order(resource, values, turn)
     opening, item, between, closing = _layout(representation, listed)
     add = partial(_adder(item, between), map(listed.item, values))
-    async for piece in _text(opening, add, between, closing, turn):
+    is_slow = representation.media_type == YAML  # a single large item takes longer than a step
+    async for piece in _text(opening, add, between, closing, turn, is_slow):
         yield piece
 
 
@@ -214,13 +216,17 @@ async def _text(
     between: bytes,
     closing: bytes,
     turn: Turn | None,
+    in_thread: bool = False,
 ) -> AsyncGenerator[bytes]:
     """The pieces of a list to which `add` adds some items at a time."""
     piece: list[Part] = [opening]
     before = b""
     while True:
         async with one_step():
-            more = add(piece, before)
+            if in_thread:
+                more = await budget.run(budget.LIGHT + 1, add, piece, before)
+            else:
+                more = add(piece, before)
         if not more:
             break
         yield b"".join(piece)

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from fairlead import budget
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.parameters import write_options
 from fairlead.endpoints.representing import item_answer
@@ -15,7 +16,6 @@ from fairlead.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.apply import apply
-from fairlead.operations.aside import aside
 from fairlead.operations.field_validation import strict_errors, warn_of
 from fairlead.operations.known_configurations import Held
 from fairlead.operations.operation import Operation
@@ -30,7 +30,7 @@ from fairlead.schema.mismatch import conversion_error, json_kind
 from fairlead.schema.wording import plain_text
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import duplicate_fields
-from fairlead.serialization.limits import TooDeep
+from fairlead.serialization.limits import TooDeep, check_values
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -63,7 +63,7 @@ async def answer_patch(api: Api, request: Request, operation: Operation) -> Answ
     if is_apply:
         return await _answer_apply(api, request, operation, raw, options)
     await check_exists(api, operation)
-    read = await aside(len(raw), _read, operation.resource, media_type, raw)
+    read = await budget.run(len(raw), _read, operation.resource, media_type, raw)
     version = await patch(api, operation, read, options)
     return await item_answer(api, request, operation, version)
 
@@ -76,7 +76,7 @@ async def _answer_apply(
         return await item_answer(api, request, operation, known)
     sent: Object | Held | None = api.known_configurations.find(operation, raw, options.manager)
     if sent is None:
-        sent = await aside(len(raw), _configuration, operation, raw, options)
+        sent = await budget.run(len(raw), _configuration, operation, raw, options)
     before = api.known_applies.before(api, operation)
     outcome = await apply(api, operation, sent, options)
     api.known_applies.keep(api, operation, raw, options, before)
@@ -87,6 +87,7 @@ async def _answer_apply(
 def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
     """Read a patch document; 400 for what is not one."""
     prefix = "" if media_type == STRATEGIC else "error decoding patch: "
+    check_values(raw)
     try:
         document = parse_json(raw)
         repeated = duplicate_fields(raw, document)
@@ -165,6 +166,7 @@ def _sorted_where_changed(before: Any, after: Any) -> Any:
 
 def _configuration(operation: Operation, raw: bytes, options: WriteOptions) -> Object:
     try:
+        check_values(raw)
         value, repeated = parse_yaml(raw)
     except BodyError as error:
         what = f"error converting YAML to JSON: {error}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead import clock
+from fairlead import budget, clock
 from fairlead.dialect import Dialect
 from fairlead.endpoints.answers import Answer, encode
 from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
@@ -15,7 +15,6 @@ from fairlead.errors import bad_request
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource, Resources
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import LONG_BODY, aside
 from fairlead.operations.operation import Operation
 from fairlead.operations.views import typed, view_of
 from fairlead.storage.version import Version
@@ -106,7 +105,7 @@ async def item_answer(
         assert version.body is not None
         return Answer(code, main.head + version.body)
     size = len(version.body or b"")
-    if size <= LONG_BODY and is_binary(main, form):
+    if size <= budget.LIGHT and is_binary(main, form):
         content = operation.content_of(version)
         return Answer(code, enveloped_message(main, form, version, content), form.media_type)
     if form.transform and can_write(main, form):
@@ -115,7 +114,7 @@ async def item_answer(
         else:
             written = item_writer(main, form)(version)
         return Answer(code, written + b"\n")
-    return await aside(size, _read_answer, api, request, main, version, code)
+    return await budget.run(size, _read_answer, api, request, main, version, code)
 
 
 def _read_answer(

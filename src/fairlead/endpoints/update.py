@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from fairlead import budget
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.decoding import body_format, decode_body
 from fairlead.endpoints.parameters import write_options
 from fairlead.endpoints.representing import item_answer
 from fairlead.endpoints.request import Request
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import aside
 from fairlead.operations.operation import Operation
 from fairlead.operations.update import update
 
@@ -21,7 +21,7 @@ async def answer_update(api: Api, request: Request, operation: Operation) -> Ans
     def decode() -> Object:
         return decode_body(api, operation, raw, media_type, options.validation)
 
-    decoded = [await aside(len(raw), decode)]
+    decoded = [await budget.run(len(raw), decode)]
 
     def sent() -> Object:
         return decoded.pop() if decoded else decode()

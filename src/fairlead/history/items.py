@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
+from fairlead import budget
 from fairlead.history.differing import changed_paths
 from fairlead.operations.actors import Actor, Actors
 from fairlead.operations.api import Object
-from fairlead.operations.aside import aside
 from fairlead.schema.times import format_micro_time
 from fairlead.storage.change import ADDED, Change
 from fairlead.storage.version import Version
@@ -35,7 +35,7 @@ class Telling:
         if perf_counter() >= self._end:
             await asyncio.sleep(0)
             self._end = perf_counter() + _TURN_SECONDS
-        return await aside(size, self._item, change)
+        return await budget.run(size, self._item, change)
 
     def _item(self, change: Change) -> Object:
         before = change.before.object() if change.before is not None else None
@@ -54,7 +54,7 @@ class Telling:
 
     async def existing(self, version: Version) -> Object:
         """What was there at the beginning of all that is known."""
-        return await aside(len(version.body or b""), self._existing, version)
+        return await budget.run(len(version.body or b""), self._existing, version)
 
     def _existing(self, version: Version) -> Object:
         value = version.object()

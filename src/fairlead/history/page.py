@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
+from fairlead import budget
 from fairlead.endpoints.answers import Answer, value_answer
 from fairlead.endpoints.chain import Handler
 from fairlead.endpoints.methods import check_reading
@@ -33,7 +34,6 @@ from fairlead.history.past import ObjectsPast
 from fairlead.history.rights import Rights
 from fairlead.history.served import Served
 from fairlead.operations.api import Object
-from fairlead.operations.aside import aside
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import revision_of
 from fairlead.operations.stored import shown_one
@@ -175,7 +175,7 @@ class HistoryPage:
         )
         shown = {"kind": kind, "apiVersion": API_VERSION, **content}
         size = _BYTES_AN_ITEM * len(content["items"])
-        return await aside(size, value_answer, request, 200, shown, self._api.resources)
+        return await budget.run(size, value_answer, request, 200, shown, self._api.resources)
 
 
 def _refuse_revision(request: Request, instead: str) -> None:

@@ -65,6 +65,9 @@ def check_metadata(
     _check_owners(metadata, causes, path)
 
 
+# Each is looked at by the garbage collector whenever the object is written.
+_MOST_REFERENCES: Final = 2_000
+
 _CONTENTS: Final[tuple[str, ...]] = ("labels", "annotations", "ownerReferences")
 
 
@@ -128,6 +131,9 @@ def _bytes_of(annotations: dict[str, str]) -> int:
 def check_owner_references(
     references: list[dict[str, Any]] | None, path: str, causes: Causes
 ) -> None:
+    if references and len(references) > _MOST_REFERENCES:
+        causes.too_many(path, len(references), _MOST_REFERENCES)
+        return
     first = ""
     for reference in references or ():
         _check_owner_reference(reference, path, causes)

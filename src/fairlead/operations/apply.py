@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fairlead import budget
 from fairlead.errors import Cause, StatusError, bad_request, conflict
 from fairlead.kinds.absent import absent
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import LONG_BODY
 from fairlead.operations.create import create
 from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.known_configurations import Held
@@ -61,12 +61,13 @@ async def apply(
             raise
         refusal = error
     config = sent.whole() if isinstance(sent, Held) else sent
-    unknown = unknown_paths(view.struct, config)
+    unknown = await budget.run(operation.size, unknown_paths, view.struct, config)
     if not unknown or options.validation == "Strict":
         raise refusal
     operation.has_unknown_fields = True
     warn_of(operation, strict_errors(unknown, []), options.validation)
-    return await _apply(api, operation, view, known_part(view.struct, config), options)
+    known = await budget.run(operation.size, known_part, view.struct, config)
+    return await _apply(api, operation, view, known, options)
 
 
 async def _apply(
@@ -80,7 +81,11 @@ async def _apply(
         raise bad_request(f"the configuration does not say its kind, expected {view.kind}")
     if api.store.latest(api.collection(operation.resource), operation.key) is None:
         config = sent.whole() if isinstance(sent, Held) else sent
-        return Outcome(await _create(api, operation, config, options), created=True)
+        try:
+            return Outcome(await _create(api, operation, config, options), created=True)
+        except StatusError as error:
+            if error.reason != "AlreadyExists":  # else another client was faster: change its object
+                raise
     return Outcome(await _change(api, operation, view, sent, options))
 
 
@@ -177,7 +182,7 @@ def _shows(api: Api, live: Object, config: Object, options: WriteOptions) -> boo
 
 def _version_of(api: Api, operation: Operation, live: Object) -> Version | None:
     """The version that an object was read from; none where others may be at work beside this."""
-    if operation.size > LONG_BODY:
+    if operation.size > budget.LIGHT:
         return None
     newest = api.store.latest(api.collection(operation.resource), operation.key)
     if newest is None or live["metadata"].get("resourceVersion") != str(newest.revision):
@@ -257,7 +262,9 @@ async def _create(api: Api, operation: Operation, config: Object, options: Write
     merged, entries = await converting(
         operation.size, _merged, api, versions, operation, None, config, options
     )
-    value = _decoded(operation, view, typed(resource, merged), config)
+    value = await budget.run(
+        operation.size, _decoded, operation, view, typed(resource, merged), config
+    )
     uid = value["metadata"].get("uid")
     if uid:
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was"

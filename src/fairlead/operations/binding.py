@@ -11,6 +11,7 @@ from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
+from fairlead.operations.retries import is_certain, retried
 from fairlead.schema.times import now
 from fairlead.storage.backend import Conflict
 from fairlead.storage.version import Version
@@ -47,28 +48,30 @@ async def _bind(api: Api, operation: Operation, binding: Object, dry_run: bool) 
     collection = api.collection(pods)
     name = binding["metadata"]["name"]
     key = pods.storage_key(operation.namespace, name)
-    while True:
+
+    async def attempt() -> Version | None:
         current = api.store.latest(collection, key)
+        refusal: StatusError
         if current is None:
-            raise absent(pods.ref(name))
-        pod = current.object()
-        _check_pod(pods, pod, binding["metadata"], dry_run)
-        _assign(pod, binding)
-        if dry_run:
-            return
-        try:
-            await _put(api, operation, pods, current, pod)
-        except Conflict:
-            continue
-        return
+            refusal = absent(pods.ref(name))
+        else:
+            pod = current.object()
+            try:
+                _check_pod(pods, pod, binding["metadata"], dry_run)
+                _assign(pod, binding)
+                if dry_run:
+                    return current
+                stored = preparing.ordered(pod)
+                return await preparing.put(api, operation, collection, key, stored, current)
+            except Conflict:
+                return None
+            except StatusError as error:
+                refusal = error
+        if await is_certain(collection, key):
+            raise refusal
+        return None
 
-
-async def _put(
-    api: Api, operation: Operation, pods: Resource, current: Version, pod: Object
-) -> None:
-    collection = api.collection(pods)
-    stored = preparing.ordered(pod)
-    await preparing.put(api, operation, collection, current.key, stored, current)
+    await retried(pods.ref(name), attempt)
 
 
 def _check_pod(pods: Resource, pod: Object, wanted: Object, dry_run: bool) -> None:

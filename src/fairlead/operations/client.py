@@ -125,16 +125,16 @@ class Client:
         subresource: str = "",
         verb: str = "update",
     ) -> Object:
-        """Change the newest version; `change` gets a copy and gives the wanted object. `verb` is
-        what the user must be allowed to do: `update` or `patch`."""
+        """Change the newest version. `change` gets the object, which it must not change, and gives
+        the wanted one; to leave it as it is, it may give the same. `verb` is what the user must be
+        allowed to do: `update` or `patch`."""
         operation = self._operation(verb, key, namespace, name, subresource)
-        work = partial(
-            store_changed,
-            self._api,
-            operation,
-            lambda old: Changed(_as_sent(change(old))),
-            self._options,
-        )
+
+        def changed(old: Object) -> Changed:
+            wanted = change(old)
+            return Changed(_as_sent(copied(old) if wanted is old else wanted))
+
+        work = partial(store_changed, self._api, operation, changed, self._options)
         return (await self._perform(operation, work)).object()
 
     async def apply(self, key: str, value: Object) -> Object:

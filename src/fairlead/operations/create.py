@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from fairlead import budget
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.errors import StatusError, already_exists, bad_request, verb_not_supported
 from fairlead.kinds.context import Context
@@ -11,10 +12,9 @@ from fairlead.kinds.core.services.claims import is_claimed
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import LONG_BODY, aside
-from fairlead.operations.certainty import is_certain
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
+from fairlead.operations.retries import is_certain, retried
 from fairlead.operations.stored import kept, shown_one
 from fairlead.operations.tracking import converting, set_entries, tracked
 from fairlead.patching.values import copied
@@ -36,12 +36,16 @@ async def create(
     the store. `entries` are its owners where those are known already."""
     if api.store.alone or not api.behaviour(operation.resource).claims_values:
         return await _create(api, operation, value, options, entries)
-    while True:
+
+    async def attempt() -> Version | None:
         try:
             return await _create(api, operation, copied(value), options, entries)
         except ConditionFailed as error:
             if not is_claimed(error):
                 raise
+            return None
+
+    return await retried(operation.resource.ref(value["metadata"].get("name", "")), attempt)
 
 
 def _claimed_version(metadata: Object) -> int:
@@ -67,7 +71,7 @@ async def _create(
     preparing.drop_repeated_owners(operation, metadata)
     context = api.context(operation, options.dry_run)
     entries = await converting(
-        operation.size, _prepare, api, resource, value, options, entries, context
+        operation.size, _prepare, api, operation, value, options, entries, context
     )
     try:
         name = metadata.get("name", "")
@@ -89,7 +93,7 @@ async def _create(
 
 def _prepare(
     api: Api,
-    resource: Resource,
+    operation: Operation,
     value: Object,
     options: WriteOptions,
     entries: list[Object] | None,
@@ -97,9 +101,10 @@ def _prepare(
 ) -> list[Object]:
     """Fill in what the server decides before anybody else looks at a new object; gives its
     owners."""
-    preparing.default(api, resource, value, context)
+    preparing.default(api, operation.resource, value, context)
+    preparing.check_grown(operation, value)
     if entries is None:
-        entries = tracked(api, resource, None, value, options)
+        entries = tracked(api, operation.resource, None, value, options)
     set_entries(value["metadata"], entries)
     return entries
 
@@ -121,10 +126,7 @@ async def _admit(
     preparing.set_system_fields(metadata)
     behaviour.prepare_create(value, context)
     value = preparing.ordered(value)
-    if operation.size <= LONG_BODY:
-        preparing.check_new(api, operation.resource, value, context)
-    else:
-        await aside(operation.size, preparing.check_new, api, operation.resource, value, context)
+    await budget.run(operation.size, preparing.check_new, api, operation.resource, value, context)
     attributes.value = value
     if operation.verb != "create":  # what would have been an update is told what is wrong first
         await api.authorize_create(operation)
@@ -155,42 +157,37 @@ async def _stored(
         existing = api.store.latest(collection, key)
         if existing is None and context.dry_run:
             return preparing.unstored(collection, key, value, claimed, resource)
-    error = _exists(resource, metadata["name"], existing)
-    if generated:
-        error.message += ", the server was not able to generate a unique name for the object"
-    raise error
+    raise _exists(resource, metadata["name"], existing, generated)
 
 
 async def _put_new(
     api: Api, operation: Operation, attributes: Attributes, collection: Collection, key: str
 ) -> Version:
-    """Write the object; raises Conflict if there certainly is one."""
-    while True:
-        try:
-            return await _put(api, operation, attributes, collection, key)
-        except Conflict as error:
-            refusal = error
-        if await is_certain(collection, key):
-            raise refusal
-
-
-async def _put(
-    api: Api, operation: Operation, attributes: Attributes, collection: Collection, key: str
-) -> Version:
-    """Write the object. If what admission rested on has moved meanwhile, it is asked again."""
-    value, context = attributes.value, attributes.context
+    """Write the object; raises Conflict if there certainly is one. If what admission rested on has
+    moved meanwhile, admission is asked again."""
+    resource, value, context = attributes.resource, attributes.value, attributes.context
     assert value is not None
-    while True:
+
+    async def attempt() -> Version | None:
+        exists: Conflict | None = None
         try:
-            custom = attributes.resource.custom is not None
-            stored = await kept(attributes.resource, value) if custom else value
+            stored = value if resource.custom is None else await kept(resource, value)
             return await preparing.put(api, operation, collection, key, stored, None, context)
-        except ConditionFailed as error:
-            if is_claimed(error):
+        except Conflict as error:
+            exists = error
+        except ConditionFailed as moved:
+            if is_claimed(moved):
                 raise
+        if exists is not None:
+            if await is_certain(collection, key):
+                raise exists
+            return None
         context.forget_judgement()
         await api.admission.admit(attributes)
         await api.admission.validate(attributes)
+        return None
+
+    return await retried(resource.ref(value["metadata"]["name"]), attempt)
 
 
 def _ending(resource: Resource) -> StatusError:
@@ -199,8 +196,14 @@ def _ending(resource: Resource) -> StatusError:
     return error
 
 
-def _exists(resource: Resource, name: str, existing: Version | None) -> StatusError:
-    error = already_exists(resource.ref(name))
+def _exists(
+    resource: Resource, name: str, existing: Version | None, generated: bool
+) -> StatusError:
+    ref = resource.ref(name)
+    error = already_exists(ref)
+    if generated:
+        error.message += ", the server was not able to generate a unique name for the object"
+        error.details, error.retry_after = {**ref.details(), "retryAfterSeconds": 1}, 1
     if existing is not None and existing.object()["metadata"].get("deletionTimestamp"):
         error.message = f"object is being deleted: {error.message}"
     return error

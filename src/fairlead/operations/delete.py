@@ -17,10 +17,10 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import LONGEST_GRACE
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.certainty import is_certain
 from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
+from fairlead.operations.retries import is_certain, retried
 from fairlead.operations.stored import kept, read, shown_one
 from fairlead.patching.values import copied
 from fairlead.records import dataclass
@@ -62,12 +62,13 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
     collection = api.collection(resource)
     behaviour = api.behaviour(resource)
     context = api.context(operation, options.dry_run)
-    while True:
+
+    async def attempt() -> Deleted | None:
         current = api.store.latest(collection, key)
         if current is None:
             if await is_certain(collection, key):
                 raise absent(operation.ref)
-            continue
+            return None
         operation.found(current)
         shown = await shown_one(resource, current)
         old = shown.object()
@@ -75,7 +76,7 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         if refusal is not None:
             if await is_certain(collection, key):
                 raise refusal
-            continue
+            return None
         attributes = preparing.attributes(operation, DELETE, None, old, context, options=options)
         if operation.verb == _WHOLE:
             attributes.name = ""  # the collection was named, not the object
@@ -96,9 +97,12 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         try:
             value = await _store(api, operation, current, old, new, gone, options)
         except Conflict:
-            continue
-        operation.result = value
+            return None
         return Deleted(value, gone)
+
+    deleted = await retried(operation.ref, attempt)
+    operation.result = deleted.value
+    return deleted
 
 
 async def _store(

@@ -11,7 +11,6 @@ from fairlead.kinds.absent import absent
 from fairlead.kinds.causes import Causes
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.certainty import is_certain
 from fairlead.operations.field_validation import (
     check_required,
     custom_type_error,
@@ -20,6 +19,7 @@ from fairlead.operations.field_validation import (
 )
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
+from fairlead.operations.retries import is_certain
 from fairlead.operations.tracking import decode_beside
 from fairlead.operations.update import Changed, store_changed
 from fairlead.operations.views import View, view_of

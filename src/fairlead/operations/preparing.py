@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
+from fairlead import budget
 from fairlead.admission.plugin import Attributes, Options
 from fairlead.errors import StatusError, TooManyCauses, bad_request, invalid, too_large
 from fairlead.kinds.causes import Causes
@@ -23,6 +25,7 @@ from fairlead.schema.times import now
 from fairlead.schema.uids import new_uid
 from fairlead.serialization.limits import (
     MOST_DECODED_BYTES,
+    MOST_GROWN_BYTES,
     MOST_STORED_BYTES,
     TooDeep,
     TooLarge,
@@ -57,32 +60,41 @@ def set_namespace(operation: Operation, metadata: Object) -> None:
 
 
 def drop_repeated_owners(operation: Operation, metadata: Object, *, admitted: bool = False) -> None:
-    """Owners are told apart by uid; a repeated one is dropped with a warning. Those that a patch
-    brings are looked at only once they are admitted."""
+    """Drop references to owners that repeat another one in every field, with a warning. Two that
+    share only the uid both stay. What a patch brings is looked at only after admission."""
     references = metadata.get("ownerReferences")
     if not references or len(references) < 2:
         return
-    owners: dict[str, Object] = {}
+    seen: set[tuple[tuple[str, Any], ...]] = set()
+    owners: list[Object] = []
     repeated: list[str] = []
     for reference in references:
-        uid = reference["uid"]
-        if uid in owners and owners[uid] == reference:
-            repeated.append(uid)
+        content = tuple(sorted(reference.items()))
+        if content in seen:
+            repeated.append(reference["uid"])
         else:
-            owners.setdefault(uid, reference)
-    if repeated and len(owners) + len(repeated) == len(references):
-        metadata["ownerReferences"] = list(owners.values())
+            seen.add(content)
+            owners.append(reference)
+    if repeated:
+        metadata["ownerReferences"] = owners
         when = " after mutating admission happens" if admitted or operation.verb == "patch" else ""
         operation.warn(
             f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner"
             " references in 1.20+, and may reject such requests as early as 1.24; please fix your"
-            f" requests; duplicate UID(s) observed: {', '.join(dict.fromkeys(repeated))}"
+            f" requests; duplicate UID(s) observed: {', '.join(repeated)}"
         )
 
 
 def default(api: Api, resource: Resource, value: Object, context: Context) -> None:
     fill_defaults(resource.stored_struct, value)
     api.behaviour(resource).fill_defaults(value, context)
+
+
+def check_grown(operation: Operation, value: Object) -> None:
+    """Refuse what can never be stored once its defaults are filled in, before admission and rules
+    look at every item of it."""
+    if operation.size > budget.LIGHT:
+        _check_size(value, MOST_GROWN_BYTES)
 
 
 def set_system_fields(metadata: Object) -> None:
@@ -266,10 +278,14 @@ async def remove(api: Api, operation: Operation, collection: Collection, current
 def check_decoded(value: Object) -> None:
     """Refuse what grew too much in decoding, before the rules of the kind look at every item; what
     the store takes is less and is found out in the end."""
+    _check_size(value, MOST_DECODED_BYTES)
+
+
+def _check_size(value: Object, most: int) -> None:
     try:
-        check_size(value, MOST_DECODED_BYTES)
+        check_size(value, most)
     except (TooLarge, TooDeep) as error:
-        raise _giant(error, MOST_DECODED_BYTES) from None
+        raise _giant(error, most) from None
 
 
 def _giant(error: TooLarge | TooDeep, most: int = MOST_STORED_BYTES) -> StatusError:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from orjson import dumps
 
+from fairlead import budget
 from fairlead.admission.plugin import CONNECT, Attributes
 from fairlead.admission.webhooks.shapes import Patch, ShapeError
 from fairlead.kinds.conversion import from_stored, to_stored
@@ -13,7 +14,6 @@ from fairlead.kinds.custom.kind import CustomKind
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import aside
 from fairlead.operations.views import ScaleView, typed
 from fairlead.packaged import text_beside
 from fairlead.patching.values import copied
@@ -62,9 +62,11 @@ class ApiShapes:
         struct = self._options[resource.kind] if connects else resource.struct
         main = resource.main
         is_decoded = _is_whole(resource) and main.sends_stored_bytes and main.custom is None
-        decoded = await aside(size, _patched, patch, shown, struct, is_decoded and not connects)
+        decoded = await budget.run(
+            size, _patched, patch, shown, struct, is_decoded and not connects
+        )
         made = await self._made(attributes, decoded, resource, size)
-        await aside(size, preparing.check_decoded, made)
+        await budget.run(size, preparing.check_decoded, made)
         attributes.value.clear()
         attributes.value.update(made)
 
@@ -84,9 +86,9 @@ class ApiShapes:
         own, given = attributes.resource.main, resource.main
         if own.custom is None or given.custom is None:
             value = to_stored(given, value)
-            await aside(size, preparing.default, api, own, value, context)
+            await budget.run(size, preparing.default, api, own, value, context)
             return value
-        await aside(size, preparing.default, api, given, value, context)
+        await budget.run(size, preparing.default, api, given, value, context)
         if own.custom is given.custom:
             return value
         return _decoded(own.struct, await _converted(given.custom, own.custom, value))

@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from time import perf_counter
 from typing import TypeVar
 
+from fairlead import budget
 from fairlead.kinds.custom.kind import CustomKind
 from fairlead.kinds.resources import Resource
-from fairlead.operations.aside import aside
 from fairlead.patching.values import equal
 from fairlead.schema.model import Object
 from fairlead.storage.change import DELETED, Change
@@ -117,14 +117,14 @@ async def _shown(kind: CustomKind, versions: list[Version]) -> list[Version]:
     found.update(_remembered(kind, (one for one in versions if id(one) not in found)))
     todo = [version for version in versions if id(version) not in found]
     values = [
-        await aside(_size(kind, version), _repaired, kind, version)
+        await budget.run(_size(kind, version), _repaired, kind, version)
         async for version in _in_turns(todo)
     ]
     converter = kind.definition.converter
     if converter is not None and values:
         values = await converter.convert(values, kind.api_version)
     async for version, value in _in_turns(list(zip(todo, values, strict=True))):
-        made = await aside(_size(kind, version), _version, version, kind, value)
+        made = await budget.run(_size(kind, version), _version, version, kind, value)
         found[id(version)] = made
         if converter is None:
             assert made.body is not None

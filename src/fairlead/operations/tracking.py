@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
+from fairlead import budget
 from fairlead.kinds.conversion import from_stored, to_stored
 from fairlead.kinds.custom.ownership import CustomVersions, Unconverted
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import LONG_BODY, aside
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.views import typed
 from fairlead.patching.entries import (
@@ -74,12 +74,10 @@ class ServedVersions:
 
 async def converting(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Do work that may need an object in another version, which only a webhook can tell: then it
-    is asked, and the work begins again. See `aside` for the rest."""
+    is asked, and the work begins again. See `budget.run` for the rest."""
     while True:
         try:
-            if size <= LONG_BODY:
-                return work(*args, **kwargs)
-            return await aside(size, work, *args, **kwargs)
+            return await budget.run(size, work, *args, **kwargs)
         except Unconverted as error:
             needed = error
         await needed.convert()

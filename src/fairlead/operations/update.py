@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fairlead import budget
 from fairlead.admission.plugin import UPDATE
 from fairlead.errors import Cause, StatusError, conflict, invalid, modified
 from fairlead.kinds.absent import absent
 from fairlead.kinds.context import Context
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
-from fairlead.operations.aside import LONG_BODY, aside
-from fairlead.operations.certainty import is_certain
 from fairlead.operations.create import create
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
+from fairlead.operations.retries import is_certain, retried
 from fairlead.operations.stored import is_unchanged, kept, read, shown_one
 from fairlead.operations.tracking import converting, set_entries, tracked
 from fairlead.operations.views import view_of
@@ -65,7 +65,12 @@ async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptio
     collection, key = api.collection(operation.resource), operation.key
     if api.store.latest(collection, key) is None and await is_certain(collection, key):
         stored = value if operation.resource.is_scale else view.write({}, value)
-        return await _create_instead(api, operation, stored, options)
+        try:
+            return await _create_instead(api, operation, stored, options)
+        except StatusError as error:
+            if error.reason != "AlreadyExists":
+                raise
+        value = None  # another client was faster: replace its object
 
     def change(old: Object) -> Changed:
         nonlocal value
@@ -98,58 +103,67 @@ async def store_changed(
     """Take a change through defaulting, admission and the kind's rules into the store. Works on
     the newest version, one that is still being committed included, and starts again if the object
     moves meanwhile."""
-    resource = operation.resource
+    resource, key = operation.resource, operation.key
     collection = api.collection(resource)
-    key = operation.key
-    built_in = resource.main.custom is None
-    while True:
+
+    async def attempt() -> Version | None:
         current = api.store.latest(collection, key)
+        refusal: StatusError
         if current is None:
-            if await is_certain(collection, key):
-                raise absent(operation.ref)
-            continue
-        operation.found(current)
-        old = current.object_to_write() if built_in else await read(resource, current)
-        context = api.context(operation, options.dry_run)
-        refusal: StatusError | None = None
-        try:
-            changed = await converting(operation.size, change, old)
-            new = await _prepared(api, operation, changed, old, options, context)
-            old["metadata"].pop("resourceVersion", None)
-            stored = new if built_in else await kept(resource, new)
-            shown_as_before = new == old and equal(new, old)
-            if options.dry_run or (
-                shown_as_before
-                and is_unchanged(resource, current, stored)
-                and not await api.store.is_stale(collection, current)
-            ):
-                context.roll_back()
-                await api.store.settled(current)
-                version = current
-                if not shown_as_before:
-                    version = preparing.unstored(collection, key, new, current.revision, resource)
-            elif preparing.is_finished(new):
-                await preparing.remove(api, operation, collection, current)
-                version = preparing.unstored(collection, key, new, current.revision, resource)
-            else:
-                version = await preparing.put(
-                    api, operation, collection, key, stored, current, context
-                )
-        except (Conflict, ConditionFailed):
+            refusal = absent(operation.ref)
+        else:
+            operation.found(current)
+            try:
+                return await _store_over(api, operation, current, change, options)
+            except (Conflict, ConditionFailed):
+                return None
+            except StatusError as error:
+                refusal = error
+        if await is_certain(collection, key):
+            raise refusal
+        return None
+
+    version = await retried(resource.main.ref(operation.name), attempt)
+    if resource.main.custom is not None:
+        version = await shown_one(resource, version)
+    operation.result = version
+    return version
+
+
+async def _store_over(
+    api: Api, operation: Operation, current: Version, change: Change, options: WriteOptions
+) -> Version:
+    """Store what a change makes of a version. Raises Conflict or ConditionFailed if the object, or
+    what the write rests on, moved meanwhile; then nothing that was set aside for it is kept."""
+    resource, collection = operation.resource, api.collection(operation.resource)
+    built_in = resource.main.custom is None
+    old = current.object_to_write() if built_in else await read(resource, current)
+    context = api.context(operation, options.dry_run)
+    try:
+        changed = await converting(operation.size, change, old)
+        new = await _prepared(api, operation, changed, old, options, context)
+        old["metadata"].pop("resourceVersion", None)
+        stored = new if built_in else await kept(resource, new)
+        shown_as_before = new == old and equal(new, old)
+        if options.dry_run or (
+            shown_as_before
+            and is_unchanged(resource, current, stored)
+            and not await api.store.is_stale(collection, current)
+        ):
             context.roll_back()
-            continue
-        except StatusError as error:
-            context.roll_back()
-            refusal = error
-        except BaseException:  # also of a request whose time is up
-            context.roll_back()
-            raise
-        if refusal is not None:
-            if await is_certain(collection, key):
-                raise refusal
-            continue
-        operation.result = version = version if built_in else await shown_one(resource, version)
-        return version
+            await api.store.settled(current)
+            if shown_as_before:
+                return current
+        elif preparing.is_finished(new):
+            await preparing.remove(api, operation, collection, current)
+        else:
+            return await preparing.put(
+                api, operation, collection, current.key, stored, current, context
+            )
+        return preparing.unstored(collection, current.key, new, current.revision, resource)
+    except BaseException:  # also of a request whose time is up
+        context.roll_back()
+        raise
 
 
 async def _prepared(
@@ -167,8 +181,9 @@ async def _prepared(
         raise operation.refusal
     carry_over(value["metadata"], old["metadata"])
     preparing.drop_repeated_owners(operation, value["metadata"])
-    size = operation.size
-    entries = await converting(size, _defaulted, api, operation, changed, old, options, context)
+    entries = await converting(
+        operation.size, _defaulted, api, operation, changed, old, options, context
+    )
     set_entries(value["metadata"], entries)
     attributes = preparing.attributes(operation, UPDATE, value, old, context, options=options)
     await api.admission.admit(attributes)
@@ -181,10 +196,7 @@ async def _prepared(
         behaviour.prepare_update(value, old, context)
     set_entries(value["metadata"], entries)
     new = preparing.ordered(value)
-    if size <= LONG_BODY:
-        preparing.check_changed(api, resource, new, old, context)
-    else:
-        await aside(size, preparing.check_changed, api, resource, new, old, context)
+    await budget.run(operation.size, preparing.check_changed, api, resource, new, old, context)
     attributes.value = new
     await api.admission.validate(attributes)
     behaviour.warnings(new, old, context)
@@ -203,6 +215,7 @@ def _defaulted(
     """Fill in what was left out; gives who owns which field afterwards."""
     resource = operation.resource
     preparing.default(api, resource.main, changed.value, context)
+    preparing.check_grown(operation, changed.value)
     if changed.entries is not None:
         return changed.entries
     return tracked(api, resource, old, changed.value, options)

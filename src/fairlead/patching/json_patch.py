@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from fairlead import budget
 from fairlead.patching.errors import MalformedPatch, OperationFailed, TooManyOperations
 from fairlead.patching.stored_entries import with_plain_entries
 from fairlead.patching.values import copied, equal
@@ -22,6 +23,8 @@ from fairlead.serialization.limits import TooDeep, bounded_json
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
+_BYTES_A_STEP = 20  # that are copied in a microsecond
+_ITEMS_A_STEP = 5000  # that are moved in a microsecond
 
 _INDEX = re.compile(r"[+-]?[0-9]+")
 _LONGEST_INDEX = 20
@@ -73,6 +76,7 @@ def apply_json_patch(
 def _applied(result: dict[str, Any], patch: list[Operation]) -> dict[str, Any]:
     copied_bytes = 0
     for operation in patch:
+        budget.spend()
         kind = operation.get("op")
         if kind == "add":
             _add(result, _text(operation, "path", "add"), copied(operation.get("value")))
@@ -155,6 +159,7 @@ def _put(container: Any, member: str, value: Any, failed: str) -> None:
             place = _index(member, len(container) + 1)
         except OperationFailed as error:
             raise OperationFailed(f"{failed}: {error}") from None
+        budget.spend(len(container) // _ITEMS_A_STEP)
         container.insert(place, value)
 
 
@@ -220,12 +225,15 @@ def _copy(document: Any, operation: Operation, copied_bytes: int) -> int:
     except OperationFailed as error:
         raise OperationFailed(f"error in copy for from: '{origin}': {error}") from None
     _, container, member = _end(document, operation, "copy", "path")
-    copied_bytes += len(orjson.dumps(value))
+    size = len(orjson.dumps(value))
+    copied_bytes += size
     if copied_bytes > MAX_COPIED_BYTES:
         raise OperationFailed(
             "Unable to complete the copy, the accumulated size increase of copy is"
             f" {copied_bytes}, exceeding the limit {MAX_COPIED_BYTES}"
         )
+    budget.make(size)
+    budget.spend(size // _BYTES_A_STEP)
     _put(container, member, copied(value), "error while adding value during copy")
     return copied_bytes
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
+
+from fairlead.budget import OverSize
 
 # The encoder bears 254 levels. What is put around an object (lists, tables, events, reviews) and
 # into it (owned fields) needs some of them.
@@ -18,6 +21,11 @@ MOST_STORED_BYTES = 3 * 512 * 1024  # 1.5 MiB, as much as the reference's store 
 # What decoding may make of a body. A list of empty items grows tenfold, and only the rules of the
 # kind, which look at every item, come before the store says no.
 MOST_DECODED_BYTES = 4 * 1024 * 1024
+MOST_GROWN_BYTES = 2 * 1024 * 1024  # with defaults; owned fields may be dropped to store it
+
+
+MOST_VALUES = 100_000  # lists and objects in a body; each takes some 500 bytes once it is decoded
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class TooDeep(ValueError):
@@ -54,6 +62,20 @@ def bounded_json(value: Any, depth: int = MOST_DEPTH) -> bytes:
         if "Recursion" in str(error):
             raise TooDeep from None
         raise
+
+
+def check_values(raw: bytes) -> None:
+    """Raise OverSize for JSON with so many lists and objects that reading it would take hundreds of
+    megabytes. Strings are left out only where there are too many brackets with them: that takes
+    longer."""
+    if len(raw) <= 2 * MOST_VALUES or _brackets(raw) <= MOST_VALUES:
+        return
+    if _brackets(_STRING.sub(b"", raw)) > MOST_VALUES:
+        raise OverSize(f"more than {MOST_VALUES} lists and objects")
+
+
+def _brackets(raw: bytes) -> int:
+    return raw.count(b"{") + raw.count(b"[")
 
 
 def check_size(value: Any, most: int) -> None:

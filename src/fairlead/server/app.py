@@ -28,6 +28,7 @@ from fairlead.errors import (
 from fairlead.http.exchange import SWITCHING_PROTOCOLS, ClientGone, Exchange
 from fairlead.logs import quoted
 from fairlead.server.metrics import Metrics, Series
+from fairlead.server.stalls import RequestsUnderWay
 from fairlead.storage.backend import StorageError, Unanswered
 from fairlead.storage.basis import Basis, Outdated
 
@@ -75,6 +76,7 @@ class Application:
         self._endings: dict[Series, Callable[[bool], None]] = {}
         self._auditor = handler.auditor = auditor
         self._under_way = metrics.under_way
+        self.requests = RequestsUnderWay()
         self._store = handler.api.store
         log = self._store.log
         self._shares_store, self._has_epoch = not log.foresees, log.has_epoch
@@ -97,11 +99,13 @@ class Application:
         auditor = self._auditor
         if auditor is not None:
             auditor.begin(request)
+        task = self.requests.begin(request)
         try:
             answer = await self._respond(request, behind, since, started)
             if answer is None:
                 return
         finally:
+            self.requests.end(task)
             if request.seat is not None:
                 request.leave_seat()
             if auditor is not None and not request.audited.completed and not exchange.detached:

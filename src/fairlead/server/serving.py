@@ -8,6 +8,7 @@ import gc
 import logging
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -37,6 +38,7 @@ from fairlead.server.listening import Acceptor, listen, shown_address
 from fairlead.server.option_checks import planned_flags
 from fairlead.server.renewal import Renewal
 from fairlead.server.shown_certificates import ShownCertificates
+from fairlead.server.stalls import StallMonitor
 from fairlead.server.stores import check_dialect, embedded_log, etcd_log
 from fairlead.server.supervision import Supervisor
 from fairlead.storage.backend import StorageError
@@ -50,6 +52,9 @@ if TYPE_CHECKING:
     from fairlead.server.worker import Worker
 
 logger = logging.getLogger("fairlead")
+
+# How long a thread with long work keeps the interpreter from the event loop; 5 ms by default.
+_SWITCH_SECONDS = 0.0005
 
 
 class FatalError(Exception):
@@ -76,6 +81,7 @@ class Server:
     async def run(self) -> None:
         """Serve until told to stop; raises StartError, and FatalError after having served."""
         options = self.options
+        sys.setswitchinterval(_SWITCH_SECONDS)
         for name in planned_flags(options):
             logger.warning("%s is accepted but has no effect in this release yet", name)
         if self._worker is not None:
@@ -131,7 +137,9 @@ class Server:
         if worker is not None:
             await worker.open()
         slot = worker.slot if worker is not None else None
-        connections = Connections(self._limits(), self._application(auditor), slot)
+        application = self._application(auditor)
+        connections = Connections(self._limits(), application, slot)
+        stalls = StallMonitor(application.requests)
         trust = self._certificates.trust(pki, self.api.authentication.authorities)
         server = await self._serve(listener, connections, trust)
         url = f"https://{self.address}"
@@ -141,6 +149,7 @@ class Server:
         self._progress.done(WORK)
         self._handle_signals()
         tune_garbage_collector()
+        stalls.start()
         self.ready = True
         if worker is None:
             age = process_age()
@@ -149,6 +158,7 @@ class Server:
         else:
             worker.place.tell_ready(self._found)
         await self.stopping.wait()
+        stalls.stop()
         await self._shut_down(server, connections)
 
     def fail(self, why: str) -> None:

@@ -8,6 +8,7 @@ from fairlead.storage.change import Change
 from fairlead.storage.selection import Fact, Requirement, Selection
 from fairlead.storage.watcher import Watcher, event_type
 
+_ANY = "*"  # stands for all values of a fact; none of a label or a name is that
 _MOST_VALUES = 16  # of a selection by which its group is found; each costs an entry
 
 Rules = tuple[tuple[Requirement, ...], tuple[Requirement, ...]]
@@ -36,8 +37,8 @@ class Group:
 
 
 class Scope:
-    """The groups of one part of the collection. Those whose selection names values of a fact are
-    found by them: a change concerns only those that know its value, before or after."""
+    """The groups of one part of the collection. A selection that names values of a fact, or asks
+    for it to be there, is only held against changes of objects with such a value."""
 
     __slots__ = ("_by_fact", "_groups", "_others")
 
@@ -90,15 +91,15 @@ class Scope:
     def _places(self, selection: Selection) -> list[dict[Rules, Group]]:
         """Where a group with this selection is kept."""
         for fact, values in selection.clues:
-            if values is not None and len(values) <= _MOST_VALUES:
+            if values is None or len(values) <= _MOST_VALUES:
                 by_value = self._by_fact.setdefault(fact, {})
-                return [by_value.setdefault(value, {}) for value in values]
+                return [by_value.setdefault(value, {}) for value in values or (_ANY,)]
         return [self._others]
 
     def _clear_places(self, selection: Selection) -> None:
         for clue in selection.clues:
             by_value = self._by_fact.get(clue.fact, {})
-            for value in clue.values or ():
+            for value in clue.values or (_ANY,):
                 if value in by_value and not by_value[value]:
                     del by_value[value]
             if not by_value:
@@ -111,6 +112,9 @@ class Scope:
                 values = {fact.of(one) for one in (change.before, change.after) if one is not None}
             except Exception:  # each of them finds out for itself
                 values = set(by_value)
+            values.discard(None)
+            if values:
+                values.add(_ANY)
             for value in values:
                 if value in by_value:
                     found.update(by_value[value])

@@ -203,6 +203,10 @@ class Backend(Protocol):
     def check(self) -> None:
         """Look for damage in all of the data."""
 
+    def stop_check(self) -> None:
+        """Interrupt a check that runs in another thread and wait for its end; those that come later
+        raise at once."""
+
     def size(self) -> int:
         """Bytes on disk."""
 

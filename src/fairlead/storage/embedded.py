@@ -197,8 +197,14 @@ class EmbeddedLog:
         await self._writer.stop()
 
     async def close(self) -> None:
+        """Let go of the file in a thread: a check that runs has to end, and SQLite writes the rest
+        of its journal."""
         if self._checking is not None:
             self._checking.cancel()
+        await asyncio.get_running_loop().run_in_executor(None, self._let_go)
+
+    def _let_go(self) -> None:
+        self._backend.stop_check()
         self._reader.shutdown(cancel_futures=True)
         self._backend.close()
 

@@ -11,6 +11,10 @@ from fairlead.records import dataclass
 from fairlead.schema.names import label_value, qualified_name
 from fairlead.storage.version import Version
 
+# Every object of a list, and every write under a watch, is held against a selector.
+MOST_TERMS = 2000  # conditions and values in the text of one
+MOST_KEYS = 64  # that one has conditions on
+
 
 class SelectorError(ValueError):
     """A selector that cannot be understood; the text says why."""
@@ -55,6 +59,33 @@ class Requirement:
         return left > right if self.operator == "gt" else left < right
 
 
+def folded(rules: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
+    """The same conditions, with one of an operator on a key at most."""
+    if len(rules) < 2:
+        return rules
+    alike: dict[tuple[str, str], list[frozenset[str]]] = {}
+    for rule in rules:
+        alike.setdefault((rule.key, rule.operator), []).append(rule.values)
+    return tuple(
+        Requirement(key, operator, _FOLDS[operator](values) if len(values) > 1 else values[0])
+        for (key, operator), values in alike.items()
+    )
+
+
+def _strictest(choose: Callable[..., int]) -> Callable[[list[frozenset[str]]], frozenset[str]]:
+    return lambda values: frozenset([str(choose(int(text) for one in values for text in one))])
+
+
+_FOLDS: dict[str, Callable[[list[frozenset[str]]], frozenset[str]]] = {
+    "in": lambda values: values[0].intersection(*values),
+    "notin": lambda values: values[0].union(*values),
+    "exists": lambda values: values[0],
+    "!": lambda values: values[0],
+    "gt": _strictest(max),
+    "lt": _strictest(min),
+}
+
+
 _END = ""
 _BINARY = "in, notin, =, ==, !=, gt, lt"
 _SYMBOLS = "=!(),><"
@@ -83,6 +114,7 @@ class _LabelParser:
     def __init__(self, text: str) -> None:
         self.tokens = list(_label_tokens(text))
         self.at = 0
+        self.terms = 0
 
     def peek(self) -> str:
         return self.tokens[self.at]
@@ -111,7 +143,12 @@ class _LabelParser:
                 raise SelectorError(f"found '{following}', expected: identifier after ','")
         return found
 
+    def count(self) -> None:
+        self.terms += 1
+        check_terms(self.terms)
+
     def requirement(self) -> Requirement:
+        self.count()
         negated = self.peek() == "!"
         if negated:
             self.take()
@@ -155,6 +192,7 @@ class _LabelParser:
             elif not _is_word(token):
                 raise SelectorError(f"found '{token}', expected: ',', or identifier")
             else:
+                self.count()
                 found.add(token)
                 is_empty = False
                 if self.peek() not in (",", ")"):
@@ -164,6 +202,11 @@ class _LabelParser:
 
 def _is_word(token: str) -> bool:
     return token != _END and token[0] not in _SYMBOLS
+
+
+def check_terms(count: int) -> None:
+    if count > MOST_TERMS:
+        raise SelectorError(f"a selector may have {MOST_TERMS} conditions and values at most")
 
 
 def check_label_key(key: str) -> None:
@@ -190,14 +233,18 @@ def _check_values(key: str, operator: str, values: list[str]) -> None:
 
 @remembered(longest=512, per_byte=200)
 def parse_labels(text: str) -> tuple[Requirement, ...]:
-    return tuple(_LabelParser(text).parse())
+    found = tuple(_LabelParser(text).parse())
+    if len({rule.key for rule in found}) > MOST_KEYS:
+        raise SelectorError(f"a selector may have conditions on {MOST_KEYS} keys at most")
+    return found
 
 
 @remembered(longest=512, per_byte=200)
 def parse_fields(text: str) -> tuple[Requirement, ...]:
     """Field selectors know only equality: `a=b`, `a==b`, `a!=b`, joined by commas."""
     found: list[Requirement] = []
-    for term in _split_terms(text):
+    for count, term in enumerate(_split_terms(text), 1):
+        check_terms(count)
         match = re.match(r"^((?:[^!=]|!(?!=))*)(!=|==|=)(.*)$", term, re.DOTALL)
         if match is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
@@ -265,8 +312,8 @@ class Selection:
         labels: tuple[Requirement, ...] = (),
         fields: tuple[Requirement, ...] = (),
     ) -> None:
-        self.labels = labels
-        self.fields = fields
+        self.labels = folded(labels)
+        self.fields = folded(fields)
         self.name = _single(fields, "metadata.name")
         self.namespace = _single(fields, "metadata.namespace")
         self._clues: tuple[Clue, ...] | None = None

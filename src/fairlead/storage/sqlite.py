@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -63,6 +64,8 @@ class SqliteBackend:
         self._old_names = old_names or OldNames()
         self._accept_lost_writes = accept_lost_writes
         self._connection: sqlite3.Connection | None = None
+        self._checked_by: sqlite3.Connection | None = None  # the connection of a running check
+        self._is_ending = False
         self._past = SqliteHistory(self._directory.database)
         self._names = Names(iter(()))
         self._live: dict[str, dict[str, int]] = defaultdict(dict)  # revisions by resource and key
@@ -84,6 +87,7 @@ class SqliteBackend:
 
     def open(self) -> None:
         self.lock()
+        self._is_ending = False
         try:
             if not self._directory.holds_database():
                 self._create()
@@ -313,14 +317,25 @@ class SqliteBackend:
 
     def check(self) -> None:
         db = connect(self.path)
+        self._checked_by = db
         try:
+            if self._is_ending:
+                raise StorageError(f"{self.path} is being closed", Fault.PASSING)
             found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
         except sqlite3.Error as error:
             raise StorageError(f"cannot check {self.path}: {error}", fault_of(error)) from None
         finally:
+            self._checked_by = None
             db.close()
         if found != "ok":
             raise StorageError(f"{self.path} is damaged: {' '.join(found.split())}", Fault.FATAL)
+
+    def stop_check(self) -> None:
+        self._is_ending = True
+        while (db := self._checked_by) is not None:
+            with suppress(sqlite3.ProgrammingError):  # it has just been closed
+                db.interrupt()
+            time.sleep(0.01)  # it may not have begun when it was interrupted
 
     def compact(self, floor: int) -> bool:
         with self._guarded("compact"):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Protocol
 
 from fairlead.compiled import mypyc_attr
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.counts import WATCHERS_ENDED
 from fairlead.storage.selection import Selection
+
+logger = logging.getLogger("fairlead.storage")
 
 Event = tuple[str, Change]
 
@@ -45,8 +48,8 @@ class Watcher:
     """Collects events as commits happen; `take` gives them to the listener, which encodes them.
 
     It hears of changes after the revision `after`. A watcher that lets too many events or bytes
-    pile up is closed, never waited for, and one whose listener cannot pass an event on and raises
-    is closed with that `failure`.
+    pile up is closed, never waited for. One whose listener raises is closed with that `failure`;
+    the other watchers hear of the change all the same.
     """
 
     __slots__ = (
@@ -87,17 +90,15 @@ class Watcher:
                 pending.append((kind, change))
             return
         listener = self.listener
-        if alone and listener is not None:
-            try:
-                if listener.pass_on(kind, change):
-                    return
-            except Exception as error:
-                self.fail(error)
+        try:
+            if alone and listener is not None and listener.pass_on(kind, change):
                 return
-        pending.append((kind, change))
-        self.size = change.size
-        if listener is not None:
-            listener.wake()
+            pending.append((kind, change))
+            self.size = change.size
+            if listener is not None:
+                listener.wake()
+        except Exception as error:
+            self.fail(error)
 
     def close(self) -> None:
         """End the stream: what is pending is still given out."""
@@ -105,7 +106,10 @@ class Watcher:
         if self.lagging:
             self.pending.clear()
         if self.listener is not None:
-            self.listener.closed()
+            try:
+                self.listener.closed()
+            except Exception:  # others are told in the same delivery
+                logger.exception("a watch cannot be ended")
 
     def fail(self, error: Exception) -> None:
         """End the stream because a change cannot be told."""

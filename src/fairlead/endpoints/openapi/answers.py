@@ -6,10 +6,10 @@ import gzip
 from email.utils import formatdate
 from time import time
 
+from fairlead import budget
 from fairlead.endpoints.answers import Answer, accepts_gzip, has_it
 from fairlead.endpoints.request import Request
 from fairlead.http.writing import Header
-from fairlead.operations.aside import aside
 from fairlead.records import dataclass
 
 TEXT = "text/plain; charset=utf-8"
@@ -59,7 +59,7 @@ async def document_answer(request: Request, document: Document, *, for_good: boo
     headers = (*headers, (b"content-type", document.media_type.encode()))
     if accepts_gzip(request):
         return Page(200, document.packed, (*headers, (b"content-encoding", b"gzip")))
-    body = await aside(len(document.packed), gzip.decompress, document.packed)
+    body = await budget.run(len(document.packed), gzip.decompress, document.packed)
     return Page(200, body, headers)
 
 

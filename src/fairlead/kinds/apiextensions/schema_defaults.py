@@ -15,7 +15,6 @@ from fairlead.schema.custom.embedded import EmbeddedChecks
 from fairlead.schema.custom.list_types import repeats_check
 from fairlead.schema.custom.markers import Markers, Schema, has_rules, items_schema
 from fairlead.schema.custom.numbers import plain
-from fairlead.schema.custom.patience import Patience
 from fairlead.schema.custom.problems import report
 from fairlead.schema.custom.values import ValueChecks
 from fairlead.schema.model import Struct
@@ -31,12 +30,10 @@ def _metadata() -> Struct:
     return BuiltinTypes(CLUSTER).struct("meta/v1.ObjectMeta")
 
 
-def check_defaults(
-    schema: Schema, path: str, markers: Markers, causes: Causes, patience: Patience
-) -> bool:
+def check_defaults(schema: Schema, path: str, markers: Markers, causes: Causes) -> bool:
     """Whether all defaults are good; causes if not."""
     before = len(causes)
-    found = _Defaults(markers, causes, patience)
+    found = _Defaults(markers, causes)
     found.check({**schema, markers.embedded: True}, path, False)
     return len(causes) == before
 
@@ -55,11 +52,11 @@ def has_default(schema: Schema) -> bool:
 
 
 class _Defaults:
-    def __init__(self, markers: Markers, causes: Causes, patience: Patience) -> None:
+    def __init__(self, markers: Markers, causes: Causes) -> None:
         self._markers = markers
         self._causes = causes
         self._decoders = DecoderBuilder(markers, _NO_METADATA)
-        self._checks = ValueChecks(markers, patience, int_or_string_is_any=True)
+        self._checks = ValueChecks(markers, int_or_string_is_any=True)
 
     def check(self, schema: Schema, path: str, inside_meta: bool) -> None:
         """No default may stand in the values of a map, so there is no need to look there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.budget import OverTime
 from fairlead.kinds.apiextensions.depth import check_depth
 from fairlead.kinds.apiextensions.openapi_rules import OpenAPIRules
 from fairlead.kinds.apiextensions.schema_defaults import check_defaults
@@ -13,7 +14,6 @@ from fairlead.kinds.apiextensions.structural import check_structural, without_st
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.context import Context
 from fairlead.schema.custom.markers import Markers, Schema, markers_of
-from fairlead.schema.custom.patience import TOO_LONG_TO_CHECK, OutOfPatience, Patience
 
 # What the root may say besides `type` when the status is written on its own: all that is not lost
 # when the status is checked by itself.
@@ -63,18 +63,18 @@ def check_schema(
     if check_depth(schema, here, causes):
         try:
             _check_inside(schema, here, markers, causes)
-        except OutOfPatience:
-            causes.invalid(here, "", TOO_LONG_TO_CHECK)
+        except OverTime as error:
+            causes.invalid(here, "", str(error))
 
 
 def _check_inside(schema: Schema, path: str, markers: Markers, causes: Causes) -> None:
     """Defaults are looked at if the structure is good, and rules if defaults are good too."""
-    before, patience = len(causes), Patience()
+    before = len(causes)
     unstructured = without_structure(schema, markers)
     is_good = (
         not unstructured
-        and check_structural(schema, path, markers, causes, patience)
-        and check_defaults(schema, path, markers, causes, patience)
+        and check_structural(schema, path, markers, causes)
+        and check_defaults(schema, path, markers, causes)
     )
     OpenAPIRules(markers, causes).check(schema, path, is_good)
     if unstructured and len(causes) == before:

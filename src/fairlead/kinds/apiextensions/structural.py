@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead import budget
 from fairlead.kinds.causes import Causes
 from fairlead.patterns import PatternError, compiled
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
-from fairlead.schema.custom.patience import Patience
 
 ROOT, ITEM, FIELD = "root", "item", "field"
+_STEPS_A_PATTERN = 1000  # it is compiled, which takes about a millisecond
 _NO_TYPE = {
     ROOT: "must not be empty at the root",
     ITEM: "must not be empty for specified array items",
@@ -58,11 +59,9 @@ def _inner(schema: Schema) -> list[Schema]:
     ]
 
 
-def check_structural(
-    schema: Schema, path: str, markers: Markers, causes: Causes, patience: Patience
-) -> bool:
+def check_structural(schema: Schema, path: str, markers: Markers, causes: Causes) -> bool:
     """Whether a schema is structural; if not, causes in the order of their texts."""
-    found = _Structural(markers, patience)
+    found = _Structural(markers)
     found.check(schema, ROOT, path)
     found.check_complete(schema, path)
     for cause in sorted(found.causes, key=lambda one: f"{one.field}: {one.message}"):
@@ -71,9 +70,8 @@ def check_structural(
 
 
 class _Structural:
-    def __init__(self, markers: Markers, patience: Patience) -> None:
+    def __init__(self, markers: Markers) -> None:
         self.markers = markers
-        self._patience = patience
         self.causes = Causes()
 
     def check(self, schema: Schema, level: str, path: str) -> None:
@@ -161,7 +159,7 @@ class _Structural:
         if schema.get("not") is not None:
             self._check_nested(schema["not"], f"{path}.not")
         if schema.get("pattern"):
-            self._patience.check()
+            budget.spend(_STEPS_A_PATTERN)
             try:
                 compiled(schema["pattern"])
             except PatternError as error:

@@ -123,9 +123,11 @@ def _check_status(status: Object, path: str, causes: Causes) -> None:
         non_negative(status.get(name), f"{path}.{name}", causes)
     total = status["replicas"]
     for name in _COUNTS[1:]:
-        if status.get(name, 0) > total:
-            detail = "cannot be greater than status.replicas"
-            causes.invalid(f"{path}.{name}", status[name], detail)
-    if status.get("availableReplicas", 0) > status.get("readyReplicas", 0):
-        detail = "cannot be greater than readyReplicas"
-        causes.invalid(f"{path}.availableReplicas", status["availableReplicas"], detail)
+        count = status.get(name, 0)
+        if count > total:
+            causes.invalid(f"{path}.{name}", count, "cannot be greater than status.replicas")
+    available = status.get("availableReplicas", 0)
+    if available > status.get("readyReplicas", 0):
+        causes.invalid(
+            f"{path}.availableReplicas", available, "cannot be greater than readyReplicas"
+        )

@@ -16,6 +16,7 @@ from fairlead.kinds.printing.words import Age, age_since
 from fairlead.schema.times import TimeError, parse_time
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
+_LONGEST_CELL = 64 * 1024
 _AGE = CustomColumn(
     "Age", "date", ".metadata.creationTimestamp", description="Time since the object was created"
 )
@@ -56,9 +57,11 @@ def _value(column: CustomColumn) -> Value:
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
-        return value
+        return value[:_LONGEST_CELL]
     if isinstance(value, (dict, list)):
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)[:_LONGEST_CELL].decode(
+            errors="ignore"
+        )
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 Values = list[Any]
 Step = Callable[[Values], Values]
 
 _LONGEST = 4096
-_MOST_VALUES = 100_000
+# A column shows one value, and a row of a Table may have dozens of columns.
+_MOST_VALUES = 5_000
+_MOST_FILTERED = 1_000
 _NAME = re.compile(r"(?:\\.|[^\s.\[\]{}'\"(),\\])+")
 _QUOTED = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"")
 _RANGE = re.compile(r"(-?\d{1,9})?(?::(-?\d{1,9})?)?(?::(-?\d{1,9})?)?")
@@ -211,7 +214,8 @@ def _operator(text: str) -> re.Match[str] | None:
 
 
 def _items(values: Values) -> Values:
-    return [item for value in values if isinstance(value, list) for item in value]
+    found = (item for value in values if isinstance(value, list) for item in value)
+    return list(islice(found, _MOST_FILTERED))
 
 
 def _operand(text: str) -> Callable[[Any], Values]:

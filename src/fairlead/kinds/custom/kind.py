@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlead.bounded import Bounded
+from fairlead.budget import OverSize
 from fairlead.dialect import Dialect
 from fairlead.kinds.apiextensions.conditions import (
     ESTABLISHED,
@@ -149,7 +150,10 @@ class CustomKind:
     def repaired(self, value: Object) -> Object:
         """An object that was stored under an earlier schema, or comes from another version."""
         made = self.pruned(value)
-        self.compiled.fill_defaults(made)
+        try:
+            self.compiled.fill_defaults(made)
+        except OverSize:  # of a schema that came later: shown as it is rather than not at all
+            return self.pruned(value)
         return made
 
 

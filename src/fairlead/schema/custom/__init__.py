@@ -13,13 +13,13 @@ from zlib import compress, decompress
 
 import orjson
 
+from fairlead.budget import OverTime
 from fairlead.schema.custom.decoding import DecoderBuilder
 from fairlead.schema.custom.defaulting import Fill, filler_of
 from fairlead.schema.custom.embedded import EmbeddedChecks, MetadataRules, Visit
 from fairlead.schema.custom.embedded_defaults import prune_defaults
 from fairlead.schema.custom.list_types import repeats_check
 from fairlead.schema.custom.markers import Schema, markers_of
-from fairlead.schema.custom.patience import TOO_LONG_TO_CHECK, OutOfPatience, Patience
 from fairlead.schema.custom.problems import INVALID, Causes, Check, report
 from fairlead.schema.custom.types import TypeBuilder
 from fairlead.schema.custom.values import ValueChecks
@@ -71,7 +71,6 @@ class CustomSchema:
         self._metadata = metadata
         self._preserve = preserve
         self._metadata_rules = metadata_rules
-        self._patience = Patience()
         self._has_rules = self._markers.validations.encode() in encoded
 
     def _schema(self) -> Schema:
@@ -105,11 +104,10 @@ class CustomSchema:
         """All that the schema says of values. Repeated items may stay where there were some."""
         if self._check is not None:
             whole = {**self._type_meta, **value} if self._sees_type_meta else value
-            self._patience.start()
             try:
                 report(self._check(whole), causes)
-            except OutOfPatience:
-                causes.add(INVALID, "<nil>", f'Invalid value: "": {TOO_LONG_TO_CHECK}')
+            except OverTime as error:
+                causes.add(INVALID, "<nil>", f'Invalid value: "": {error}')
         if self._embedded is not None:
             self._embedded(value, "", causes)
         if self._repeats is not None and (old is None or not self._repeats(old)):
@@ -142,7 +140,7 @@ class CustomSchema:
 
     @cached_property
     def _check(self) -> Check | None:
-        return ValueChecks(self._markers, self._patience).table(self._schema())[dict]
+        return ValueChecks(self._markers).table(self._schema())[dict]
 
     @cached_property
     def _sees_type_meta(self) -> bool:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fairlead import budget
 from fairlead.schema.custom.embedded import EmbeddedTypes
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
-from fairlead.schema.custom.numbers import LIMIT, plain, plain_number
+from fairlead.schema.custom.numbers import plain, plain_number
 from fairlead.schema.custom.problems import Found
 from fairlead.schema.decode import Decode, decoder
 from fairlead.schema.mismatch import DecodeError
@@ -97,7 +98,11 @@ class DecoderBuilder:
         properties = schema.get("properties") or {}
         names = {**dict.fromkeys(known), **dict.fromkeys(properties)}.keys()
         nullable = {name for name, inner in properties.items() if inner.get("nullable")}
-        nested, numbers = self._members(properties)
+        fields = {
+            name: found
+            for name, inner in properties.items()
+            if (found := self.of(inner)) is not None
+        }
 
         def decode(value: Any, unknown: list[str]) -> Any:
             if value.__class__ is not dict:
@@ -115,33 +120,17 @@ class DecoderBuilder:
                     for key, item in out.items()
                     if item is not None or key in nullable or key not in names
                 }
-            for name in numbers:
-                item = out.get(name)
-                if item.__class__ is float or (
-                    item.__class__ is int and not -LIMIT <= item < LIMIT
-                ):
-                    out = {**out, name: plain_number(item)}
-            for name, decode_field in nested:
-                item = out.get(name)
-                if item is not None:
+            budget.spend(1 + len(out))
+            changed: dict[str, Any] = {}
+            for name, item in out.items():
+                decode_field = fields.get(name)
+                if decode_field is not None and item is not None:
                     new = decode_field(item, unknown)
                     if new is not item:
-                        out = {**out, name: new} if out is value else _set(out, name, new)
-            return out
+                        changed[name] = new
+            return {**out, **changed} if changed else out
 
         return decode
-
-    def _members(self, properties: Schema) -> tuple[list[tuple[str, Decode]], list[str]]:
-        """The fields that have a decoder, and those that are numbers."""
-        nested: list[tuple[str, Decode]] = []
-        numbers: list[str] = []
-        for name, inner in properties.items():
-            found = self.of(inner)
-            if found is _number:
-                numbers.append(name)
-            elif found is not None:
-                nested.append((name, found))
-        return nested, numbers
 
     def _embedded(self, schema: Schema, keeps: bool) -> Decode:
         """An object inside another. Its metadata is of the type that all metadata has."""
@@ -205,11 +194,6 @@ class DecoderBuilder:
 
 def _differs(new: Any, old: Any) -> bool:
     return new is not old
-
-
-def _set(value: dict[str, Any], name: str, item: Any) -> dict[str, Any]:
-    value[name] = item
-    return value
 
 
 def _number(value: Any, _: list[str]) -> Any:

@@ -1,4 +1,8 @@
-"""Filling in the defaults of a schema, in place, on decoded objects."""
+"""Filling in the defaults of a schema, in place, on decoded objects.
+
+A few bytes of empty list items can ask for any amount of defaults, so each default is drawn from
+the request's budget before it is made.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from fairlead import budget
 from fairlead.schema.custom.markers import Schema, items_schema, values_schema
 from fairlead.schema.custom.numbers import plain
 
@@ -25,39 +30,44 @@ def filler_of(schema: Schema) -> Fill | None:
     return _each(items, _items) if items is not None else None
 
 
-def fresh(default: Any) -> Fresh:
-    """What makes a default anew each time, so that no two objects share one."""
+def fresh(default: Any, name: str = "") -> Fresh:
+    """What makes the default of a field anew each time, so that no two objects share one."""
     default = plain(default)
-    if not isinstance(default, (dict, list)):
-        return lambda: default
     encoded = orjson.dumps(default)
-    return lambda: orjson.loads(encoded)
+    size = len(name) + len(encoded) + 4
+    shared = not isinstance(default, (dict, list))
+
+    def make() -> Any:
+        budget.make(size)
+        return default if shared else orjson.loads(encoded)
+
+    return make
 
 
 def _object(properties: Schema) -> Fill | None:
     defaults = [
-        (name, fresh(inner["default"]), bool(inner.get("nullable")))
+        (name, fresh(inner["default"], name), bool(inner.get("nullable")))
         for name, inner in properties.items()
         if inner.get("default") is not None
     ]
-    nested = [
-        (name, found)
-        for name, inner in properties.items()
-        if (found := filler_of(inner)) is not None
-    ]
+    nested = {
+        name: found for name, inner in properties.items() if (found := filler_of(inner)) is not None
+    }
     if not defaults and not nested:
         return None
 
     def fill(value: Any) -> None:
         if value.__class__ is not dict:
             return
+        budget.spend(1 + len(defaults))
         for name, make, nullable in defaults:
             if value.get(name) is None and not (nullable and name in value):
                 value[name] = make()
-        for name, inner in nested:
-            child = value.get(name)
-            if child is not None:
-                inner(child)
+        if nested:
+            for name, child in value.items():
+                inner = nested.get(name)
+                if inner is not None and child is not None:
+                    inner(child)
 
     return fill
 

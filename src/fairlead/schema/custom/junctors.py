@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fairlead import budget
 from fairlead.schema.custom.markers import Schema, items_schema
-from fairlead.schema.custom.patience import Patience
 from fairlead.schema.custom.problems import INVALID, Check, Problem
 
 Run = Callable[[Any], "list[Problem] | None"]
@@ -15,13 +15,13 @@ Tabled = Callable[[Schema], dict[type, "Check | None"]]
 _JUNCTORS = ("anyOf", "oneOf", "allOf", "not")
 
 
-def checks(schema: Schema, table_of: Tabled, patience: Patience) -> list[Check]:
+def checks(schema: Schema, table_of: Tabled) -> list[Check]:
     """The checks that the junctors of a schema make, in the order of the reference."""
     if schema.keys().isdisjoint(_JUNCTORS):
         return []
 
     def runs(schemas: list[Schema]) -> list[Run]:
-        return [_runner(table_of(one), patience) for one in schemas]
+        return [_runner(table_of(one)) for one in schemas]
 
     made: list[Check] = []
     if schema.get("anyOf"):
@@ -35,9 +35,9 @@ def checks(schema: Schema, table_of: Tabled, patience: Patience) -> list[Check]:
     return made
 
 
-def _runner(table: dict[type, Check | None], patience: Patience) -> Run:
+def _runner(table: dict[type, Check | None]) -> Run:
     def run(value: Any) -> list[Problem] | None:
-        patience.check()
+        budget.spend()
         check = table.get(value.__class__)
         return check(value) if check is not None else None
 
@@ -101,6 +101,7 @@ def _closest(schemas: list[Schema], failures: list[list[Problem]], value: Any) -
 
 def _looks(schema: Schema, value: Any) -> int:
     """How many things of a value a schema looks at, as the reference counts them."""
+    budget.spend()
     count = 4 + (2 if schema.get("type") or schema.get("format") else 0)
     if isinstance(value, (str, list, dict)) or value.__class__ in (int, float):
         count += 1

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from fairlead import budget
 from fairlead.cel.compile import Program, compile_expression
 from fairlead.cel.errors import CompileError, ConstantProblem, CostExceeded, EvaluationError
 from fairlead.cel.types import BOOL
@@ -24,6 +25,7 @@ from fairlead.schema.custom.single_values import identity
 from fairlead.schema.wording import quoted
 
 MOST_OF_A_RULE = 1_000_000  # cost of one evaluation
+_MOST_ON_LOOP = 10_000  # cost of one evaluation that keeps others waiting
 MOST_OF_AN_OBJECT = 10_000_000  # cost of all rules on one object
 NOT_CHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing"
@@ -159,6 +161,7 @@ class _Run:
     def visit(self, node: Node, value: Any, old: Any, path: str) -> None:
         if value is None or self._left < 0:
             return
+        budget.spend()
         if node.own:
             self._evaluate(node, value, old, path)
         if value.__class__ is dict:
@@ -193,15 +196,19 @@ class _Run:
     def _evaluate_one(
         self, node: Node, rule: Rule, program: Program, value: Any, old: Any, path: str
     ) -> None:
+        limit = _MOST_ON_LOOP if budget.is_on_loop() else MOST_OF_A_RULE
         try:
-            result, cost = program.evaluate({"self": value, "oldSelf": old}, MOST_OF_A_RULE)
+            result, cost = program.evaluate({"self": value, "oldSelf": old}, limit)
         except CostExceeded as error:
+            if limit != MOST_OF_A_RULE:
+                raise budget.LoopTimeSpent from None
             why = "no further validation rules will be run due to call cost exceeds limit for rule"
             self._stop(node, path, f"'{error}': {why}: {rule.named}")
             return
         except EvaluationError as error:
             self._tell(node, path, _failure(str(error), rule))
             return
+        budget.spend(1 + cost)
         if cost > self._left:
             self._stop(node, path, OUT_OF_BUDGET)
             return

@@ -10,10 +10,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from fairlead import budget
 from fairlead.schema.custom import junctors
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
 from fairlead.schema.custom.numbers import is_integer
-from fairlead.schema.custom.patience import Patience
 from fairlead.schema.custom.problems import (
     INVALID,
     MOST,
@@ -60,12 +60,9 @@ class ValueChecks:
     """Makes the tables of one schema. The type of an int-or-string is not looked at if
     `int_or_string_is_any`, as in defaults."""
 
-    def __init__(
-        self, markers: Markers, patience: Patience, int_or_string_is_any: bool = False
-    ) -> None:
+    def __init__(self, markers: Markers, int_or_string_is_any: bool = False) -> None:
         self._markers = markers
         self._int_or_string = () if int_or_string_is_any else ("integer", "string")
-        self._patience = patience
         self._by_type: dict[tuple[tuple[str, ...], bool], Table] = {}
 
     def table(self, schema: Schema) -> Table:
@@ -74,7 +71,7 @@ class ValueChecks:
         if schema.keys() <= _SILENT:
             return plain
         made = dict(plain)
-        conditions = junctors.checks(schema, self.table, self._patience)
+        conditions = junctors.checks(schema, self.table)
         for found in CLASS_NAMES if conditions or schema.get("enum") else _checked(types):
             wrong = plain[found]
             checks = [wrong] if wrong is not None else []
@@ -189,6 +186,7 @@ def _type_check(types: tuple[str, ...], found: type, nullable: bool) -> Check | 
 def _items(table: Table) -> Check:
     def check(value: list[Any]) -> list[Problem] | None:
         found: list[Problem] = []
+        budget.spend(len(value))
         for index, item in enumerate(value):
             one = table.get(item.__class__)
             if one is not None and (problems := one(item)):
@@ -258,6 +256,7 @@ def _forbidden(key: str) -> Problem:
 def _values(table: Table, known: Any) -> Check:
     def check(value: dict[str, Any]) -> list[Problem] | None:
         found: list[Problem] = []
+        budget.spend(len(value))
         for key, item in value.items():
             one = table.get(item.__class__)
             if one is not None and key not in known and (problems := one(item)):
@@ -275,6 +274,7 @@ def _properties(tables: dict[str, Table]) -> Check:
 
     def check(value: dict[str, Any]) -> list[Problem] | None:
         found: list[Problem] | None = None
+        budget.spend(len(value))
         for key, item in value.items():
             one = get(key, none).get(item.__class__)
             if one is not None and (problems := one(item)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fairlead.budget import make
 from fairlead.schema.decode import fill
 from fairlead.schema.model import Struct
 from fairlead.schema.scalars import Found
@@ -46,6 +47,7 @@ from fairlead.serialization.wire import (
 _FIRST: Final = 1 << 3 | 2  # what the parts of a map's entry begin with
 _SECOND: Final = 2 << 3 | 2
 _DEEPEST: Final = MOST_DEPTH
+_MESSAGE: Final = 16  # bytes that a message of two bytes is taken to become, at least
 
 
 def reader(struct: Struct) -> Read:
@@ -84,6 +86,7 @@ def _read(message: Message, raw: bytes, at: int, end: int, out: dict[str, Any], 
     """Read the message between two places into an object."""
     if depth > _DEEPEST:
         raise TooDeep
+    make(_MESSAGE)
     if not message.is_known:
         know(message)
     parts = message.parts

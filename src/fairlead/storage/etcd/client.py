@@ -57,11 +57,13 @@ class Client:
         self._watchdog: asyncio.Task[None] | None = None
         self._under_way: dict[int, float] = {}  # when calls began, the oldest first
         self._count = 0
+        self._is_closed = False
 
     async def open(self) -> None:
         """Find a member; raises StorageError."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + self.timing.open
+        self._is_closed = False
         try:
             await self._await_member(ends, patient=False)
         except CallFailed as error:
@@ -70,6 +72,8 @@ class Client:
         self._watchdog = loop.create_task(self._watch_over())
 
     async def close(self) -> None:
+        """End everything: calls under way fail, and no member is looked for any more."""
+        self._is_closed, self._member = True, None
         tasks = [task for task in (self._search, self._watchdog) if task is not None]
         for task in tasks:
             task.cancel()
@@ -103,7 +107,7 @@ class Client:
                     self.lost(member, error)  # one that is slow is not, if little time was given
                 if not error.is_away or not (is_repeatable or error.is_unsent):
                     raise
-                if loop.time() >= ends:
+                if loop.time() >= ends or self._is_closed:
                     raise
                 await asyncio.sleep(uniform(0, self.timing.pause))
             else:
@@ -156,6 +160,8 @@ class Client:
     async def _await_member(self, ends: float, *, patient: bool = True) -> Member:
         loop = asyncio.get_running_loop()
         while self._member is None:
+            if self._is_closed:
+                raise CallFailed("CANCELLED", "the client is closed", is_unsent=True)
             search = self._look()
             patience = max(ends - loop.time(), 0.0)
             await asyncio.wait({search}, timeout=patience if patient else min(patience, 0.1))

@@ -1,0 +1,39 @@
+"""When a write starts again from the newest version of its object, and how often it may."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from fairlead.errors import ResourceRef, modified
+from fairlead.storage.backend import ConditionFailed, Conflict, StorageError
+from fairlead.storage.collection import Collection
+
+Result = TypeVar("Result")
+
+MOST_ATTEMPTS = 1000  # a contended object costs a writer one attempt for each writer before it
+
+
+async def retried(ref: ResourceRef, attempt: Callable[[], Awaitable[Result | None]]) -> Result:
+    """Call `attempt` until it gives a result. It gives None if the object moved and it has to start
+    again. Other tasks run in between, and after too many attempts the client gets a Conflict."""
+    for _ in range(MOST_ATTEMPTS):
+        result = await attempt()
+        if result is not None:
+            return result
+        await asyncio.sleep(0)
+    raise modified(ref)
+
+
+async def is_certain(collection: Collection, key: str) -> bool:
+    """Wait for the newest version of a key, or its deletion, to be committed. False if that commit
+    fails: then a refusal because of that version would be wrong, and the write starts again."""
+    newest = collection.pending.get(key)
+    if newest is None or newest.commit is None:
+        return True
+    try:
+        await newest.commit.settled()
+    except (Conflict, ConditionFailed, StorageError):
+        return False
+    return True

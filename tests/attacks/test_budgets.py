@@ -1,0 +1,118 @@
+"""Nobody holds the event loop or fills the memory, whatever they send: the worst cases that reviews
+and `make attack` have found, in their smallest form. Each did much more than is allowed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.attacks.families import FAMILIES, Numbers, core
+from support.attacks.target import MOST_BYTES, MOST_SECONDS, NAMESPACE, Call, Case, Target
+from support.client import Object
+from support.pace import in_time
+
+CASES: list[tuple[str, Numbers]] = [
+    ("defaults_of_items", {"items": 4700, "size": 50_000, "fields": 1}),
+    ("defaults_of_defaults", {"items": 20, "depth": 6, "width": 10}),
+    ("wide_types", {"items": 4700, "width": 8_000, "choice": 0}),
+    ("conditions", {"items": 5_000, "conditions": 500, "nesting": 1, "choice": 1}),
+    ("rules_on_numbers", {"items": 200, "rules": 10, "choice": 0}),
+    ("free_forms", {"items": 50_000, "depth": 1, "choice": 3}),
+    ("doubling_patches", {"copies": 4, "width": 5}),
+    ("label_selectors", {"terms": 1_900, "keys": 1, "choice": 0, "objects": 200}),
+    ("watches_with_selectors", {"terms": 1_900, "keys": 1, "choice": 0, "watches": 30}),
+    ("columns", {"objects": 2, "columns": 42, "items": 1_926, "choice": 2}),
+    ("metadata", {"items": 19_275, "choice": 3}),
+    ("protobuf", {"items": 700_000, "choice": 0}),
+]
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    found = Target(tmp_path_factory.mktemp("attacked"), "kubernetes")
+    yield found
+    found.close()
+
+
+def _check(target: Target, case: Case) -> list[int]:
+    """Gives the answers."""
+    damage = target.measure(case)
+    assert in_time(damage.held, MOST_SECONDS), damage
+    assert damage.grown < MOST_BYTES, damage
+    assert all(status < 500 for status in damage.answers), damage
+    return damage.answers
+
+
+@pytest.mark.parametrize(("name", "numbers"), CASES, ids=[name for name, _ in CASES])
+def test_nobody_else_waits_or_runs_out_of_memory(
+    target: Target, name: str, numbers: Numbers
+) -> None:
+    _check(target, FAMILIES[name].build(target.dialect, numbers))
+
+
+def test_objects_of_empty_items_are_refused_before_they_are_read(target: Target) -> None:
+    containers = b",".join([b"{}"] * 900_000)
+    body = b'{"metadata":{"name":"a"},"spec":{"containers":[' + containers + b"]}}"
+    assert _check(target, Case([Call("POST", core("pods"), body)])) == [413]
+
+
+def test_a_dense_body_is_no_light_one(target: Target) -> None:
+    containers = b",".join([b"{}"] * 10_000)
+    body = b'{"metadata":{"name":"a"},"spec":{"containers":[' + containers + b"]}}"
+    assert _check(target, Case([Call("POST", core("pods"), body)])) == [422]
+
+
+def test_brackets_in_texts_are_no_values(target: Target) -> None:
+    body = {"metadata": {"name": "braces"}, "data": {"text": "{[" * 150_000}}
+    assert _check(target, Case([Call("POST", core("configmaps"), body)])) == [201]
+
+
+def _rbac(target: Target, plural: str) -> str:
+    group = target.dialect.group_name("rbac.authorization.@")
+    return f"/apis/{group}/v1/namespaces/{NAMESPACE}/{plural}"
+
+
+def _role(count: int) -> Object:
+    rule = {"apiGroups": [""], "verbs": ["get"]}
+    rules = [{**rule, "resources": [f"r{number}"]} for number in range(count)]
+    return {"metadata": {"name": f"r{count}"}, "rules": rules}
+
+
+def test_a_role_has_so_many_rules_at_most(target: Target) -> None:
+    answer = target.tenant.post(_rbac(target, "roles"), _role(5_001))
+    assert answer.causes == [
+        ("rules", "FieldValueTooMany", "Too many: 5001: must have at most 5000 items")
+    ]
+
+
+def test_rules_beyond_some_thousands_are_not_listed_and_that_is_said(target: Target) -> None:
+    group = target.dialect.group_name("rbac.authorization.@")
+    subject = {"kind": "User", "name": "alice", "apiGroup": group}
+    role = {"kind": "Role", "name": "r4000", "apiGroup": group}
+    calls = [Call("POST", _rbac(target, "roles"), _role(4_000))]
+    for number in range(10):
+        binding = {"metadata": {"name": f"b{number}"}, "subjects": [subject], "roleRef": role}
+        calls.append(Call("POST", _rbac(target, "rolebindings"), binding))
+    reviews = f"/apis/{target.dialect.group_name('authorization.@')}/v1/selfsubjectrulesreviews"
+    review = {"spec": {"namespace": NAMESPACE}}
+    assert _check(target, Case([*calls, Call("POST", reviews, review)])) == [201] * 12
+    status = target.tenant.post(reviews, review).body["status"]
+    assert status["incomplete"] is True
+    assert "there are more than 10000 rules" in status["evaluationError"]
+
+
+def test_a_large_object_is_written_as_YAML_in_a_thread(target: Target) -> None:
+    data = {f"k{number}": "v" * 50 for number in range(10_000)}
+    create = Call("POST", core("configmaps"), {"metadata": {"name": "large"}, "data": data})
+    calls = [create, Call("GET", core("configmaps"), headers={"Accept": "application/yaml"})]
+    assert _check(target, Case(calls)) == [201, 200]
+
+
+def test_defaults_that_do_not_fit_are_refused(target: Target) -> None:
+    case = FAMILIES["defaults_of_items"].build(
+        target.dialect, {"items": 4700, "size": 50_000, "fields": 1}
+    )
+    target.measure(case)
+    answer = target.tenant.request("POST", case.calls[0].path, case.calls[0].body)
+    assert (answer.status, answer.body["reason"]) == (413, "RequestEntityTooLarge")
+    assert "becomes too large" in answer.message

@@ -1,0 +1,179 @@
+"""Writes to an object that never holds still: they let others run, and end in a conflict."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from operations_support import CONFIG_MAPS, OPTIONS, config_map, on_api, operation, system
+
+from fairlead.admission.plugin import Attributes, PluginBase
+from fairlead.errors import StatusError
+from fairlead.operations import retries
+from fairlead.operations.api import Api
+from fairlead.operations.apply import apply
+from fairlead.operations.binding import bind
+from fairlead.operations.create import create
+from fairlead.operations.delete import delete
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import DeleteOptions, WriteOptions
+from fairlead.operations.update import Outcome, update
+from fairlead.patching.values import copied
+from fairlead.storage.backend import Precondition
+
+ATTEMPTS = 7
+
+
+class Restless(PluginBase):
+    """Whenever admission is asked, the object has moved by then, or what its create rests on."""
+
+    name = "Restless"
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.api: Api | None = None
+
+    async def validate(self, attributes: Attributes) -> None:
+        if self.api is None:
+            return
+        self.asked += 1
+        never = Precondition("core/secrets", "work/none", 1)
+        attributes.context.requires.append(never)
+        collection = self.api.collection(attributes.resource)
+        current = self.api.store.latest(collection, f"work/{attributes.name}")
+        if current is not None:
+            value = current.object()
+            value["metadata"].pop("resourceVersion")
+            value["metadata"]["annotations"] = {"moved": str(self.asked)}
+            await self.api.store.put(collection, current.key, value, current)
+
+
+async def _create(api: Api) -> None:
+    await create(api, operation(api, "create"), config_map("new"), OPTIONS)
+
+
+async def _update(api: Api) -> None:
+    await update(api, operation(api, "update", "a"), lambda: config_map("a", x="2"), OPTIONS)
+
+
+async def _apply(api: Api) -> None:
+    config = {"kind": "ConfigMap", "apiVersion": "v1", **config_map("a", x="2")}
+    await apply(api, operation(api, "patch", "a"), config, OPTIONS)
+
+
+async def _delete(api: Api) -> None:
+    await delete(api, operation(api, "delete", "a"), DeleteOptions())
+
+
+@pytest.mark.parametrize("write", [_create, _update, _apply, _delete])
+def test_a_write_to_what_never_holds_still_is_a_conflict_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Api], Awaitable[None]]
+) -> None:
+    monkeypatch.setattr(retries, "MOST_ATTEMPTS", ATTEMPTS)
+    restless = Restless()
+
+    async def work(api: Api) -> None:
+        await system(api).create(CONFIG_MAPS, config_map("a") | {"metadata": _named("a")})
+        restless.api = api
+        with pytest.raises(StatusError) as refused:
+            await asyncio.wait_for(write(api), 30)
+        assert (refused.value.code, refused.value.reason) == (409, "Conflict")
+        assert "has been modified; please apply your changes" in refused.value.message
+        assert ATTEMPTS <= restless.asked <= ATTEMPTS + 1
+        restless.api = None
+        await write(api)
+
+    on_api(tmp_path, work, [restless])
+
+
+def _named(name: str) -> dict[str, str]:
+    return {"name": name, "namespace": "work"}
+
+
+def test_a_binding_that_always_comes_too_late_is_a_conflict_and_lets_others_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(api: Api) -> None:
+        pods = api.resources.named("core/v1/pods")
+        spec = {"containers": [{"name": "c", "image": "i", "resources": {}}]}
+        pod = {"metadata": _named("p"), "spec": spec, "status": {}}
+        await system(api).create("core/v1/pods", pod)
+        binding = {"metadata": _named("p"), "target": {"kind": "Node", "name": "n"}}
+        tried = Operation(
+            operation(api, "create").user, "create", pods.subresources["binding"], "work", "p"
+        )
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        latest = api.store.latest
+        made = latest(api.collection(pods), "work/p")
+        assert made is not None
+        stale = made.copy_at(made.revision - 1)
+        monkeypatch.setattr(api.store, "latest", lambda *place: stale)
+        running = asyncio.create_task(others())
+        with pytest.raises(StatusError) as refused:
+            await bind(api, tried, binding, OPTIONS)
+        running.cancel()
+        assert (refused.value.code, refused.value.reason) == (409, "Conflict")
+        assert turns >= retries.MOST_ATTEMPTS
+        monkeypatch.setattr(api.store, "latest", latest)
+        await bind(api, tried, binding, OPTIONS)
+
+    on_api(tmp_path, work)
+
+
+class Slow(PluginBase):
+    """Lets others run before it agrees."""
+
+    name = "Slow"
+
+    async def validate(self, attributes: Attributes) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+def test_of_two_who_apply_what_is_not_there_one_creates_and_the_other_changes(
+    tmp_path: Path,
+) -> None:
+    async def work(api: Api) -> None:
+        def applying(manager: str) -> Awaitable[Outcome]:
+            config = {
+                "kind": "ConfigMap",
+                "apiVersion": "v1",
+                **config_map("new", **{manager: "1"}),
+            }
+            options = WriteOptions(False, manager, "Strict")
+            return apply(api, operation(api, "patch", "new"), config, options)
+
+        done = await asyncio.gather(applying("one"), applying("other"))
+        assert sorted(outcome.created for outcome in done) == [False, True]
+        found = api.lookup(CONFIG_MAPS, "work", "new")
+        assert found is not None
+        assert found["data"] == {"one": "1", "other": "1"}
+
+    on_api(tmp_path, work, [Slow()])
+
+
+def test_of_two_who_put_what_is_not_there_one_creates_and_the_other_replaces(
+    tmp_path: Path,
+) -> None:
+    async def work(api: Api) -> None:
+        def putting(holder: str) -> Awaitable[Outcome]:
+            value = {"metadata": {"name": "e", "labels": {"holder": holder}}}
+            wanted = operation(api, "update", "e", "core/v1/endpoints")
+            return update(api, wanted, lambda: copied(value), OPTIONS)
+
+        done = await asyncio.gather(putting("one"), putting("other"))
+        assert sorted(outcome.created for outcome in done) == [False, True]
+        found = api.lookup("core/v1/endpoints", "work", "e")
+        last = next(outcome for outcome in done if not outcome.created)
+        assert found == last.version.object()
+
+    on_api(tmp_path, work, [Slow()])

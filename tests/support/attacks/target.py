@@ -1,0 +1,222 @@
+"""A server under attack, and what an attack does to it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from support.client import Answer, Client, Object, Watch
+from support.process import ServerProcess
+from support.stalls import Report, prelude
+
+NAMESPACE = "tenant"
+TENANT_TOKEN = "alice-token"
+MOST_SECONDS = 0.1  # that the loop may be held
+MOST_BYTES = 100 * 2**20  # by which memory may grow
+_SETTLED = 0.05  # seconds after an answer in which its stalls are written down
+_VICTIM_PAUSE = 0.005
+
+
+@dataclass(slots=True)
+class Call:
+    """One request. `times` of it are sent at once."""
+
+    method: str
+    path: str
+    body: Any = None
+    kind: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
+    times: int = 1
+
+
+@dataclass(slots=True)
+class Case:
+    """What an administrator sets up, once, and what the tenant sends then. `watches` are paths that
+    the tenant watches meanwhile."""
+
+    calls: list[Call]
+    setup: list[Call] = field(default_factory=list)
+    watches: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Damage:
+    """How long the loop was held (CPU time of its thread), by how much memory grew at its highest,
+    how long another user waited, and what the tenant was answered."""
+
+    held: float
+    grown: int
+    waited: float
+    answers: list[int]
+
+    @property
+    def score(self) -> float:
+        """1 is what is just allowed."""
+        return max(self.held / MOST_SECONDS, self.grown / MOST_BYTES)
+
+    def __str__(self) -> str:
+        return (
+            f"held {self.held * 1000:.0f} ms, memory +{self.grown >> 20} MB,"
+            f" others waited {self.waited * 1000:.0f} ms, answers {sorted(set(self.answers))}"
+        )
+
+
+class Target:
+    """A server whose tenant has a namespace. Setups stay: a case may find those of others."""
+
+    def __init__(self, directory: Path, dialect: str) -> None:
+        report = directory / "stalls"
+        report.touch()
+        self.server = ServerProcess(directory, dialect, prelude=prelude(report)).start()
+        self.dialect = self.server.dialect
+        self.admin = self.server.client()
+        self.tenant = self.server.client(TENANT_TOKEN)
+        self._stalls = Report(report)
+        self._done: set[str] = set()
+        self._prepare()
+
+    def _prepare(self) -> None:
+        rbac = self.dialect.group_name("rbac.authorization.@")
+        subject = {"kind": "User", "name": "alice", "apiGroup": rbac}
+        role = {"kind": "ClusterRole", "name": "cluster-admin", "apiGroup": rbac}
+        binding = {"metadata": {"name": "all"}, "subjects": [subject], "roleRef": role}
+        must(self.admin.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}))
+        path = f"/apis/{rbac}/v1/namespaces/{NAMESPACE}/rolebindings"
+        must(self.admin.post(path, binding))
+        self.victim_path = "/api/v1/namespaces/default/configmaps/victim"
+        must(self.admin.post(self.victim_path.rpartition("/")[0], {"metadata": {"name": "victim"}}))
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """What a server loads when it is asked for it the first time is no damage."""
+        container = {"name": "c", "image": "i"}
+        pod = {"metadata": {"name": "warm"}, "spec": {"containers": [container]}}
+        typed = {"apiVersion": "v1", "kind": "Pod", **pod}
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods"
+        must(self.tenant.post(path, typed))
+        for kind in ("strategic-merge-patch+json", "merge-patch+json"):
+            labels = {"metadata": {"labels": {"a": kind[:5]}}}
+            must(self.tenant.patch(f"{path}/warm", labels, kind=f"application/{kind}"))
+        apply = "application/apply-patch+yaml"
+        must(self.tenant.patch(f"{path}/warm", typed, kind=apply, fieldManager="m", force=1))
+        must(self.tenant.delete(f"{path}/warm", gracePeriodSeconds=0))
+
+    def close(self) -> None:
+        self.server.kill()
+
+    @property
+    def is_alive(self) -> bool:
+        return self.server.process is not None and self.server.process.poll() is None
+
+    def measure(self, case: Case) -> Damage:
+        """Send a case and tell what it did."""
+        for call in case.setup:
+            self._set_up(call)
+        watches = [self.tenant.watch(path) for path in case.watches]
+        readers = [threading.Thread(target=_drain, args=(one,), daemon=True) for one in watches]
+        for reader in readers:
+            reader.start()
+        try:
+            return self._measure(case.calls)
+        finally:
+            for watch in watches:
+                watch._connection.sock.close()
+
+    def _set_up(self, call: Call) -> None:
+        known = f"{call.method} {call.path} {hash(str(call.body))}"
+        if known in self._done:
+            return
+        answer = _send(self.admin, call)
+        if answer.status not in (200, 201, 409):
+            raise AssertionError(f"{call.method} {call.path}: {answer.text[:400]}")
+        self._done.add(known)
+        if call.path.endswith("/customresourcedefinitions"):
+            self._await_definition(call.body)
+
+    def _await_definition(self, body: Object) -> None:
+        spec = body["spec"]
+        path = f"/apis/{spec['group']}/v1/{spec['names']['plural']}"
+        until = time.monotonic() + 20
+        while self.admin.get(path).status != 200:
+            assert time.monotonic() < until, path
+            time.sleep(0.01)
+
+    def _measure(self, calls: Sequence[Call]) -> Damage:
+        time.sleep(_SETTLED)
+        self._stalls.longest()
+        before = self.server.resident_bytes()
+        Path(f"/proc/{self.server.pid}/clear_refs").write_text("5")  # forget the highest
+        with _Victim(self.admin.clone(), self.victim_path) as victim:
+            answers = [answer for call in calls for answer in self._send_all(call)]
+            time.sleep(_SETTLED)
+        return Damage(
+            self._stalls.longest(), max(self._highest() - before, 0), victim.waited, answers
+        )
+
+    def _send_all(self, call: Call) -> list[int]:
+        if call.times == 1:
+            return [_send(self.tenant, call).status]
+
+        def one(_: int) -> int:
+            client = self.tenant.clone()
+            try:
+                return _send(client, call).status
+            finally:
+                client.close()
+
+        with ThreadPoolExecutor(call.times) as pool:
+            return list(pool.map(one, range(call.times)))
+
+    def _highest(self) -> int:
+        status = Path(f"/proc/{self.server.pid}/status").read_text()
+        [line] = [one for one in status.splitlines() if one.startswith("VmHWM")]
+        return int(line.split()[1]) * 1024
+
+
+class _Victim:
+    """Another user, who asks for a small thing again and again."""
+
+    def __init__(self, client: Client, path: str) -> None:
+        self.waited = 0.0
+        self._client = client
+        self._path = path
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+
+    def _ask(self) -> None:
+        while not self._ended.wait(_VICTIM_PAUSE):
+            began = time.monotonic()
+            self._client.get(self._path)
+            self.waited = max(self.waited, time.monotonic() - began)
+
+    def __enter__(self) -> _Victim:
+        self._client.get(self._path)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._client.close()
+
+
+def _send(client: Client, call: Call) -> Answer:
+    headers = {"Content-Type": call.kind, **call.headers}
+    return client.request(call.method, call.path, call.body, headers=headers)
+
+
+def _drain(watch: Watch) -> None:
+    try:
+        while watch._response.read1(1 << 16):
+            pass
+    except (OSError, ValueError, AttributeError):
+        pass  # closed by who opened it
+
+
+def must(answer: Answer) -> None:
+    assert answer.status in (200, 201), answer.text
