@@ -9,7 +9,7 @@ from html import escape
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import fairlead
 from fairlead.cli.parsing import Parser, shown_default
@@ -193,24 +193,23 @@ def served() -> str:
         _OFF_BY_DEFAULT,
         _WITHOUT_EFFECT,
     )
-    from fairlead.dialect import DIALECTS
     from fairlead.kinds.gates import DEFAULTS
-    from fairlead.kinds.resources import Resources
-    from fairlead.schema.builtin import BuiltinTypes
 
-    lines = ["In the dialect `kubernetes`; in the other one groups end in `cluster.io`.", ""]
-    dialect = DIALECTS["kubernetes"]
-    rows = []
-    for found in Resources(dialect, BuiltinTypes(dialect)).group_versions():
-        names = ", ".join(
-            f"{one.name} ({', '.join(one.subresources)})" if one.subresources else one.name
-            for one in found.resources.values()
-        )
-        rows.append((f"`{found.api_version}`", names))
-    lines += ["## Resources", "", *table(("version", "resources (subresources)"), rows)]
-    lines += ["## Admission plugins", ""]
-    lines += ["In the order in which they run; those in bold are on by default.", ""]
-    lines += [_plugins(), ""]
+    lines = [
+        "Names are those of the dialect `kubernetes`; in the dialect `cluster` the groups that end",
+        "in `k8s.io` end in `cluster.io`. [Dialects](dialects.md) lists all that differs between",
+        "the two.",
+        "",
+        "## Resources",
+        "",
+        *table(("version", "resources (subresources)", "only in"), _served_rows()),
+        "## Admission plugins",
+        "",
+        "In the order in which they run; those in bold are on by default.",
+        "",
+        *_plugins(),
+        "",
+    ]
     lines += ["## Controllers", "", "By the names of `--controllers`.", ""]
     running = _NAMES - _WITHOUT_EFFECT - _OFF_BY_DEFAULT
     for title, some in (
@@ -225,10 +224,83 @@ def served() -> str:
     return page("What is served", *lines)
 
 
-def _plugins() -> str:
-    from fairlead.admission.enabling import _ON, ORDER
+def _served_rows() -> Iterator[Row]:
+    """The versions of groups, and what is served of each; where only one dialect has it, which."""
+    from fairlead.dialect import DIALECTS, KUBERNETES
+    from fairlead.kinds.resources import GroupVersion, Resources
+    from fairlead.schema.builtin import BuiltinTypes
 
-    return ", ".join(f"**{name}**" if name in _ON else name for name in ORDER) + "."
+    served: dict[str, dict[str, GroupVersion]] = {}
+    for dialect in DIALECTS.values():
+        for found in Resources(dialect, BuiltinTypes(dialect)).group_versions():
+            named = found.api_version.replace(dialect.group_domain, KUBERNETES.group_domain)
+            served.setdefault(named, {})[dialect.name] = found
+    for named, dialects in served.items():
+        resources = {name: one for gv in dialects.values() for name, one in gv.resources.items()}
+        names = ", ".join(
+            f"{name} ({', '.join(one.subresources)})" if one.subresources else name
+            for name, one in resources.items()
+        )
+        alone = "" if len(dialects) == len(DIALECTS) else ", ".join(f"`{one}`" for one in dialects)
+        yield f"`{named}`", names, alone
+
+
+def _plugins() -> Iterator[str]:
+    from fairlead.admission.enabling import ORDER, on_by_default
+    from fairlead.dialect import DIALECTS
+
+    on = {name: on_by_default(dialect) for name, dialect in DIALECTS.items()}
+    everywhere = frozenset.intersection(*on.values())
+    yield ", ".join(f"**{name}**" if name in everywhere else name for name in ORDER) + "."
+    for dialect, names in on.items():
+        if alone := sorted(names - everywhere):
+            yield from ("", f"In the dialect `{dialect}` on by default, too: {', '.join(alone)}.")
+
+
+# Dialects
+
+
+def dialects() -> str:
+    from fairlead.dialect import CLUSTER, KUBERNETES, SWITCHES
+
+    differing, same = [], []
+    for name, text in _dialect_names():
+        specified, reference = f"`{getattr(CLUSTER, name)}`", f"`{getattr(KUBERNETES, name)}`"
+        if specified != reference:
+            differing.append((f"`{name}`", specified, reference, text))
+        else:
+            same.append((f"`{name}`", specified, text))
+    switches = (
+        (f"`{name}`", one.section, one.specified, one.reference) for name, one in SWITCHES.items()
+    )
+    return page(
+        "Dialects",
+        "`--dialect cluster`, the default, follows the specification that Fairlead was built from;",
+        "`--dialect kubernetes` follows the reference. This is all in which the two differ, as",
+        "`dialect.py` has it, but for what [one of them alone serves](served.md#resources).",
+        "",
+        "## Names",
+        "",
+        *table(("name", "`cluster`", "`kubernetes`", "what it is"), differing),
+        "Names that the specification prints as the reference has them:",
+        "",
+        *table(("name", "in both", "what it is"), same),
+        "## Behaviour",
+        "",
+        "Each switch with the document and section of the specification that it follows, what that",
+        "says, and what the reference does instead.",
+        "",
+        *table(("switch", "section", "`cluster`", "`kubernetes`"), switches),
+    )
+
+
+def _dialect_names() -> Iterator[tuple[str, str]]:
+    """The names of a dialect, each with the text that says what it is."""
+    from fairlead.dialect import Dialect
+
+    for name, hint in get_type_hints(Dialect, include_extras=True).items():
+        if name != "follows_specification":
+            yield name, *hint.__metadata__
 
 
 # The testing API
@@ -291,6 +363,7 @@ def _type(type: Any) -> str:
 
 MADE: dict[str, Callable[[], str]] = {
     "commands": commands,
+    "dialects": dialects,
     "flags": flags,
     "metrics": metrics,
     "served": served,

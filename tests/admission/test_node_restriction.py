@@ -288,6 +288,13 @@ def test_leases() -> None:
         world.create(plugin, LEASES, other, NODE)
 
 
+def test_a_node_does_not_delete_itself_as_specified() -> None:
+    node = {"metadata": {"name": "node1"}}
+    World(KUBERNETES).delete(NodeRestriction(KUBERNETES), NODES, node, NODE)
+    with refused('nodes "node1" is forbidden: node "node1" is not allowed to delete itself'):
+        World(CLUSTER).delete(NodeRestriction(CLUSTER), NODES, node, NODE)
+
+
 def test_csi_nodes() -> None:
     world, plugin = _plugin()
     world.create(plugin, CSI_NODES, {"metadata": {"name": "node1"}, "spec": {"drivers": []}}, NODE)

@@ -251,6 +251,15 @@ class TestRevocation:
         world.pod["metadata"]["deletionTimestamp"] = "2001-01-01T00:00:00Z"
         assert world.rejection(token) == "service account token has been invalidated"
 
+    def test_pod_in_its_grace_period_as_specified(self, tmp_path: Path) -> None:
+        world = World(tmp_path, dialect=CLUSTER)
+        token = world.issuer.bound(world.account, 600, API, pod=world.pod)
+        gone = {"deletionTimestamp": "2001-01-01T00:00:00Z", "deletionGracePeriodSeconds": 10**10}
+        world.pod["metadata"].update(gone)
+        assert world.check(token) is not None
+        world.pod["metadata"]["deletionGracePeriodSeconds"] = 30
+        assert world.rejection(token) == "service account token has been invalidated"
+
 
 class TestLegacy:
     @pytest.fixture

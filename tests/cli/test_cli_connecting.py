@@ -53,7 +53,7 @@ def test_a_certificate_of_the_flags_shows_who_we_are(space: Space) -> None:
     [
         (("--token", "alice-token"), "alice"),
         (("--token", "admin-token", "--as", "carol"), "carol"),
-        (("--token", "admin-token", "--as", "carol", "--as-group", "a", "--as-uid", "7"), "carol"),
+        (("--token", "admin-token", "--as", "carol", "--as-group", "a"), "carol"),
     ],
 )
 def test_the_server_takes_us_for_whom_the_flags_say(
@@ -62,6 +62,20 @@ def test_the_server_takes_us_for_whom_the_flags_say(
     ran = at_server(space, *flags)
     assert ran.code == 1
     assert f'Error from server (Forbidden): namespaces is forbidden: User "{who}"' in ran.errors
+
+
+UID = ("--token", "admin-token", "--as", "carol", "--as-uid", "7")
+
+
+def test_a_uid_of_the_flags_is_sent_as_the_reference_does(kubernetes: Space) -> None:
+    ran = at_server(kubernetes, *UID)
+    assert 'namespaces is forbidden: User "carol"' in ran.errors
+
+
+def test_the_command_line_sets_no_uid_as_specified(cluster: Space) -> None:
+    ran = at_server(cluster, *UID)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.errors.startswith("error: unknown flag: --as-uid")
 
 
 def test_groups_of_the_flags_count(space: Space) -> None:

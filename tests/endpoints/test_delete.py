@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from datetime import datetime
+
 import pytest
 from support.client import Object
 from support.things import Space, Things, random_word
@@ -350,6 +353,10 @@ def test_a_grace_period_must_be_a_number(space: Space) -> None:
 
 @pytest.fixture
 def scheduled_pod(space: Space) -> Things:
+    return _scheduled_pod(space)
+
+
+def _scheduled_pod(space: Space) -> Things:
     """A pod `a` on a node, with 600 seconds of grace."""
     space.ready_for_pods()
     pods = space.things("pods")
@@ -378,6 +385,29 @@ def test_a_second_deletion_can_shorten_the_grace_period_and_not_lengthen_it(
     for wanted, expected in ((300, 300), (400, 300)):
         answer = scheduled_pod.delete("a", {"gracePeriodSeconds": wanted})
         assert answer.body["metadata"]["deletionGracePeriodSeconds"] == expected
+
+
+def _moment_of_deletion(pod: Object) -> float:
+    return datetime.fromisoformat(pod["metadata"]["deletionTimestamp"]).timestamp()
+
+
+def test_the_time_of_deletion_is_now_as_specified(cluster: Space) -> None:
+    pods = _scheduled_pod(cluster)
+    start = time.time()
+    first = pods.delete("a").body
+    assert start - 1 <= _moment_of_deletion(first) <= time.time()
+    second = pods.delete("a", {"gracePeriodSeconds": 300}).body
+    assert second["metadata"]["deletionTimestamp"] == first["metadata"]["deletionTimestamp"]
+
+
+def test_the_time_of_deletion_is_the_end_of_the_grace_period_in_the_reference(
+    kubernetes: Space,
+) -> None:
+    pods = _scheduled_pod(kubernetes)
+    start = time.time()
+    first = _moment_of_deletion(pods.delete("a").body)
+    assert start + 599 <= first <= time.time() + 600
+    assert _moment_of_deletion(pods.delete("a", {"gracePeriodSeconds": 300}).body) < first
 
 
 def test_a_second_deletion_that_names_no_grace_period_changes_nothing(

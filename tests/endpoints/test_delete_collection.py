@@ -68,6 +68,50 @@ def test_a_page_of_deletions_says_how_to_go_on_as_in_the_reference(kubernetes: S
     assert kubernetes.secrets.names() == []
 
 
+def test_a_version_says_what_is_listed_as_specified(cluster: Space) -> None:
+    first = cluster.secrets.create("a")["metadata"]["resourceVersion"]
+    cluster.secrets.label("a", x="1")
+    cluster.secrets.create("b")
+    path = cluster.secrets.path
+    later = cluster.client.delete(path, resourceVersion=first, resourceVersionMatch="NotOlderThan")
+    assert later.status == 200
+    assert cluster.secrets.names() == []
+
+
+def test_an_exact_version_deletes_what_there_was_as_specified(cluster: Space) -> None:
+    first = cluster.secrets.create("a")["metadata"]["resourceVersion"]
+    cluster.secrets.label("a", x="1")
+    cluster.secrets.create("b")
+    path = cluster.secrets.path
+    answer = cluster.client.delete(path, resourceVersion=first, resourceVersionMatch="Exact")
+    assert answer.status == 200
+    assert cluster.secrets.names() == ["b"]
+
+
+def test_an_object_that_was_made_since_the_version_is_kept(cluster: Space) -> None:
+    first = cluster.secrets.create("a")["metadata"]["resourceVersion"]
+    cluster.secrets.remove("a")
+    cluster.secrets.create("a")
+    path = cluster.secrets.path
+    answer = cluster.client.delete(path, resourceVersion=first, resourceVersionMatch="Exact")
+    assert answer.status == 200
+    assert cluster.secrets.names() == ["a"]
+
+
+def test_a_token_deletes_the_rest_of_a_list(space: Space) -> None:
+    space.secrets.create_all(*"abcd")
+    token = space.secrets.list(limit=2).body["metadata"]["continue"]
+    assert space.client.delete(space.secrets.path, continue_=token, limit=5).status == 200
+    assert space.secrets.names() == ["a", "b"]
+
+
+def test_a_version_is_a_precondition_as_in_the_reference(kubernetes: Space) -> None:
+    first = kubernetes.secrets.create("a")["metadata"]["resourceVersion"]
+    kubernetes.secrets.label("a", x="1")
+    assert kubernetes.client.delete(kubernetes.secrets.path, resourceVersion=first).status == 409
+    assert kubernetes.secrets.names() == ["a"]
+
+
 def test_objects_with_finalizers_are_marked(space: Space) -> None:
     space.secrets.create("a", metadata={"finalizers": ["example.com/f"]})
     space.secrets.create("b")

@@ -231,3 +231,27 @@ def test_a_repeated_apply_is_checked_as_strictly_as_it_asks(space: Space) -> Non
 
     assert [applied("Ignore"), applied("Ignore"), applied("Ignore")] == [201, 200, 200]
     assert applied("Strict") == 400
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+@pytest.mark.parametrize("name", ["a", "new"])
+def test_a_strict_apply_names_repeated_and_unknown_fields(
+    space: Space, form: str, name: str
+) -> None:
+    space.config_maps.create("a")
+    head = '"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "' + name + '", "x": 1}'
+    body = {
+        "json": f'{{{head}, "data": {{"k": "v", "k": "w"}}, "y": 2}}',
+        "yaml": f'{head.replace(", ", f"{chr(10)}", 2)}\n"data":\n  k: v\n  k: w\n"y": 2\n',
+    }[form]
+    answer = space.client.patch(
+        space.config_maps.item(name),
+        body,
+        kind="application/apply-patch+yaml",
+        fieldManager="m",
+        fieldValidation="Strict",
+    )
+    assert answer.status == 400
+    assert 'key "k" already set in map' in answer.message
+    named = ['unknown field "metadata.x"' in answer.message, 'unknown field "y"' in answer.message]
+    assert named == [space.dialect.strict_apply_names_all] * 2

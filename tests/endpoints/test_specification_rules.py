@@ -237,6 +237,38 @@ def test_writes_to_scale_are_not_tracked(cluster: Space, kubernetes: Space) -> N
         assert [name for name in writers if not name.endswith("-controller-manager")] == managers
 
 
+def _apply_scale(space: Space, replicas: int, **query: Any) -> int:
+    things = space.things("deployments", "apps")
+    config = {"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": replicas}}
+    path = things.item("d", "scale")
+    answer = things.client.patch(path, config, kind=APPLY, fieldManager="scaler", **query)
+    return answer.status
+
+
+def test_what_was_scaled_by_force_is_nobody_s(cluster: Space) -> None:
+    assert _apply(cluster, deployment(replicas=0), "Warn").status == 201
+    assert _apply_scale(cluster, 1) == 409
+    assert _apply_scale(cluster, 1, force="true") == 200
+    assert _apply_scale(cluster, 2) == 200
+    found = cluster.things("deployments", "apps").read("d")
+    assert [
+        one for one in found["metadata"]["managedFields"] if one.get("subresource") == "scale"
+    ] == []
+    config = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
+    mine = {**config, "spec": {"replicas": 3}}
+    things = cluster.things("deployments", "apps")
+    owned = things.client.patch(things.item("d"), mine, kind=APPLY, fieldManager="other")
+    assert (owned.status, owned.body["spec"]["replicas"]) == (200, 3)
+
+
+def test_an_object_without_owners_is_scaled_without_a_conflict(cluster: Space) -> None:
+    things = cluster.things("deployments", "apps")
+    assert things.client.post(things.path, deployment(replicas=0)).status == 201
+    assert things.patch("d", {"metadata": {"managedFields": [{}]}}).status == 200
+    assert _apply_scale(cluster, 1) == 200
+    assert _apply_scale(cluster, 2) == 200
+
+
 def test_token_reviews_are_served_in_both_versions(cluster: Space) -> None:
     for version in ("v1", "v1beta1"):
         api_version = f"authentication.cluster.io/{version}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from pod_support import PODS, Found, Object, brief, pod, wrong
+from support.things import Space
 
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.core.volumes.persistent import check_persistent_sources
@@ -298,3 +299,35 @@ def test_secrets_of_persistent_volumes_are_named_in_full() -> None:
         ("spec.csi.volumeHandle", "required", ""),
         ("spec.csi.nodePublishSecretRef.namespace", "required", ""),
     ]
+
+
+def _pod_with(source: Object) -> Object:
+    container = {"name": "c", "image": "i"}
+    spec = {"automountServiceAccountToken": False, "containers": [container]}
+    return {"metadata": {"name": "p"}, "spec": {**spec, "volumes": [{"name": "v", **source}]}}
+
+
+@pytest.fixture
+def ready(space: Space) -> Space:
+    space.ready_for_pods()
+    return space
+
+
+def test_a_pod_may_have_a_local_volume_as_specified(ready: Space) -> None:
+    pods, source = ready.things("pods"), {"local": {"path": "/disk", "fsType": "ext4"}}
+    answer = pods.client.post(pods.path, _pod_with(source))
+    assert answer.status == 201
+    kept = ready.dialect.local_pod_volumes
+    found = source if kept else {"emptyDir": {}}  # as if it said nothing of its source
+    assert pods.read("p")["spec"]["volumes"] == [{"name": "v", **found}]
+    accept = {"Accept": ready.dialect.protobuf_media_type}
+    message = pods.client.get(pods.item("p"), headers=accept).content
+    assert (message[:4], b"/disk" in message) == (b"k8s\0", kept)
+
+
+def test_a_local_volume_of_a_pod_needs_a_path(cluster: Space) -> None:
+    cluster.ready_for_pods()
+    pods = cluster.things("pods")
+    answer = pods.client.post(pods.path, _pod_with({"local": {"path": ""}}))
+    assert answer.status == 422
+    assert [cause[0] for cause in answer.causes] == ["spec.volumes[0].local.path"]

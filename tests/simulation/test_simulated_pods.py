@@ -222,7 +222,8 @@ def test_a_deleted_pod_stops_at_once(any_pods: Pods) -> None:
     any_pods.await_event("Killing", text="Stopping container c")
 
 
-def test_a_pod_stops_when_its_hook_has_slept(pods: Pods) -> None:
+def test_a_pod_stops_when_its_hook_has_slept(any_pods: Pods) -> None:
+    pods = any_pods
     hook = {"preStop": {"exec": {"command": ["/bin/sh", "-c", "sleep 100 && true"]}}}
     pods.create("p", container(lifecycle=hook), terminationGracePeriodSeconds=1000)
     pods.await_ready()
@@ -237,7 +238,24 @@ def test_a_pod_stops_when_its_hook_has_slept(pods: Pods) -> None:
     pods.await_gone()
 
 
-def test_a_pod_that_does_not_stop_is_killed_when_its_time_is_up(pods: Pods) -> None:
+def test_a_second_deletion_brings_the_end_of_a_pod_nearer(any_pods: Pods) -> None:
+    pods = any_pods
+    pods.create(annotations=told(stop_after="10h"), terminationGracePeriodSeconds=1000)
+    pods.await_ready()
+    pods.things.remove("p")
+    pods.await_event("Killing")
+    pods.server.advance(100)
+    assert pods.things.delete("p", gracePeriodSeconds=50).status == 200
+    pods.server.advance(25)
+    pods.create("other")  # by the time that it runs the first would have gone
+    pods.await_ready("other")
+    assert pods.things.get("p").status == 200
+    pods.server.advance(30)
+    pods.await_gone()
+
+
+def test_a_pod_that_does_not_stop_is_killed_when_its_time_is_up(any_pods: Pods) -> None:
+    pods = any_pods
     pods.create(
         annotations=told(stop_after="10h"),
         metadata={"finalizers": ["example.com/look"]},

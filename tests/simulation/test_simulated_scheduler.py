@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from support.client import Object
 from support.process import FreshServer
@@ -207,14 +209,9 @@ def test_a_pod_goes_to_the_node_that_has_a_volume_for_it(any_pods: Pods) -> None
 def test_a_volume_is_asked_for_on_the_node_that_was_chosen(pods: Pods) -> None:
     claim(pods, "data", delayed_class(pods, "example.com/maker"))
     pods.create("p", container(), **using("data"))
+    eventually(lambda: bool(selected_node(pods)), "a node is chosen")
+    node = selected_node(pods)
     claims = pods.space.things("persistentvolumeclaims")
-    key = pods.space.dialect.label("volume.@/selected-node")
-
-    def chosen() -> str:
-        return str(claims.read("data")["metadata"].get("annotations", {}).get(key, ""))
-
-    eventually(lambda: bool(chosen()), "a node is chosen")
-    node = chosen()
     class_name = claims.read("data")["spec"]["storageClassName"]
     name = volume(pods, class_name, node)
     reference = {"namespace": pods.space.name, "name": "data"}
@@ -222,6 +219,78 @@ def test_a_volume_is_asked_for_on_the_node_that_was_chosen(pods: Pods) -> None:
     assert pods.space.everywhere("persistentvolumes").patch(name, made).status == 200
     pods.await_ready()
     assert pods.node_of() == node
+
+
+def publishing_driver(pods: Pods) -> str:
+    """A driver that says how much room it has."""
+    name = f"csi-{random_word()}.example.com"
+    drivers = pods.space.everywhere("csidrivers", "storage.@")
+    drivers.create(name, spec={"storageCapacity": True})
+    return name
+
+
+def publish(pods: Pods, class_name: str, node: str = "simulated-1", **fields: Any) -> str:
+    """Say how much room there is for a class on a node."""
+    host = pods.space.dialect.label("@/hostname")
+    topology = {"matchLabels": {host: node}} if node else {}
+    name = f"capacity-{random_word()}"
+    capacities = pods.space.things("csistoragecapacities", "storage.@")
+    capacities.create(name, **{"storageClassName": class_name, "nodeTopology": topology, **fields})
+    return name
+
+
+def selected_node(pods: Pods, name: str = "data") -> str:
+    key = pods.space.dialect.label("volume.@/selected-node")
+    found = pods.space.things("persistentvolumeclaims").read(name)
+    return str(found["metadata"].get("annotations", {}).get(key, ""))
+
+
+NO_SPACE = "node(s) did not have enough free storage"
+
+
+def test_a_pod_goes_where_the_driver_of_its_claim_has_room(any_pods: Pods) -> None:
+    pods = any_pods
+    class_name = delayed_class(pods, publishing_driver(pods))
+    claim(pods, "data", class_name)
+    pods.create("p", container(), **using("data"))
+    assert f"3 {NO_SPACE}" in pods.await_event("FailedScheduling")["message"]
+    publish(pods, class_name, capacity="1Gi")
+    pods.server.advance(2)
+    eventually(lambda: selected_node(pods) == "simulated-1", "the node with room is chosen")
+
+
+@pytest.mark.parametrize(
+    "published",
+    [
+        pytest.param({"capacity": "1023Mi"}, id="too little"),
+        pytest.param({"capacity": "0"}, id="none"),
+        pytest.param({}, id="nothing is said"),
+        pytest.param({"capacity": "10Gi", "maximumVolumeSize": "1Mi"}, id="only small volumes"),
+        pytest.param({"capacity": "10Gi", "nodeTopology": None}, id="out of reach"),
+    ],
+)
+def test_capacity_that_does_not_hold_a_claim_is_no_place_for_it(
+    any_pods: Pods, published: Object
+) -> None:
+    pods = any_pods
+    class_name = delayed_class(pods, publishing_driver(pods))
+    publish(pods, class_name, **published)
+    publish(pods, delayed_class(pods, "example.com/other"), "", capacity="10Gi")
+    claim(pods, "data", class_name)
+    pods.create("p", container(), **using("data"))
+    assert f"3 {NO_SPACE}" in pods.await_event("FailedScheduling")["message"]
+
+
+def test_the_largest_volume_counts_alone_only_for_the_reference(any_pods: Pods) -> None:
+    pods = any_pods
+    class_name = delayed_class(pods, publishing_driver(pods))
+    publish(pods, class_name, maximumVolumeSize="1Gi")
+    claim(pods, "data", class_name)
+    pods.create("p", container(), **using("data"))
+    if pods.space.dialect.volume_capacity_required:
+        assert f"3 {NO_SPACE}" in pods.await_event("FailedScheduling")["message"]
+    else:
+        eventually(lambda: selected_node(pods) == "simulated-1", "the node with room is chosen")
 
 
 def test_a_pod_waits_for_its_claims(pods: Pods) -> None:

@@ -31,9 +31,9 @@ from fairlead.authentication.tokens import (
 from fairlead.authentication.user import User, with_authenticated_group
 from fairlead.clock import time
 from fairlead.dialect import Dialect
+from fairlead.kinds.metadata import deletion_end
 from fairlead.records import dataclass
 from fairlead.schema.model import Object as Object
-from fairlead.schema.times import parse_time
 
 # Reads an object: our name for its resource, namespace, name.
 Lookup = Callable[[str, str, str], Object | None]
@@ -92,6 +92,7 @@ class ServiceAccountTokens:
         *,
         look_up_legacy: bool = True,
     ) -> None:
+        self._dialect = dialect
         self._names = account_claims(dialect)
         self._issuers = frozenset(issuers)
         self._keys = keys
@@ -196,7 +197,7 @@ class ServiceAccountTokens:
         account = self._lookup(ACCOUNTS, namespace, name)
         if account is None:
             raise Rejected(f'serviceaccounts "{name}" not found', kinds=[_GONE])
-        end = _end(account)
+        end = _end(account, self._dialect)
         if end <= time():
             text = f"service account {namespace}/{name} has been deleted"
             raise Rejected(text, kinds=[_GONE])
@@ -211,7 +212,7 @@ class ServiceAccountTokens:
         value = self._lookup(resource, namespace, name) if name else None
         if value is None:
             raise Rejected(_INVALIDATED)
-        end = _end(value)
+        end = _end(value, self._dialect)
         if end <= time():
             raise Rejected(_INVALIDATED)
         current = value["metadata"]["uid"]
@@ -254,10 +255,11 @@ def _check_times(claims: Claims) -> float:
     return inf if expiry is None else expiry
 
 
-def _end(value: Object) -> float:
+def _end(value: Object, dialect: Dialect) -> float:
     """When an object's time is up: a Pod's containers may use its token in the grace period."""
-    moment = value["metadata"].get("deletionTimestamp")
-    return inf if moment is None else parse_time(moment).timestamp()
+    metadata = value["metadata"]
+    going = metadata.get("deletionTimestamp") is not None
+    return deletion_end(metadata, dialect) if going else inf
 
 
 def _mapping(value: object) -> Claims:

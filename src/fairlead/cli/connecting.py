@@ -26,7 +26,7 @@ _VALUES: dict[tuple[str, ...], tuple[str, str]] = {
     ("--client-certificate",): ("FILE", "certificate that shows who you are"),
     ("--client-key",): ("FILE", "key of that certificate"),
     ("--as",): ("USER", "act as this user"),
-    ("--as-uid",): ("UID", "act as a user with this uid"),
+    ("--as-uid",): ("UID", "act as a user with this uid, in the dialect kubernetes"),
     ("--request-timeout",): ("TIME", "how long to wait for an answer, as 5s or 2m; 0 is for ever"),
 }
 _REPEATED: dict[tuple[str, ...], tuple[str, str]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.connecting import access_of
+from fairlead.cli.errors import UsageError
 from fairlead.cli.screen import Screen, printable
 from fairlead.client import Client
 from fairlead.records import dataclass, field
@@ -26,6 +27,17 @@ class Invocation:
             self._client = Client(access_of(self.options))
             self._client.session.on_warning = self._warn
         return self._client
+
+    async def check_uid(self) -> None:
+        """Refuse the flag for a uid where the specification has none; raises UsageError."""
+        if not self.options.as_uid:
+            return
+        dialect = await self.client.discovery.dialect()
+        if dialect.command_line_without_uid:
+            raise UsageError(
+                f"unknown flag: --as-uid (servers of the dialect {dialect.name} take a user and"
+                " groups from the command line, but no uid)"
+            )
 
     def _warn(self, text: str) -> None:
         self.screen.warn(f"Warning: {printable(text)}")

@@ -64,6 +64,7 @@ def _tell_group(program: str, group: str, word: str) -> int:
 
 async def _run(command: Callable[[Invocation], Awaitable[int]], at: Invocation) -> int:
     try:
+        await at.check_uid()
         code = await command(at)
         at.screen.flush()
         return code

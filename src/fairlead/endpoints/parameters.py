@@ -157,7 +157,7 @@ def delete_options(
         dry_run = bool(dry)
     else:
         dry_run = _dry_run(dialect, request.query, causes)
-        value = _delete_query(request)
+        value = _delete_query(dialect, request)
     propagation = value.get("propagationPolicy")
     orphan = value.get("orphanDependents")
     if propagation is not None and orphan is not None:
@@ -182,7 +182,7 @@ def delete_options(
     )
 
 
-def _delete_query(request: Request) -> dict[str, Any]:
+def _delete_query(dialect: Dialect, request: Request) -> dict[str, Any]:
     value: dict[str, Any] = {}
     grace = integer(request, "gracePeriodSeconds")
     if grace is not None:
@@ -191,7 +191,10 @@ def _delete_query(request: Request) -> dict[str, Any]:
         value["propagationPolicy"] = request.parameter("propagationPolicy")
     if "orphanDependents" in request.query:
         value["orphanDependents"] = flag(request, "orphanDependents")
-    value["preconditions"] = {name: request.parameter(name) for name in ("uid", "resourceVersion")}
+    conditions = value["preconditions"] = {"uid": request.parameter("uid")}
+    is_collection = request.target.verb == "deletecollection"
+    if not (is_collection and dialect.deletecollection_lists_version):
+        conditions["resourceVersion"] = request.parameter("resourceVersion")
     return value
 
 

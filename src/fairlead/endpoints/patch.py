@@ -16,7 +16,7 @@ from fairlead.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.apply import apply
-from fairlead.operations.field_validation import warn_of
+from fairlead.operations.field_validation import strict_errors, warn_of
 from fairlead.operations.known_configurations import Held
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
@@ -26,6 +26,7 @@ from fairlead.patching.json_patch import apply_json_patch, operations
 from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
 from fairlead.patching.values import compact_json, escaped_json
+from fairlead.schema.decode import unknown_paths
 from fairlead.schema.mismatch import conversion_error, json_kind
 from fairlead.schema.wording import plain_text
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
@@ -174,11 +175,7 @@ def _configuration(operation: Operation, raw: bytes, options: WriteOptions) -> O
         raise bad_request(f"error decoding YAML: {what}") from None
     if repeated:
         if options.validation == "Strict":
-            listed = "\n  ".join(repeated)
-            raise bad_request(
-                "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal"
-                f" errors:\n  {listed}"
-            )
+            raise _repeated_in_configuration(operation.resource, value, repeated)
         warn_of(operation, repeated, options.validation)
     if value is not None and not isinstance(value, dict):
         raise bad_request(
@@ -186,3 +183,13 @@ def _configuration(operation: Operation, raw: bytes, options: WriteOptions) -> O
             f" unmarshal {json_kind(value)} into Go value of type map[string]interface {{}}"
         )
     return value or {}
+
+
+def _repeated_in_configuration(resource: Resource, value: Any, repeated: list[str]) -> StatusError:
+    """What is said of a configuration that repeats fields; as specified, its unknown fields are
+    named with them."""
+    errors = "\n  ".join(["yaml: unmarshal errors:", *repeated])
+    if resource.dialect.strict_apply_names_all and isinstance(value, dict):
+        errors = ", ".join(strict_errors(unknown_paths(resource.struct, value), [errors]))
+    why = f"error converting YAML to JSON: {errors}"
+    return bad_request(f"error strict decoding YAML: {why}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from fairlead.dialect import Dialect
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.go_values import go_time
 from fairlead.schema.names import (
@@ -14,9 +15,11 @@ from fairlead.schema.names import (
     path_segment,
     qualified_name,
 )
+from fairlead.schema.times import parse_time
 
 MOST_ANNOTATION_BYTES: Final = 256 * 1024
 MOST_MANAGER_BYTES: Final = 128
+LONGEST_GRACE: Final = 10**10  # seconds that the calendar has room for
 _MOST_SUBRESOURCE_BYTES: Final = 256
 STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
@@ -25,6 +28,14 @@ _MOST_OWNERS_SHOWN = 32
 
 # Gives what is wrong with a name.
 NameRule = Callable[[str], list[str]]
+
+
+def deletion_end(metadata: dict[str, Any], dialect: Dialect) -> float:
+    """When the grace period of an object that is being deleted is over, in seconds."""
+    moment = parse_time(metadata["deletionTimestamp"]).timestamp()
+    if not dialect.deletion_starts_now:
+        return moment
+    return moment + min(metadata.get("deletionGracePeriodSeconds") or 0, LONGEST_GRACE)
 
 
 def check_metadata(

@@ -28,7 +28,13 @@ from fairlead.operations.tracking import (
 from fairlead.operations.update import Changed, Outcome, store_changed
 from fairlead.operations.views import View, typed, view_of
 from fairlead.patching.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
-from fairlead.patching.entries import applier, entries_of, entry, updater
+from fairlead.patching.entries import (
+    applier,
+    entries_of,
+    entry,
+    identity_of,
+    updater,
+)
 from fairlead.patching.field_sets import of
 from fairlead.patching.last_applied import ANNOTATION, annotations_of
 from fairlead.patching.ownership import BEFORE_FIRST_APPLY
@@ -94,21 +100,33 @@ async def _change(
 
     def change(old: Object) -> Changed:
         live = whole.read(old)
-        is_tracked_scale = operation.resource.is_scale and not api.dialect.scale_untracked
+        is_scale = operation.resource.is_scale
+        is_untracked_scale = is_scale and api.dialect.scale_untracked
+        is_tracked_scale = is_scale and not is_untracked_scale
         if is_tracked_scale and not owns_replicas(operation.resource, live):
             live = _owned_before(operation.resource, live)
         config, settled = _stated(api, versions, operation, live, sent, options)
-        merged, entries = _merged(api, versions, operation, live, config, options, settled)
+        given = options
+        if is_untracked_scale and not entries_of(live):  # there is nobody to be in conflict with
+            given = replace(options, force=True)
+        merged, entries = _merged(api, versions, operation, live, config, given, settled)
         if is_tracked_scale:
             entries = without_new_times(entries, old)
-        elif operation.resource.is_scale:
-            entries = entries_of(live)
+        elif is_untracked_scale:
+            entries = _known_before(entries, live)
         if merged is live and entries is live["metadata"].get("managedFields", entries):
             return Changed(copied(old), entries)
         value = _decoded(operation, whole, merged, config, live)
         return Changed(whole.write(old, value), entries)
 
     return await store_changed(api, operation, change, options)
+
+
+def _known_before(entries: list[Object], live: Object) -> list[Object]:
+    """The entries of managers that an object had. Who applies to a scale that is not tracked gets
+    none, but what it takes by force is not the others' any more."""
+    known = {identity_of(one) for one in entries_of(live)}
+    return [one for one in entries if identity_of(one) in known]
 
 
 def _owned_before(resource: Resource, live: Object) -> Object:

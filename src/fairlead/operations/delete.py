@@ -9,10 +9,12 @@ from datetime import timedelta
 from fairlead import clock
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import DELETE
+from fairlead.dialect import Dialect
 from fairlead.errors import StatusError, forbidden
 from fairlead.kinds.absent import absent
 from fairlead.kinds.behaviour import Behaviour
 from fairlead.kinds.context import Context
+from fairlead.kinds.metadata import LONGEST_GRACE
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.list import Listing, find
@@ -22,13 +24,12 @@ from fairlead.operations.retries import is_certain, retried
 from fairlead.operations.stored import kept, read, shown_one
 from fairlead.patching.values import copied
 from fairlead.records import dataclass
-from fairlead.schema.times import format_time
+from fairlead.schema.times import format_time, parse_time
 from fairlead.storage.backend import Conflict
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
-LONGEST_GRACE = 10**10  # seconds that the calendar has room for
 _WHOLE = "deletecollection"
 _AT_ONCE = 250  # deletes of a collection that share their commits
 _MOST_A_STEP, _BYTES_A_STEP = 10, 64 * 1024  # that are begun in one go
@@ -84,8 +85,11 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         new = shown.object()
         grace = behaviour.grace_period(new, options.grace_period)
         if grace is not None and new["metadata"].get("deletionTimestamp") is not None:
-            grace = _sooner(options.grace_period, new["metadata"])
-        _mark(new, grace, options.propagation or _implied_propagation(behaviour, new, context))
+            grace = _sooner(options.grace_period, new["metadata"], api.dialect)
+        _set_finalizers(
+            new["metadata"], options.propagation or _implied_propagation(behaviour, new, context)
+        )
+        _mark(new["metadata"], grace, api.dialect)
         behaviour.prepare_delete(new, context)
         gone = preparing.is_finished(api, resource, new)
         if gone and grace is None:
@@ -131,26 +135,33 @@ def _implied_propagation(behaviour: Behaviour, value: Object, context: Context) 
     return "" if FOREGROUND in held or ORPHAN in held else by_kind
 
 
-def _sooner(wanted: int | None, metadata: Object) -> int:
+def _sooner(wanted: int | None, metadata: Object, dialect: Dialect) -> int:
     """The grace of what is being deleted already: a second delete brings the end nearer only by
     saying so, and does not put it off."""
     left: int = metadata.get("deletionGracePeriodSeconds") or 0
     if wanted is None:
         return left
-    return min(left, 1 if wanted < 0 else wanted)
+    if wanted < 0:
+        wanted = 1
+    if wanted and dialect.deletion_starts_now:  # the grace period counts from the first delete
+        passed = clock.now() - parse_time(metadata["deletionTimestamp"])
+        wanted += max(0, int(passed.total_seconds()) - 1)  # that moment was cut to whole seconds
+    return min(left, wanted)
 
 
-def _mark(value: Object, grace: int | None, propagation: str) -> None:
-    """Set what tells that an object is being deleted, and who has to finish first."""
-    metadata = value["metadata"]
-    _set_finalizers(metadata, propagation)
-    if metadata.get("deletionTimestamp") is None:
+def _mark(metadata: Object, grace: int | None, dialect: Dialect) -> None:
+    """Set what tells that an object is being deleted, and how long it has to end."""
+    is_first = metadata.get("deletionTimestamp") is None
+    if is_first:
         if metadata.get("generation"):
             metadata["generation"] += 1
     elif grace is None or grace >= metadata.get("deletionGracePeriodSeconds", 0):
         return
-    moment = clock.now() + timedelta(seconds=min(grace or 0, LONGEST_GRACE))
-    metadata["deletionTimestamp"] = format_time(moment)
+    if not dialect.deletion_starts_now:
+        moment = clock.now() + timedelta(seconds=min(grace or 0, LONGEST_GRACE))
+        metadata["deletionTimestamp"] = format_time(moment)
+    elif is_first:
+        metadata["deletionTimestamp"] = format_time(clock.now())
     metadata["deletionGracePeriodSeconds"] = grace or 0
 
 
@@ -213,8 +224,18 @@ async def _delete_listed(
     api: Api, operation: Operation, version: Version, options: DeleteOptions
 ) -> None:
     one = operation.part(operation.verb, operation.resource, version.namespace, version.name)
+    newest = api.store.latest(api.collection(one.resource), one.key)
+    if newest is not None and _is_another(newest, version):
+        return  # what was listed is gone
     try:
         await _delete(api, one, options, api.admission)
     except StatusError as error:
         if error.code != 404:
             raise
+
+
+def _is_another(newest: Version, listed: Version) -> bool:
+    """Whether another object has the name of one that was listed."""
+    if newest.revision == listed.revision:
+        return False
+    return bool(newest.object()["metadata"]["uid"] != listed.object()["metadata"]["uid"])

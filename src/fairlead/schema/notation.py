@@ -10,8 +10,9 @@ from zero, none left out when zero (structs always there), `!` always there, `?!
 zero and null when not given. NUMBER is protobuf's.
 Marks: `list=atomic|set|map:key,key`, `map=atomic|granular`, `merge[=key]`, `retainKeys`,
 `replace`, `enum=A|B`, `default=VALUE`, `message=TYPE` where protobuf has another type with a field
-for each thing that the value may be. `like group/version` on a line of its own takes over all types
-of another file that this one does not define.
+for each thing that the value may be. A line that ends in `if=SWITCH` is there where that switch of
+the dialect is on (`BuiltinTypes` sees to it). `like group/version` on a line of its own takes over
+all types of another file that this one does not define.
 """
 
 from __future__ import annotations

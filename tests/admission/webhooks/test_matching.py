@@ -137,6 +137,32 @@ def test_an_object_selector_is_met_by_either_object(hooks: Hooked) -> None:
     assert operations == ["CREATE a", "UPDATE a", "UPDATE a", "DELETE a"]
 
 
+@pytest.mark.parametrize("selector", [None, {}], ids=["absent", "empty"])
+def test_without_a_selector_objects_without_labels_are_asked_about(
+    hooked: Hooked, selector: Object | None
+) -> None:
+    path = hooked.validate(objectSelector=selector)
+    hooked.space.config_maps.create("plain")
+    assert _asked(hooked, path) == ["CREATE configmaps"]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [{"key": "x", "operator": "DoesNotExist"}, {"key": "x", "operator": "NotIn", "values": ["1"]}],
+    ids=["absence", "difference"],
+)
+def test_objects_without_labels_are_selected_only_in_the_reference(
+    hooked: Hooked, rule: Object
+) -> None:
+    path = hooked.validate(objectSelector={"matchExpressions": [rule]})
+    things = hooked.space.config_maps
+    things.create("plain")
+    things.create("labelled", labels={"y": "2"})
+    specified = hooked.space.dialect.object_selectors_need_labels
+    names = [request["name"] for request in hooked.requests(path)]
+    assert names == (["labelled"] if specified else ["plain", "labelled"])
+
+
 def test_what_has_no_labels_is_never_selected(hooks: Hooked) -> None:
     selector = {"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}
     path = hooks.validate(operations=["CONNECT"], resources=["*/*"], objectSelector=selector)

@@ -101,6 +101,19 @@ def test_a_block_volume_needs_no_pod_to_grow(storage: Storage) -> None:
     storage.hears("c", "Normal", "VolumeResizeSuccessful", text)
 
 
+def test_a_claim_that_is_being_resized_says_why_as_specified(space: Space) -> None:
+    storage = Storage(space)
+    watch = storage.claims.watch()
+    _grown(storage, flexVolume={"driver": "example.com/flex"}, volumeMode="Block")
+    found: Object = {}
+    while found.get("type") != "Resizing":
+        conditions = watch.next().object.get("status", {}).get("conditions") or [{}]
+        found = conditions[0]
+    watch.close()
+    wanted = "ResizeStarted" if space.dialect.resizing_has_reason else None
+    assert found.get("reason") == wanted
+
+
 def test_conditions_about_other_things_stay(storage: Storage) -> None:
     storage.storage_class(allowVolumeExpansion=True)
     storage.volume("v", flexVolume={"driver": "example.com/flex"})

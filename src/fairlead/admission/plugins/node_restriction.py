@@ -82,6 +82,8 @@ class NodeRestriction(PluginBase):
             return self._new_node(node, attributes)
         if attributes.operation == UPDATE:
             return self._changed_node(node, attributes)
+        if attributes.operation == DELETE and attributes.context.dialect.nodes_keep_themselves:
+            return f'node "{node}" is not allowed to delete itself'
         return ""
 
     def _new_node(self, node: str, attributes: Attributes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.remembering import FindNamespace
@@ -132,10 +132,18 @@ def _namespace_labels(
 
 def _selects_object(selector: Object, attributes: Attributes) -> bool:
     """Whether either object is selected; what can have no labels never is."""
-    if attributes.resource.is_scale:  # a Scale does not show the labels of its workload
-        return selector_matches(selector, {})
+    needs_labels = attributes.context.dialect.object_selectors_need_labels
     return any(
-        selector_matches(selector, value["metadata"].get("labels") or {})
-        for value in (attributes.value, attributes.old)
-        if value is not None and "metadata" in value
+        (labels or not needs_labels) and selector_matches(selector, labels)
+        for labels in _object_labels(attributes)
     )
+
+
+def _object_labels(attributes: Attributes) -> Iterator[Mapping[str, str]]:
+    """The labels of each object of a write that can have some."""
+    if attributes.resource.is_scale:  # a Scale does not show the labels of its workload
+        yield {}
+        return
+    for value in (attributes.value, attributes.old):
+        if value is not None and "metadata" in value:
+            yield value["metadata"].get("labels") or {}

@@ -14,6 +14,7 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import named
 from fairlead.cli.screen import printable
 from fairlead.client.resources import Object
+from fairlead.dialect import Dialect
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -52,6 +53,7 @@ async def _show(at: Invocation, departures: Departures) -> None:
         legacy_windows=False,
     )
     dependents = Dependents(at.client)
+    dialect = await at.client.discovery.dialect()
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
             remaining = departures.remaining()
@@ -62,11 +64,13 @@ async def _show(at: Invocation, departures: Departures) -> None:
                     if FOREGROUND in _finalizers(value)
                 }
             )
-            live.update(_table(remaining, dependents), refresh=True)
+            live.update(_table(remaining, dependents, dialect), refresh=True)
             await asyncio.sleep(_BETWEEN)
 
 
-def _table(remaining: list[tuple[Doomed, Object]], dependents: Dependents) -> Table:
+def _table(
+    remaining: list[tuple[Doomed, Object]], dependents: Dependents, dialect: Dialect
+) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -77,7 +81,7 @@ def _table(remaining: list[tuple[Doomed, Object]], dependents: Dependents) -> Ta
         held = held_by(one.resource.type.kind, value, dependents.of(one.uid))
         table.add_row(
             Text(named(one.resource.type, one.name), style="cyan"),
-            Text(_since(value)),
+            Text(_since(value, dialect)),
             Text(printable(held), style="yellow"),
         )
     if len(remaining) > _MOST_ROWS:
@@ -89,14 +93,17 @@ def _finalizers(value: Object) -> list[str]:
     return list((value.get("metadata") or {}).get("finalizers") or ())
 
 
-def _since(value: Object) -> str:
+def _since(value: Object, dialect: Dialect) -> str:
+    """How long ago an object was deleted."""
     metadata = value.get("metadata") or {}
     try:
-        ends = datetime.fromisoformat(str(metadata.get("deletionTimestamp")))
+        moment = datetime.fromisoformat(str(metadata.get("deletionTimestamp")))
     except ValueError:
         return "-"
-    grace = metadata.get("deletionGracePeriodSeconds") or 0
-    return f"{max(0, int((datetime.now(UTC) - ends).total_seconds() + grace))}s"
+    passed = (datetime.now(UTC) - moment).total_seconds()
+    if not dialect.deletion_starts_now:  # the moment is the end of the grace period
+        passed += metadata.get("deletionGracePeriodSeconds") or 0
+    return f"{max(0, int(passed))}s"
 
 
 def held_by(kind: str, value: Object, dependents: list[str]) -> str:

@@ -47,6 +47,7 @@ class VolumeExpander:
         self._claims = api.resources.named(CLAIMS)
         self._names = Annotations.of(api.dialect)
         self._plugins = Plugins(api.dialect, self._names)
+        self._gives_reason = api.dialect.resizing_has_reason
 
     def follows(self) -> Mapping[str, Keys]:
         return {CLAIMS: self._grown}
@@ -86,7 +87,8 @@ class VolumeExpander:
         if size_of(volume) >= size_wanted(claim) and _waits_for_node(claim):
             return
         driver = volume["spec"]["flexVolume"]["driver"]
-        claim = await self._write(claim, _with_state(self._resized_by(claim, driver), _resizing()))
+        begun = _with_state(self._resized_by(claim, driver), self._resizing())
+        claim = await self._write(claim, begun)
         size = claim["spec"]["resources"]["requests"]["storage"]
         if size_of(volume) < size_wanted(claim):
             spec = {**volume["spec"], "capacity": {**volume["spec"]["capacity"], "storage": size}}
@@ -97,6 +99,10 @@ class VolumeExpander:
         done = await self._write(claim, _with_size(_with_state(claim), size))
         text = f"ExpandVolume succeeded for volume {key_of(claim)}"
         self._say(done, text, "VolumeResizeSuccessful")
+
+    def _resizing(self) -> Object:
+        state = {"type": _RESIZING, "status": "True", "lastTransitionTime": now()}
+        return {**state, "reason": "ResizeStarted"} if self._gives_reason else state
 
     def _resized_by(self, claim: Object, resizer: str) -> Object:
         return with_annotations(claim, {self._names.resizer: resizer})
@@ -117,10 +123,6 @@ def _wants_more(claim: Object) -> bool:
 
 def _waits_for_node(claim: Object) -> bool:
     return any(state["type"] == _PENDING for state in claim["status"].get("conditions") or ())
-
-
-def _resizing() -> Object:
-    return {"type": _RESIZING, "status": "True", "lastTransitionTime": now()}
 
 
 def _pending_on_node() -> Object:

@@ -35,6 +35,7 @@ VOLUMES = (
     "glusterfs",
     "hostPath",
     "iscsi",
+    "local",
     "nfs",
     "persistentVolumeClaim",
     "photonPersistentDisk",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from fairlead.dialect import Dialect
 from fairlead.packaged import text_beside
 from fairlead.schema.model import Struct
 from fairlead.schema.notation import Structs
+
+_CONDITION = re.compile(r"^(?P<line>.*) if=(?P<switch>\w+)$", re.MULTILINE)
 
 
 class BuiltinTypes:
@@ -24,8 +27,13 @@ class BuiltinTypes:
             text = text_beside(__file__, name.replace("/", "-") + ".types")
             text = text.replace("x-@-", f"x-{self.dialect.marker}-")
             text = text.replace(".@", "." + self.dialect.group_domain)
+            text = _CONDITION.sub(self._kept_line, text)
             loaded = self._loaded.setdefault(name, Structs(name, text, self.group_version))
         return loaded
+
+    def _kept_line(self, found: re.Match[str]) -> str:
+        """The line of a field that hangs on a switch; nothing where the switch is off."""
+        return found["line"] if getattr(self.dialect, found["switch"]) else ""
 
     def struct(self, name: str) -> Struct:
         group_version, _, short = name.rpartition(".")

@@ -177,7 +177,7 @@ class PodAgents:
         if self._told.get(metadata["uid"]) != _STOPPING:
             self._told.keep(metadata["uid"], _STOPPING, len(metadata["uid"]))
             self._say(node, pod, _said_of_stop(pod))
-        stopped, killed = stop_moments(pod, behaviour)
+        stopped, killed = stop_moments(pod, behaviour, self._pods.dialect)
         left = min(stopped, killed) - clock.time()
         if left > 0:
             return left

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from fairlead.dialect import Dialect
+from fairlead.kinds.metadata import LONGEST_GRACE, deletion_end
 from fairlead.operations.api import Object
-from fairlead.operations.delete import LONGEST_GRACE
-from fairlead.schema.times import parse_time
 from fairlead.simulation.agent.containers import state_of
 from fairlead.simulation.behaviour import PodBehaviour
 
@@ -30,11 +30,11 @@ def running(pod: Object) -> Iterable[Object]:
     return [one for one in pod["spec"]["containers"] if one["name"] in names]
 
 
-def stop_moments(pod: Object, behaviour: PodBehaviour) -> tuple[float, float]:
+def stop_moments(pod: Object, behaviour: PodBehaviour, dialect: Dialect) -> tuple[float, float]:
     """The moment at which a pod that is being deleted has stopped by itself, and the one at which
     it is killed."""
     metadata = pod["metadata"]
-    killed = parse_time(metadata["deletionTimestamp"]).timestamp()
+    killed = deletion_end(metadata, dialect)
     grace = min(metadata.get("deletionGracePeriodSeconds") or 0, LONGEST_GRACE)
     times = (hook_time(one) + behaviour.of(one["name"]).stop_after for one in running(pod))
     return killed - grace + max(times, default=0.0), killed

@@ -25,7 +25,7 @@ from fairlead.simulation.scheduler.preemption import Candidate, choose, ineligib
 from fairlead.simulation.scheduler.ranking import best
 from fairlead.simulation.scheduler.room_making import RoomMaker
 from fairlead.simulation.scheduler.telling import set_unschedulable
-from fairlead.simulation.scheduler.volumes import VolumeRule
+from fairlead.simulation.scheduler.volumes import CAPACITIES, DRIVERS, VolumeRule
 from fairlead.simulation.scheduler.waiting import Waiting
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
@@ -70,6 +70,8 @@ class Scheduler:
             CLAIMS: self._volume,
             VOLUMES: self._volume,
             CLASSES: self._volume,
+            DRIVERS: self._volume,
+            CAPACITIES: self._volume,
         }
 
     def _node(self, change: Change) -> Iterable[str]:

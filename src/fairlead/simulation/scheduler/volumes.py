@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple
 
 from fairlead.controllers.volumes.facts import (
@@ -13,6 +14,7 @@ from fairlead.controllers.volumes.facts import (
     is_selected,
     reserved,
     size_of,
+    size_wanted,
 )
 from fairlead.controllers.volumes.names import (
     AVAILABLE,
@@ -30,18 +32,23 @@ from fairlead.controllers.volumes.pods import (
     plain_claims_of,
 )
 from fairlead.dialect import Dialect
+from fairlead.kinds.rules import selector_matches
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.schema.quantity import quantity
 from fairlead.simulation.scheduler.cluster import Cluster, NodeSummary
 from fairlead.simulation.scheduler.facts import Wish
 from fairlead.simulation.scheduler.judging import Event, Filter, Refusal
 from fairlead.simulation.scheduler.selection import terms_match
+
+DRIVERS, CAPACITIES = "storage/v1/csidrivers", "storage/v1/csistoragecapacities"
 
 _UNTIL = Event.NODE | Event.VOLUME
 _DELAYED = "WaitForFirstConsumer"
 _UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 _CONFLICT = Refusal(("node(s) had volume node affinity conflict",), True, _UNTIL)
 _NONE_FREE = Refusal(("node(s) didn't find available persistent volumes to bind",), True, _UNTIL)
+_NO_SPACE = Refusal(("node(s) did not have enough free storage",), True, _UNTIL)
 _LOST = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 
@@ -52,6 +59,15 @@ class _Claims(NamedTuple):
     bound: Sequence[Object]
     delayed: Sequence[Object]
     problem: str
+
+
+class _Sources(NamedTuple):
+    """Where a claim could get a volume: from those that are free, or from its driver where that has
+    capacity. A driver that does not publish capacities (None) has enough everywhere."""
+
+    claim: Object
+    volumes: Sequence[Object]
+    capacities: Sequence[Object] | None
 
 
 class Plan(NamedTuple):
@@ -67,6 +83,7 @@ class VolumeRule:
         self._client = client
         self._names = Annotations.of(dialect)
         self._nobody = dialect.label("@/no-provisioner")
+        self._wants_capacity = dialect.volume_capacity_required
 
     def reachable(self, wish: Wish, cluster: Cluster) -> Filter | None:
         if not wish.spec.get("volumes"):
@@ -77,13 +94,13 @@ class VolumeRule:
             return lambda node: refusal
         if not claims.bound and not claims.delayed:
             return None
-        candidates = [self._candidates(claim) for claim in claims.delayed]
+        sources = [self._sources(claim) for claim in claims.delayed]
 
         def judge(node: NodeSummary) -> Refusal | None:
             if not all(_is_reachable(volume, node) for volume in claims.bound):
                 return _CONFLICT
-            plan = self._planned(claims.delayed, candidates, node)
-            return _NONE_FREE if plan is None else None
+            plan = self._planned(sources, node)
+            return plan if isinstance(plan, Refusal) else None
 
         return judge
 
@@ -93,7 +110,8 @@ class VolumeRule:
         delayed = self._claims(wish.pod).delayed if wish.spec.get("volumes") else ()
         if not delayed:
             return None
-        return self._planned(delayed, [self._candidates(one) for one in delayed], node)
+        plan = self._planned([self._sources(one) for one in delayed], node)
+        return None if isinstance(plan, Refusal) else plan
 
     async def carry_out(self, plan: Plan, node: NodeSummary) -> None:
         """Reserve volumes and ask for others; who binds and makes them does the rest."""
@@ -161,6 +179,9 @@ class VolumeRule:
         found = self._class(claim)
         return found is not None and found.get("volumeBindingMode") == _DELAYED
 
+    def _sources(self, claim: Object) -> _Sources:
+        return _Sources(claim, self._candidates(claim), self._capacities(claim))
+
     def _candidates(self, claim: Object) -> list[Object]:
         """The volumes that a claim could have somewhere: one that is meant for it, or else all
         that are free, the smallest first."""
@@ -182,16 +203,14 @@ class VolumeRule:
             and is_selected(volume, claim)
         )
 
-    def _planned(
-        self, claims: Sequence[Object], candidates: Sequence[list[Object]], node: NodeSummary
-    ) -> Plan | None:
+    def _planned(self, sources: Sequence[_Sources], node: NodeSummary) -> Plan | Refusal:
         """A volume on the node for each claim, one that is there or one that can be made."""
         given: list[tuple[Object, Object]] = []
         made, used = [], set()
-        for claim, volumes in zip(claims, candidates, strict=True):
+        for claim, volumes, capacities in sources:
             chosen = annotations_of(claim).get(self._names.selected_node)
             if chosen not in (None, node.name):
-                return None
+                return _NONE_FREE
             for volume in volumes:
                 name = volume["metadata"]["name"]
                 if name not in used and _is_reachable(volume, node):
@@ -200,7 +219,9 @@ class VolumeRule:
                     break
             else:
                 if not self._can_be_made(claim, node):
-                    return None
+                    return _NONE_FREE
+                if chosen is None and not _has_room(capacities, node):
+                    return _NO_SPACE
                 made.append(claim)
         return Plan(given, made)
 
@@ -210,6 +231,37 @@ class VolumeRule:
             return False
         allowed = found.get("allowedTopologies") or ()
         return not allowed or any(_is_within(term, node.labels) for term in allowed)
+
+    def _capacities(self, claim: Object) -> list[Object] | None:
+        """The published capacities that have room for a claim; None if its driver publishes
+        none, and is asked no more about it."""
+        found = self._class(claim)
+        driver = found and self._client.find(DRIVERS, "", found["provisioner"])
+        if not found or not driver or not driver["spec"].get("storageCapacity"):
+            return None
+        name = found["metadata"]["name"]
+        size = size_wanted(claim).to_integral_value(ROUND_CEILING)
+        return [
+            capacity
+            for capacity in self._client.list(CAPACITIES)
+            if capacity["storageClassName"] == name and self._largest_volume(capacity) >= size
+        ]
+
+    def _largest_volume(self, capacity: Object) -> Decimal:
+        """The size of the largest volume that a published capacity allows."""
+        total, largest = capacity.get("capacity"), capacity.get("maximumVolumeSize")
+        if self._wants_capacity and not quantity(total or "0"):
+            return Decimal(0)
+        limit = quantity(largest if largest is not None else total or "0")
+        return limit.to_integral_value(ROUND_CEILING)
+
+
+def _has_room(capacities: Sequence[Object] | None, node: NodeSummary) -> bool:
+    """Whether one of these capacities can be reached from a node. One without a topology can be
+    reached from nowhere, one with an empty topology from everywhere."""
+    return capacities is None or any(
+        selector_matches(one.get("nodeTopology"), node.labels) for one in capacities
+    )
 
 
 def _is_within(term: Object, labels: Mapping[str, str]) -> bool:

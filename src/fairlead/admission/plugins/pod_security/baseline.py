@@ -77,7 +77,7 @@ def host_namespaces(pod: Pod) -> Violation | None:
 
 def host_path_volumes(pod: Pod) -> Violation | None:
     volumes = pod.spec.get("volumes") or ()
-    bad = [volume["name"] for volume in volumes if volume.get("hostPath") is not None]
+    bad = [volume["name"] for volume in volumes if volume.keys() & {"hostPath", "local"}]
     return Violation("hostPath volumes", named("volume", bad)) if bad else None
 
 

@@ -39,7 +39,7 @@ def _draw_source(page: Page, subject: Subject, volume: Fields) -> None:
             _draw_projected(page, source)
     else:
         for name, kind in SOURCES.items():
-            if name != "local" and volume.has(name):
+            if volume.has(name):
                 kind.draw(page, volume.part(name))
                 if name == "csi":
                     draw_attributes(page, volume.part(name))

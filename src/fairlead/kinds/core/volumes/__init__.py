@@ -24,6 +24,7 @@ from fairlead.kinds.core.volumes.sources import (
     check_flocker,
     check_git_repo,
     check_host_path,
+    check_local,
     check_nfs,
     check_quobyte,
     cinder,
@@ -87,6 +88,7 @@ SOURCES: Final[dict[str, Check]] = {
     "scaleIO": requires("gateway", "system", "volumeName"),
     "csi": _csi,
     "ephemeral": _ephemeral,
+    "local": check_local,
 }
 # Where the reference's paths differ from the field's name: for what is wrong inside a source,
 # and for a source that is one too many.
