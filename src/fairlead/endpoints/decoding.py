@@ -52,15 +52,6 @@ from fairlead.serialization.strictness import strict_problems
 _TYPE = ("kind", "apiVersion")
 _MOST_READ_TWICE = 256 * 1024  # bytes
 
-# Versions that are served no more but that data may still carry.
-FORMER_VERSIONS = {
-    "apps": ("v1beta1", "v1beta2"),
-    "autoscaling": ("v2beta1",),
-    "batch": ("v1beta1",),
-    "extensions": ("v1beta1",),
-    "policy": ("v1beta1",),
-}
-
 
 def body_format(request: Request, resources: Resources) -> str:
     """The media type of the body: JSON unless said otherwise; 415 for what we cannot read."""
@@ -160,7 +151,7 @@ def check_kind(resources: Resources, resource: Resource, value: Object, raw: byt
     if kind == resource.kind and api_version == own_version:
         return
     api_version = _understood(resource, api_version, raw)
-    own_group, group = own_version.rpartition("/")[0], api_version.rpartition("/")[0]
+    own_group = own_version.rpartition("/")[0]
     if not api_version or api_version == f"{own_group}/":
         api_version = own_version
     if kind == resource.kind and api_version == own_version:
@@ -168,16 +159,13 @@ def check_kind(resources: Resources, resource: Resource, value: Object, raw: byt
     if api_version[-1] == "/":
         what = f"Object 'apiVersion' is missing in '{raw.decode('utf-8', 'replace')}'"
         raise bad_request(f'{kind} in version "" cannot be handled as a {resource.kind}: {what}')
-    known = resources.struct_of(api_version, kind)
-    if kind == resource.kind and group == own_group:
-        version = api_version.rpartition("/")[2]
-        if known is not None or version in FORMER_VERSIONS.get(group, ()):
-            raise bad_request(
-                f"the API version in the data ({api_version}) does not match the expected API"
-                f" version ({own_version})"
-            )
-    from fairlead.operations.foreign_kinds import foreign_kind
+    from fairlead.operations.foreign_kinds import foreign_kind, is_same_kind
 
+    if is_same_kind(resources, resource, own_group, api_version, kind):
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API"
+            f" version ({own_version})"
+        )
     why = foreign_kind(resources, resource, api_version, kind)
     where = f'{kind} in version "{api_version.rpartition("/")[2]}"'
     raise bad_request(f"{where} cannot be handled as a {resource.kind}: {why}")

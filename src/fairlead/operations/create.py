@@ -64,6 +64,7 @@ async def _create(
     if operation.refusal is not None:
         raise operation.refusal
     claimed = _claimed_version(metadata)
+    preparing.drop_deletion(metadata)
     preparing.drop_repeated_owners(operation, metadata)
     context = api.context(operation, options.dry_run)
     entries = await converting(
@@ -156,8 +157,10 @@ async def _stored(
         if existing is None and context.dry_run:
             return preparing.unstored(collection, key, value, claimed, resource)
     error = _exists(resource, metadata["name"], existing)
-    if generated:
+    if metadata.get("generateName"):
         error.message += ", the server was not able to generate a unique name for the object"
+        error.details = {**(error.details or {}), "retryAfterSeconds": 1}
+        error.retry_after = 1
     raise error
 
 
