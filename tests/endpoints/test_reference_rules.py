@@ -705,6 +705,35 @@ def test_what_a_maker_says_of_the_deletion_of_a_new_object_is_not_owned(space: S
 
 
 @pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"accessModes": 5, "resources": {"requests": {"storage": "x"}}}, "quantities must match"),
+        ({"accessModes": 5, "resources": {"requests": {"storage": "1"}}}, "field Persistent"),
+    ],
+)
+def test_a_quantity_that_cannot_be_read_is_told_before_wrong_types(
+    space: Space, spec: dict[str, Any], why: str
+) -> None:
+    path = space.things("persistentvolumeclaims").path
+    answer = space.client.post(path, {"metadata": {"name": "a"}, "spec": spec})
+    assert answer.status == 400
+    assert why in answer.message
+
+
+def test_owners_stay_when_an_update_empties_a_map(space: Space) -> None:
+    things = space.things("podtemplates")
+    template = deployment()["spec"]["template"]
+    body = {"metadata": {"name": "a"}, "template": template}
+    things.client.post(things.path, body, fieldManager="maker")
+    emptied = {"metadata": {"labels": {}}, "spec": template["spec"]}
+    changed = things.client.put(things.item("a"), {**body, "template": emptied}).body
+    assert "labels" not in changed["template"]["metadata"]
+    (entry,) = changed["metadata"]["managedFields"]
+    assert entry["manager"] == "maker"
+    assert entry["fieldsV1"]["f:template"].keys() == {"f:spec"}
+
+
+@pytest.mark.parametrize(
     ("version", "kind", "why"),
     [
         ("extensions/v1beta1", "Deployment", "does not match the expected API version (apps/v1)"),

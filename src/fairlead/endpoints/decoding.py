@@ -22,6 +22,7 @@ from fairlead.operations.preparing import check_decoded
 from fairlead.schema.decode import (
     decode_counting,
     decoder,
+    first_unreadable,
     unknown_paths,
     unknown_paths_of_custom,
 )
@@ -346,14 +347,15 @@ def _decode_templated(
 
 
 def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> StatusError:
-    """Decode once more from exact numbers, so that the message shows them as they were sent. A
-    long body is not worth it."""
+    """Decode once more from exact numbers, so that the message shows them as they were sent, and
+    look for an error that is told before this one. A long body is not worth it."""
     if len(raw) > _MOST_READ_TWICE:
         return _not_handled(resource, str(error))
     try:
-        decoder(resource.struct)(parse_json_exactly(raw), [])
+        exact = parse_json_exactly(raw)
+        decoder(resource.struct)(exact, [])
     except DecodeError as exact_error:
-        error = exact_error
+        error = first_unreadable(resource.struct, exact) or exact_error
     except ValueError:
         pass  # YAML: the numbers at hand are the exact ones
     return _not_handled(resource, str(error))
