@@ -720,6 +720,14 @@ def test_a_quantity_that_cannot_be_read_is_told_before_wrong_types(
     assert why in answer.message
 
 
+def test_the_data_of_a_revision_has_one_owner(space: Space) -> None:
+    things = space.things("controllerrevisions", "apps")
+    body = {"metadata": {"name": "a"}, "revision": 1, "data": {"spec": {"k": [1, {"l": 2}]}}}
+    made = things.client.post(things.path, body).body
+    owned = made["metadata"]["managedFields"][0]["fieldsV1"]
+    assert owned == {"f:data": {}, "f:revision": {}}
+
+
 def test_owners_stay_when_an_update_empties_a_map(space: Space) -> None:
     things = space.things("podtemplates")
     template = deployment()["spec"]["template"]

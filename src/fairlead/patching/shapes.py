@@ -190,6 +190,8 @@ def shape_of(struct: Struct) -> Record:
 
 def _shape(kind: Type, granular: bool = False) -> Shape:
     if isinstance(kind, Scalar):
+        if kind.name == "raw":  # a document of its own, with one owner
+            return _single(kind)
         return FREE if kind.is_opaque else SINGLE
     if isinstance(kind, Struct):
         return _single(kind) if kind.atomic and not granular else shape_of(kind)
