@@ -76,9 +76,10 @@ async def _apply(
 ) -> Outcome:
     stated = sent.stated() if isinstance(sent, Held) else sent
     kind = stated.get("kind")
-    if kind != view.kind and kind:
-        raise bad_request(f"the kind of the configuration is {kind}, expected {view.kind}")
-    if not kind and stated.get("apiVersion") == view.api_version:  # else that is what is told
+    # Another version is refused later, and before another kind.
+    if kind != view.kind and stated.get("apiVersion") == view.api_version:
+        if kind:
+            raise bad_request(f"the kind of the configuration is {kind}, expected {view.kind}")
         raise bad_request(f"the configuration does not say its kind, expected {view.kind}")
     if api.store.latest(api.collection(operation.resource), operation.key) is None:
         config = sent.whole() if isinstance(sent, Held) else sent

@@ -68,6 +68,7 @@ async def _create(
     if operation.refusal is not None:
         raise operation.refusal
     claimed = _claimed_version(metadata)
+    preparing.drop_deletion(metadata)
     preparing.drop_repeated_owners(operation, metadata)
     context = api.context(operation, options.dry_run)
     entries = await converting(
@@ -157,7 +158,7 @@ async def _stored(
         existing = api.store.latest(collection, key)
         if existing is None and context.dry_run:
             return preparing.unstored(collection, key, value, claimed, resource)
-    raise _exists(resource, metadata["name"], existing, generated)
+    raise _exists(resource, metadata["name"], existing, bool(metadata.get("generateName")))
 
 
 async def _put_new(

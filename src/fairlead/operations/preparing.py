@@ -12,7 +12,7 @@ from fairlead.errors import StatusError, TooManyCauses, bad_request, invalid, to
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.conditions import check_condition_states
 from fairlead.kinds.context import Context
-from fairlead.kinds.metadata import check_metadata, check_metadata_update, check_names
+from fairlead.kinds.metadata import check_metadata, check_metadata_update
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.fencing import check_fence
@@ -97,22 +97,28 @@ def check_grown(operation: Operation, value: Object) -> None:
         _check_size(value, MOST_GROWN_BYTES)
 
 
-def set_system_fields(metadata: Object) -> None:
-    """What the server alone decides about a new object."""
+def drop_deletion(metadata: Object) -> None:
+    """A new object is not being deleted, whatever its maker says."""
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         metadata.pop(name, None)
+
+
+def set_system_fields(metadata: Object) -> None:
+    """What the server alone decides about a new object."""
+    drop_deletion(metadata)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = now()
 
 
 def check_new(api: Api, resource: Resource, value: Object, context: Context) -> None:
-    """The rules of a new object: the kind's own, then those that hold for any name."""
+    """The rules of a new object: the kind's own, then those of all metadata."""
     causes = Causes()
     behaviour = api.behaviour(resource)
     try:
         behaviour.check_create(value, causes, context)
         if not causes:
-            check_names(value["metadata"], path_segment, causes)
+            metadata = value["metadata"]
+            check_metadata(metadata, resource.namespaced, path_segment, causes, qualified=False)
     except TooManyCauses as found:
         causes = found.causes
     if causes:

@@ -355,7 +355,7 @@ def item_element(kind: ListOf) -> Callable[[Any], str]:
     ]
 
     def element(item: Any) -> str:
-        if type(item) is not dict:
+        if not isinstance(item, dict):
             raise Untrackable
         text = ""
         for name, default, before in parts:
@@ -372,7 +372,7 @@ def _one_key(name: str, default: Any) -> Callable[[Any], str]:
     start = "k:{" + compact_json(name) + ":"
 
     def element(item: Any) -> str:
-        if type(item) is not dict:
+        if not isinstance(item, dict):
             raise Untrackable
         value = item.get(name, default)
         if type(value) is not str:

@@ -158,6 +158,37 @@ def decode_counting(struct: Struct, value: Any, unknown: list[str]) -> tuple[Any
     return made, UNCOUNTED if found.uncounted else found.texts
 
 
+# Types that read their JSON themselves.
+_OWN_READERS: Final = frozenset({"Quantity", "Time", "MicroTime", "IntOrString"})
+
+
+def first_unreadable(node: Type, value: Any) -> DecodeError | None:
+    """The error of the first value that its own type cannot read. The reference stops there; where
+    anything else is of a wrong type it reads on, and tells that at the end."""
+    if isinstance(node, Scalar):
+        if value is not None and node.name in _OWN_READERS:
+            try:
+                SCALARS[node.name].decode(value, Found([]))
+            except DecodeError as error:
+                return error
+        return None
+    if isinstance(node, Struct):
+        named = value.items() if isinstance(value, dict) else ()
+        for name, item in named:
+            field = node.fields.get(name)
+            error = first_unreadable(field.type, item) if field is not None else None
+            if error is not None:
+                error.at(node, name)
+                return error
+        return None
+    if isinstance(node, MapOf):
+        items = list(value.values()) if isinstance(value, dict) else []
+    else:
+        items = value if isinstance(value, list) else []
+    found = (first_unreadable(node.element, item) for item in items)
+    return next((error for error in found if error is not None), None)
+
+
 # What is kept as it is: texts, switches, and numbers that fit into 32 bits. Everything else goes to
 # the field's own decoder.
 _LOOKED_AT: Final = 0
