@@ -153,6 +153,7 @@ def test_redirects_lead_through_the_proxy_and_are_not_followed(
     [
         "https://{host}/console/",
         "https://x@{host}/console/",
+        "https://127.0.0.1:0{server_port}/console/",
         "//{host}/api/v1/secrets",
         "https:/console/",
         "https:\\\\{host}\\console",
@@ -168,7 +169,8 @@ def test_a_redirect_does_not_lead_from_the_proxy_to_other_paths_of_this_server(
     space: Space, neighbour: Neighbour, pod: str, location: str
 ) -> None:
     host = urlsplit(space.server.address).netloc
-    said = location.format(host=host, port=neighbour.port, proxy=pod)
+    server_port = host.partition(":")[2]
+    said = location.format(host=host, port=neighbour.port, proxy=pod, server_port=server_port)
     neighbour.answer = lambda asked: Says(302, {"Location": said})
     answer = space.client.get(f"{pod}/a/b")
     assert (answer.status, answer.headers["Location"]) == (302, None)

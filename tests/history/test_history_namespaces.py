@@ -69,6 +69,22 @@ def test_the_feed_does_not_begin_before_the_namespace(again: Again) -> None:
     assert int(first.object["resourceVersion"]) > int(again.since)
 
 
+def test_a_list_does_not_show_what_was_in_the_former_namespace(again: Again) -> None:
+    query = {"resourceVersion": again.before, "resourceVersionMatch": "Exact"}
+    answer = again.hers.list(**query)
+    assert (answer.status, answer.body["reason"]) == (410, "Expired")
+    assert again.hers.list(resourceVersion=again.before, limit="1").status == 410
+    assert "password" in again.space.things("secrets").list(**query).names
+    query["resourceVersion"] = again.since
+    assert again.hers.list(**query).names == []
+
+
+def test_a_watch_does_not_tell_of_the_former_namespace(again: Again) -> None:
+    again.space.things("secrets").create("later")
+    with again.hers.watch(resourceVersion=again.before) as watch:
+        assert watch.next().brief == ("ADDED", "later")
+
+
 def test_neither_is_the_former_namespace_itself(again: Again) -> None:
     hers = as_alice(again.space, again.space.everywhere("namespaces"))
     types = column(history(hers, again.space.name), "type")

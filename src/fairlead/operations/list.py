@@ -12,6 +12,7 @@ from fairlead.operations.stored import shown
 from fairlead.records import dataclass
 from fairlead.serialization.continuation import Continuation, ContinuationError
 from fairlead.storage.backend import Compacted
+from fairlead.storage.change import ADDED
 from fairlead.storage.collection import Page
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
@@ -141,7 +142,31 @@ async def _snapshot(
     after: str | None,
 ) -> Page:
     collection = api.collection(operation.resource)
+    if revision < await namespace_begin(api, operation, revision):
+        raise expired("The resourceVersion for the provided list is too old.")
     try:
         return await api.store.page(collection, namespace, selection, revision, limit, after)
     except Compacted:
         raise expired("The resourceVersion for the provided list is too old.") from None
+
+
+async def namespace_begin(api: Api, operation: Operation, revision: int) -> int:
+    """The first revision that may be told to who reads a namespace as it was at a revision: that of
+    its creation, since it may have been deleted and made again for other users. 0 if all may be
+    told: to who may read all namespaces, and if it is older. 410 if memory does not know."""
+    if not operation.namespace or not operation.resource.namespaced:
+        return 0
+    namespaces = api.collection(api.resources.named("core/v1/namespaces"))
+    found = namespaces.get(operation.namespace)
+    if found is not None and found.revision <= revision:
+        return 0
+    if await api.allowed(operation.attributes()._replace(namespace="")):
+        return 0
+    if found is None:
+        return api.store.revision + 1
+    for change in reversed(namespaces.changes_of(operation.namespace)):
+        if change.kind == ADDED:
+            return change.revision
+    if revision < namespaces.floor:
+        raise expired(f"too old resource version: {revision} ({namespaces.floor})")
+    return 0

@@ -9,6 +9,7 @@ from fairlead.errors import StatusError, bad_request, expired
 from fairlead.kinds.custom.resource import CustomResource
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api
+from fairlead.operations.list import namespace_begin
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
 from fairlead.operations.selecting import by_name
@@ -67,6 +68,7 @@ async def open_watch(
     namespace = operation.namespace if resource.namespaced else ""
     after = revision_of(options.revision)
     scope = _scope(resource, namespace, selection)
+    begin = await namespace_begin(api, operation, after) if after else 0
     if selection and not after:
         await collection.prepare(namespace, selection)
     watcher = Watcher(scope, selection, after or api.store.revision)
@@ -78,7 +80,7 @@ async def open_watch(
         changes = api.store.watch(collection, watcher)
     except Compacted as error:
         raise too_old(error, api.store.floor) from None
-    return _opened(collection, watcher, _replayed(changes, scope, selection), resource)
+    return _opened(collection, watcher, _replayed(changes, begin, scope, selection), resource)
 
 
 def _opened(
@@ -120,10 +122,12 @@ async def _synthetic(resource: str, versions: list[Version]) -> AsyncIterator[Se
 
 
 async def _replayed(
-    past: AsyncIterator[list[Change]], scope: str, selection: Selection
+    past: AsyncIterator[list[Change]], begin: int, scope: str, selection: Selection
 ) -> AsyncIterator[Sequence[Event]]:
+    """What happened before the first revision that may be told is left out."""
     async for changes in past:
-        yield list(_selected(changes, scope, selection))
+        told = [one for one in changes if one.revision >= begin] if begin else changes
+        yield list(_selected(told, scope, selection))
 
 
 def _selected(changes: list[Change], scope: str, selection: Selection) -> Iterator[Event]:

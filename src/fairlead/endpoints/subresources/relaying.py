@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.relaying.answers import NoChange, answer_of
@@ -104,13 +104,16 @@ def _location(request: Request, value: bytes, place: Place, path: str, own_part:
     if parts.netloc == urlsplit(place.url).netloc:
         if not steps.startswith(f"{prefix}/"):
             steps = f"{prefix}{steps}"
-    elif parts.netloc and "\\" not in said and not _is_own_host(request, parts.netloc):
+    elif parts.netloc and "\\" not in said and not _is_this_server(request, parts):
         return value
     if not steps.startswith(f"{prefix}/") or not parts.netloc or leads_up(steps):
         return b""
     return urlunsplit(("", "", steps, parts.query, parts.fragment)).encode()
 
 
-def _is_own_host(request: Request, netloc: str) -> bool:
-    host = netloc.rpartition("@")[2].lower().removesuffix(":443")
-    return host == request.header(b"host").lower().removesuffix(":443")
+def _is_this_server(request: Request, parts: SplitResult) -> bool:
+    try:
+        own = urlsplit(f"https://{request.header(b'host')}")
+        return parts.hostname == own.hostname and (parts.port or 443) == (own.port or 443)
+    except ValueError:  # no port: who knows how others read it
+        return True
