@@ -371,6 +371,19 @@ def test_a_call_that_waits_for_a_place_has_all_of_its_time_then(certificates: An
     assert Talk(certificates, speak).run(work) == b"ok"
 
 
+def test_calls_that_run_out_of_time_together_all_say_so(certificates: Any) -> None:
+    """Those that wait get the places of those that give up, at the same moment."""
+    arrived = asyncio.Queue[bool]()
+
+    async def work(webhook: Any) -> list[Any]:
+        calls = [webhook.post(b"{}", 0.5) for _ in range(MOST_CALLS * 2 + 10)]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    failures = Talk(certificates, _silent(arrived)).run(work)
+    assert {type(one) for one in failures} == {CallError}
+    assert all(str(one).endswith("context deadline exceeded") for one in failures)
+
+
 def test_a_place_is_waited_for_as_long_as_the_request_may_take(certificates: Any) -> None:
     arrived = asyncio.Queue[bool]()
 
