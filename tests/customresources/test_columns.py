@@ -27,6 +27,7 @@ POD = {
     ("path", "expected"),
     [
         (".spec.items[0].name", ["a"]),
+        (".spec.items[].name", ["a"]),
         (".spec.items[-1].name", ["c"]),
         (".spec.items[7].name", []),
         (".spec.items[*].name", ["a", "b", "c"]),

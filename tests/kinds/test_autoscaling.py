@@ -302,7 +302,7 @@ OBJECT: Object = {
 def test_storing_puts_cpu_last_and_fills_quantities() -> None:
     kind = scaler()
     made = kind.existing(changed(SCALER, {"spec.metrics": [CPU, OBJECT, MEMORY]}))
-    kind.behaviour.settle(made)
+    kind.behaviour.settle(made, False)
     settled = deepcopy(OBJECT)
     settled["object"]["target"]["value"] = "0"
     assert made["spec"]["metrics"] == [settled, MEMORY, CPU]

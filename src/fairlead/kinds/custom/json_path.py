@@ -98,6 +98,7 @@ def _closing(text: str, at: int) -> int:
 def _bracket(inside: str) -> Step:
     if inside == "*":
         return _all
+    inside = inside or "0"  # empty brackets mean the first item
     chosen = _FILTER.fullmatch(inside)
     if chosen is not None:
         return _filter(chosen[1].strip())
@@ -109,7 +110,7 @@ def _bracket(inside: str) -> Step:
     if quoted is not None:
         return _named(_unquoted(quoted))
     numbers = _RANGE.fullmatch(inside)
-    if numbers is not None and inside:
+    if numbers is not None:
         return _range(inside, *numbers.groups())
     if _NAME.fullmatch(inside):
         return _named(_ESCAPED.sub(r"\1", inside))
