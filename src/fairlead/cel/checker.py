@@ -38,6 +38,7 @@ from fairlead.cel.types import (
     MapType,
     ObjectType,
     Overload,
+    Scalar,
     Type,
     TypeOf,
     Unknown,
@@ -170,9 +171,12 @@ class _Checker:
 
     def _overload(self, node: Call, overloads: Sequence[Overload], types: list[Type]) -> Type:
         result: Type | None = None
+        is_compound = isinstance(types[0], ListType | MapType | ObjectType) if types else False
         for overload in overloads:
             if overload.method != node.method:
                 continue
+            if is_compound and isinstance(overload.types[0], Scalar):
+                continue  # which most overloads have, and it need not be tried
             wanted = self.unification.instantiate((*overload.types, overload.result))
             if not self.unification.assign(types, wanted[:-1]):
                 continue

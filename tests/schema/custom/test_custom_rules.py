@@ -45,7 +45,7 @@ def test_a_rule_that_does_not_hold_is_told_with_its_text() -> None:
 
 def test_a_rule_can_have_a_message_of_its_own() -> None:
     schema = of_fields({"a": ruled(STRING, "self != ''", message=" must not be empty ")})
-    assert told(schema, {"a": ""}) == [("spec.a", 'Invalid value: "string": must not be empty')]
+    assert told(schema, {"a": ""}) == [("spec.a", 'Invalid value: "string":  must not be empty ')]
 
 
 def test_rules_apply_at_every_level() -> None:

@@ -62,7 +62,7 @@ class Rule:
 
     @property
     def named(self) -> str:
-        return self.message or self.text
+        return self.message.strip() or self.text
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ def _own_rules(schema: Schema, markers: Markers, is_object: bool) -> list[Rule]:
     of = declared(schema, markers, is_object) if given else None
     made: list[Rule] = []
     for one in given:
-        text, message = (one.get("rule") or "").strip(), (one.get("message") or "").strip()
+        text, message = (one.get("rule") or "").strip(), one.get("message") or ""
         if text and of is not None:
             made.append(_rule(one["rule"], text, message, of))
     return made
