@@ -71,6 +71,9 @@ ACCEPTED = {
     "many maps": "size({" + ",".join(f"{n}:{n}" for n in range(8_000)) + "}) > 0",
     "doubled types": "[1]" + ".map(x,{x:x})" * 100 + ".size() == 1 || true",
     "much space": " " * 99_000 + "true",
+    "one unknown type": "[[]].all(x, " + "x==[]&&" * 3_000 + "true)",
+    "sums of unknown types": "&&".join(["+".join(["[]"] * 240) + "==[]"] * 30),
+    "sums": "&&".join([f"{'+'.join(['1'] * 240)}==240"] * 40),
     "a long comment": "true //" + "/" * 99_000,
 }
 
@@ -110,6 +113,21 @@ def test_an_evaluation_without_end_is_given_up_soon(text: str) -> None:
     start = process_time()
     with pytest.raises((CostExceeded, EvaluationError)):
         evaluate(text, {"l": LIST, "n": NAMES, "d": data})
+    assert in_time(process_time() - start, MOST_SECONDS)
+
+
+def test_what_fails_costs_what_it_took() -> None:
+    numbers = {"l": (ListType(INT), list(range(1000)))}
+    with pytest.raises(EvaluationError) as failed:
+        evaluate("l.all(x, l[x + 1000] == 0)", numbers)
+    assert failed.value.cost > 1000
+
+
+def test_a_program_is_made_of_a_type_with_many_fields_without_going_over_them() -> None:
+    many = ObjectType("Many", {f"f{number}": INT for number in range(100_000)})
+    start = process_time()
+    for _ in range(100):
+        compile_expression("self == oldSelf", {"self": many, "oldSelf": many})
     assert in_time(process_time() - start, MOST_SECONDS)
 
 

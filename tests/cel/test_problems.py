@@ -83,6 +83,7 @@ TYPES = {
     "foo.bar": (0, "undeclared reference to 'foo' (in container '')"),
     "foo(1)": (3, "undeclared reference to 'foo' (in container '')"),
     "self.foo(1)": (8, "undeclared reference to 'foo' (in container '')"),
+    "[self.foo(), 1]": (9, "undeclared reference to 'foo' (in container '')"),
     "Foo{a: 1}": (3, "undeclared reference to 'Foo' (in container '')"),
     "self.foo": (4, "undefined field 'foo'"),
     "has(self.foo)": (3, "undefined field 'foo'"),
@@ -201,6 +202,21 @@ def test_all_problems_are_told_at_once_in_their_order() -> None:
     found = problem("self.foo == bar && self.count == 'a'")
     assert [place for place, _ in found.problems] == [4, 12, 30]
     assert str(found).count("ERROR: <input>:1:") == 3
+
+
+def test_what_an_undeclared_method_gives_goes_together_with_nothing() -> None:
+    undeclared = (14, "undeclared reference to 'isIP' (in container '')")
+    assert problem("self.name.isIP() && true").problems == (
+        undeclared,
+        (17, _no_overload("_&&_", "(<nil>, bool)")),
+    )
+    assert problem("self.name.isIP().x").problems == (
+        undeclared,
+        (16, "type '<nil>' does not support field selection"),
+    )
+    assert problem("isIP(self.name) && true").problems == (
+        (4, "undeclared reference to 'isIP' (in container '')"),
+    )
 
 
 def test_wide_characters_are_marked_widely() -> None:

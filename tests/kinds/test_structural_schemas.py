@@ -52,6 +52,8 @@ def ruled(schema: dict[str, Any], *rules: str, **more: Any) -> dict[str, Any]:
 
 NAMED = {"type": "object", "properties": {"n": STRING}, "required": ["n"]}
 
+NAMES = {"type": "object", "additionalProperties": STRING, "maxProperties": 128}
+
 GOOD: list[Any] = [
     STRING,
     array(STRING),
@@ -59,6 +61,16 @@ GOOD: list[Any] = [
     {"type": "object", "additionalProperties": True, "nullable": True},
     {INT_OR_STRING: True},
     {INT_OR_STRING: True, "default": 1.5},
+    # Rules of Istio, gateway-api, Contour and Traefik over the keys of maps.
+    ruled(NAMES, "self.all(key, !key.contains('*'))"),
+    ruled(NAMES, "self.all(key, key.matches('^[a-z0-9A-Z/_.-]*$'))"),
+    ruled(NAMES, "self.all(key, (key + '..') != 'a')", "self.all(key, key.size() < 254)"),
+    # An atomic map is found in the old object like any other.
+    {
+        "type": "object",
+        "properties": {"n": ruled({**INTEGER}, "self == oldSelf")},
+        MAP_TYPE: "atomic",
+    },
     {INT_OR_STRING: True, "anyOf": [INTEGER, STRING]},
     {INT_OR_STRING: True, "allOf": [{"anyOf": [INTEGER, STRING]}, {"pattern": "^a"}]},
     {PRESERVE: True},
@@ -266,6 +278,23 @@ BAD: list[tuple[Any, str, str]] = [
         f".items.{RULES}[0].rule",
         'Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of'
         f" the schema within {FIELD}",
+    ),
+    (
+        ruled(array({PRESERVE: True}), "size(self) > 0"),
+        f".{RULES}",
+        f"Internal error: internal error: failed to construct type information for {RULES} rules:"
+        " unable to convert structural schema to CEL declarations",
+    ),
+    # What functions made has no limit, whatever the limits of what it was made of.
+    *(
+        (ruled({**STRING, "maxLength": 5}, rule), f".{RULES}[0].rule", "estimated rule cost")
+        for rule in (
+            "type(self) == type('a')",
+            "bytes(self) == bytes('a')",
+            "self.split(',') == self.split(';')",
+            "self.split(',').map(x, x) == self.split(',').filter(x, true)",
+            "self.substring(1).trim() == 'a'",
+        )
     ),
     (
         ruled(array(array(STRING)), "self.all(x, x.all(y, self.all(z, z.all(w, w == y))))"),

@@ -32,11 +32,13 @@ from fairlead.cel.types import (
     STRING,
     TIMESTAMP,
     UINT,
+    UNTYPED,
     URL,
     ListType,
     MapType,
     ObjectType,
     Overload,
+    Scalar,
     Type,
     TypeOf,
     Unknown,
@@ -158,7 +160,8 @@ class _Checker:
             node.overloads = [exact]
             return exact.result
         if name not in FUNCTIONS:
-            return self._report(node, _undeclared(name))
+            self._report(node, _undeclared(name))
+            return UNTYPED if node.method else ERROR
         return self._overload(node, FUNCTIONS[name], types)
 
     def _namespaced(self, node: Call) -> str | None:
@@ -168,9 +171,12 @@ class _Checker:
 
     def _overload(self, node: Call, overloads: Sequence[Overload], types: list[Type]) -> Type:
         result: Type | None = None
+        is_compound = isinstance(types[0], ListType | MapType | ObjectType) if types else False
         for overload in overloads:
             if overload.method != node.method:
                 continue
+            if is_compound and isinstance(overload.types[0], Scalar):
+                continue  # which most overloads have, and it need not be tried
             wanted = self.unification.instantiate((*overload.types, overload.result))
             if not self.unification.assign(types, wanted[:-1]):
                 continue
@@ -233,7 +239,7 @@ class _Checker:
         return MapType(key or fresh(), value or fresh())
 
     def _joined(self, node: Node, before: Type | None, found: Type) -> Type:
-        if before is None:
+        if before is None or before == UNTYPED:
             return found
         joined = self.unification.join(before, found)
         if joined is None:
@@ -246,7 +252,8 @@ class _Checker:
             return self._report(node, f"'{found.of}' is not a message type")
         if found is not None:
             return self._report(node, f"'{found}({_described(found)})' is not a type")
-        return self._report(node, _undeclared(node.name))
+        self._report(node, _undeclared(node.name))
+        return UNTYPED
 
     def _loop(self, node: Loop) -> Type:
         over = self.unification.resolved(self._check(node.range))
@@ -313,6 +320,7 @@ _DESCRIPTIONS: dict[Type, str] = {
     NULL: "null:NULL_VALUE",
     DYN: "dyn:{}",
     ERROR: "error:{}",
+    UNTYPED: "<nil>",
 }
 
 

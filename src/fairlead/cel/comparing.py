@@ -42,7 +42,9 @@ def _list_equality(type_: ListType, known: Equalities) -> Equality | None:
     if type_.keys is not None:
         keys = type_.keys
 
-        def as_set(left: list[Any], right: list[Any], frame: Frame) -> bool:
+        def as_set(left: list[Any] | None, right: list[Any] | None, frame: Frame) -> bool:
+            if left is None or right is None:
+                return left is right
             if len(left) != len(right):
                 return False
             found = _Index(right, keys, frame)
@@ -54,23 +56,45 @@ def _list_equality(type_: ListType, known: Equalities) -> Equality | None:
         return as_set
     if inner is None:
         return None
-    return lambda left, right, frame: (
-        len(left) == len(right)
-        and all(same(item, other, frame) for item, other in zip(left, right, strict=True))
-    )
+
+    def same_items(left: list[Any] | None, right: list[Any] | None, frame: Frame) -> bool:
+        if left is None or right is None:
+            return left is right
+        if len(left) != len(right):
+            return False
+        work(frame, len(left))
+        return all(same(item, other, frame) for item, other in zip(left, right, strict=True))
+
+    return same_items
 
 
 def _map_equality(same: Equality) -> Equality:
-    return lambda left, right, frame: (
-        left.keys() == right.keys() and all(same(left[key], right[key], frame) for key in left)
-    )
+    def same_entries(
+        left: dict[str, Any] | None, right: dict[str, Any] | None, frame: Frame
+    ) -> bool:
+        if left is None or right is None:
+            return left is right
+        if left.keys() != right.keys():
+            return False
+        work(frame, len(left))
+        return all(same(value, right[key], frame) for key, value in left.items())
+
+    return same_entries
+
+
+_Fields = dict[str, tuple[type | None, Callable[[Any], Any], Equality]]
+
+
+def _fields(type_: ObjectType, known: Equalities) -> _Fields:
+    """How the fields of an object are read and compared, by their keys in the data."""
+    return {
+        type_.properties.get(name, name): (*reader(declared), _special(declared, known) or equal)
+        for name, declared in type_.fields.items()
+    }
 
 
 def _object_equality(type_: ObjectType, known: Equalities) -> Equality:
-    fields: dict[str, tuple[type | None, Callable[[Any], Any], Equality]] = {}
-    for name, declared in type_.fields.items():
-        compare = _special(declared, known) or equal
-        fields[type_.properties.get(name, name)] = *reader(declared), compare
+    fields: _Fields = {}
 
     def same(left: dict[str, Any] | None, right: dict[str, Any] | None, frame: Frame) -> bool:
         """A field that is null equals nothing. Of two fields without a type that have different
@@ -80,6 +104,8 @@ def _object_equality(type_: ObjectType, known: Equalities) -> Equality:
         if len(left) != len(right):
             return False
         work(frame, len(left))
+        if not fields:  # most programs never compare what they could
+            fields.update(_fields(type_, known))
         for name, value in left.items():
             other = right.get(name)
             if name in fields:

@@ -107,6 +107,7 @@ NULL = Scalar("null")
 DYN = Scalar("dyn", None)
 URL = Scalar("kubernetes.URL")
 ERROR = Scalar("!error!")  # what has no type because a problem was reported
+UNTYPED = Scalar("<nil>")  # the same, of what is not even declared: it goes together with nothing
 
 
 def most_of(type_: Type) -> int | None:

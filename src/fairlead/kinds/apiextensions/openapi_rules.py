@@ -121,8 +121,6 @@ class OpenAPIRules:
                 why = "inside additionalProperties applying to object metadata"
                 inside = replace(inside, no_defaults=why)
             self._check(values, inside)
-        if properties and schema.get(self._markers.map_type) == "atomic":
-            place = place.uncorrelated(place.path)
         for name, inner in properties.items():
             self._check(inner, self._of_property(schema, name, place))
 

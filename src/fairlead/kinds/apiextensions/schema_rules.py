@@ -17,6 +17,10 @@ _HOW = (
     "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays,"
     " maps, and strings are declared)"
 )
+_UNTYPED = (
+    "internal error: failed to construct type information for {} rules: unable to convert"
+    " structural schema to CEL declarations"
+)
 _CONTRIBUTED = (
     "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
 )
@@ -38,7 +42,7 @@ class RuleChecks:
         values from being compared with old ones."""
         of = declared(schema, self._markers, is_object)
         if of is None:
-            self._found.internal(path, self._undeclared(schema))
+            self._found.internal(path, _UNTYPED.format(self._markers.validations))
             return
         most = cardinality(of.least) if times is None else times
         for index, rule in enumerate(schema[self._markers.validations]):
@@ -56,13 +60,6 @@ class RuleChecks:
             if uncorrelatable and program.uses("oldSelf"):
                 what = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
                 self._found.invalid(here, rule["rule"], f"{what} {uncorrelatable}")
-
-    def _undeclared(self, schema: Schema) -> str:
-        kept = str(bool(schema.get(self._markers.preserve))).lower()
-        return (
-            "rule declared on schema that does not support validation rules type:"
-            f" '{schema.get('type') or ''}' {self._markers.preserve}: '{kept}'"
-        )
 
     def tell(self, path: str, causes: Causes) -> None:
         """All that was found; `path` is that of the whole schema."""

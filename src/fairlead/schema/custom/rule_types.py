@@ -34,10 +34,11 @@ _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.-/")
 _LETTERS = _FIRST | frozenset("0123456789")
 _KEY = STRING.sized(0)  # the reference estimates by values alone, and takes keys for nothing
 _TEXT: Schema = {"type": "string"}
+_NAMES = ("name", "generateName")
 _TYPE_META: Schema = {
     "kind": _TEXT,
     "apiVersion": _TEXT,
-    "metadata": {"type": "object", "properties": {"name": _TEXT, "generateName": _TEXT}},
+    "metadata": {"type": "object", "properties": dict.fromkeys(_NAMES, _TEXT)},
 }
 
 
@@ -129,7 +130,7 @@ def _map(schema: Schema, values: Schema, markers: Markers, name: str) -> Declare
 
 def _object(schema: Schema, markers: Markers, is_object: bool, name: str) -> Declared:
     given = schema.get("properties") or {}
-    properties = {**given, **_TYPE_META} if is_object else given
+    properties = {**given, **_TYPE_META} if is_object and not _has_meta(given) else given
     required = schema.get("required") or ()
     fields: dict[str, Type] = {}
     renamed: dict[str, str] = {}
@@ -147,6 +148,15 @@ def _object(schema: Schema, markers: Markers, is_object: bool, name: str) -> Dec
         if key in required and inner.get("default") is None:
             least += len(key) + field.least + 4
     return Declared(ObjectType(name, fields, renamed), least)
+
+
+def _has_meta(properties: Schema) -> bool:
+    """Whether a schema declares all that every object has, so that its own limits count."""
+    kinds = {name: (properties.get(name) or {}).get("type") for name in _TYPE_META}
+    if kinds != {"kind": "string", "apiVersion": "string", "metadata": "object"}:
+        return False
+    meta = properties["metadata"].get("properties") or {}
+    return all((meta.get(name) or {}).get("type") == "string" for name in _NAMES)
 
 
 def _string(schema: Schema) -> Declared:

@@ -64,7 +64,7 @@ class Rule:
 
     @property
     def named(self) -> str:
-        return self.message or self.text
+        return self.message.strip() or self.text
 
 
 @dataclass(slots=True)
@@ -77,7 +77,6 @@ class Node:
     values: Node | None = None
     items: Node | None = None
     keys: tuple[str, ...] = ()  # by which items are found in the old list
-    is_atomic: bool = False  # nothing inside is found in the old value
 
     @property
     def is_needed(self) -> bool:
@@ -94,11 +93,7 @@ def compiled_rule(text: str, of: Declared) -> Program:
 
 def rules_of(schema: Schema, markers: Markers, is_object: bool = True) -> Node | None:
     """The rules in a schema; None if there are none."""
-    node = Node(
-        schema.get("type") or "",
-        _own_rules(schema, markers, is_object),
-        is_atomic=schema.get(markers.map_type) == "atomic",
-    )
+    node = Node(schema.get("type") or "", _own_rules(schema, markers, is_object))
     for name, inner in (schema.get("properties") or {}).items():
         found = rules_of(inner, markers, bool(inner.get(markers.embedded)))
         if found is not None:
@@ -118,7 +113,7 @@ def _own_rules(schema: Schema, markers: Markers, is_object: bool) -> list[Rule]:
     of = declared(schema, markers, is_object) if given else None
     made: list[Rule] = []
     for one in given:
-        text, message = (one.get("rule") or "").strip(), (one.get("message") or "").strip()
+        text, message = (one.get("rule") or "").strip(), one.get("message") or ""
         if text and of is not None:
             made.append(_rule(one["rule"], text, message, of))
     return made
@@ -178,7 +173,7 @@ class _Run:
                 self.visit(node.items, item, known, f"{path}[{index}]")
 
     def _visit_object(self, node: Node, value: dict[str, Any], old: Any, path: str) -> None:
-        before = old if old.__class__ is dict and not node.is_atomic else {}
+        before = old if old.__class__ is dict else {}
         if node.values is not None:
             for key, item in value.items():
                 self.visit(node.values, item, before.get(key), f"{path}[{key}]")
