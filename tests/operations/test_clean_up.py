@@ -475,8 +475,11 @@ def test_a_pod_that_became_ready_meanwhile_is_not_evicted_as_an_unready_one(
         looks: list[object] = []
 
         def late(collection: Any, key: str) -> Any:
-            looks.append(key)
-            return unready if len(looks) == 1 else latest(collection, key)
+            if collection is pods:
+                looks.append(key)
+                if len(looks) == 1:
+                    return unready
+            return latest(collection, key)
 
         monkeypatch.setattr(api.store, "latest", late)
         eviction = {"metadata": {"name": "p"}}
