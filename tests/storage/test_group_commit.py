@@ -563,28 +563,6 @@ def test_who_gives_up_a_write_takes_nobody_along() -> None:
     run(test)
 
 
-def test_what_is_written_without_end_holds_on_to_nothing_before_it() -> None:
-    def count() -> int:
-        gc.collect()
-        return sum(isinstance(one, Write) for one in gc.get_objects())
-
-    async def test(store: Store, backend: MemoryBackend) -> None:
-        things = store.collection("core/things")
-        before = count()
-        under_way = asyncio.create_task(store.put(things, "a", thing(), None))
-        await asyncio.sleep(0)
-        for number in range(50):  # there is always one on its way that builds on another
-            over = store.latest(things, "a")
-            more = asyncio.create_task(store.put(things, "a", thing(number), over))
-            await asyncio.sleep(0)
-            await under_way
-            under_way = more
-        assert count() - before < 10
-        await under_way
-
-    run(test)
-
-
 def test_what_is_on_disk_is_settled_at_once() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
