@@ -192,6 +192,39 @@ def test_a_request_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> N
     run(play)
 
 
+def test_the_seat_of_a_request_that_is_cancelled_as_it_gets_it_is_the_next_ones() -> None:
+    async def play() -> None:
+        door = Door(seats=1)
+        end = asyncio.Event()
+
+        async def hold(request: Request) -> None:
+            await end.wait()
+
+        async def first() -> None:
+            await door.pass_through(door.request("a", "get"), hold)
+            second.cancel()  # it was told of its seat, and has not run since
+
+        running = asyncio.create_task(first())
+        await asyncio.sleep(0)
+        request = door.request("a", "get")
+        second = asyncio.create_task(door.pass_through(request, hold))
+        await asyncio.sleep(0)
+        third = asyncio.create_task(door.pass_through(door.request("a", "get"), hold))
+        await asyncio.sleep(0)
+        end.set()
+        done = await asyncio.gather(running, second, return_exceptions=True)
+        assert [type(one) for one in done] == [type(None), asyncio.CancelledError]
+        await asyncio.wait_for(third, 5)
+        assert door.in_use == 0
+        assert request.flow is not None
+        assert request.flow.counts.waiting == 0
+        queues = door.configuration.levels["level"].queues
+        assert queues is not None
+        assert queues.is_idle
+
+    run(play)
+
+
 def test_nobody_waits_longer_than_their_patience() -> None:
     async def play() -> None:
         door = Door(seats=1, patience=0.01)

@@ -325,6 +325,28 @@ class TestConnections:
 
         at(Limits(unread_seconds=0.2, unread_bytes=64 * KIB), work, test)
 
+    def test_pieces_are_sent_no_faster_than_the_client_reads(self) -> None:
+        sent = 0
+
+        async def work(exchange: Exchange) -> None:
+            nonlocal sent
+            exchange.start(200, [], MORE_THAN_BUFFERS_HOLD)
+            for _ in range(MORE_THAN_BUFFERS_HOLD // MIB):
+                await exchange.send(b"x" * MIB)
+                sent += 1
+            exchange.end()
+
+        async def test(small: Small) -> None:
+            async with small.client() as client:
+                client.send(GET)
+                await client.head()
+                await a_while()
+                assert sent < MORE_THAN_BUFFERS_HOLD // MIB // 2
+                assert len(await client.reader.readexactly(MORE_THAN_BUFFERS_HOLD)) > 0
+                assert sent == MORE_THAN_BUFFERS_HOLD // MIB
+
+        at(Limits(unread_bytes=64 * KIB), work, test)
+
     def test_work_for_a_client_that_left_in_the_middle_of_its_body_ends(self) -> None:
         ended = asyncio.Event()
 

@@ -355,7 +355,7 @@ def test_who_would_be_refused_because_of_a_write_that_is_lost_is_not(
 async def _pod(api: Api, **status: Any) -> None:
     value = {
         "metadata": {"name": "p", "namespace": "work", "uid": "p", "labels": {"app": "x"}},
-        "spec": {"containers": [{"name": "c", "image": "i", "resources": {}}]},
+        "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i", "resources": {}}]},
         "status": {"phase": "Running", **status},
     }
     await api.store.put(api.collection(api.resources.named(PODS)), "work/p", value, None)
@@ -373,6 +373,11 @@ def test_who_binds_a_pod_is_refused_only_for_a_binding_that_is_on_disk(tmp_path:
             return bind(api, _part(api, "binding"), value, OPTIONS)
 
         await _pod(api)
+        pods = api.collection(api.resources.named(PODS))
+        pod = pods.heads["work/p"]
+        free = pod.object()
+        del free["metadata"]["resourceVersion"], free["spec"]["nodeName"]
+        await api.store.put(pods, "work/p", free, pod)
         disk = Disk(api)
         disk.hold()
         first = asyncio.ensure_future(binding("one"))
@@ -475,8 +480,11 @@ def test_a_pod_that_became_ready_meanwhile_is_not_evicted_as_an_unready_one(
         looks: list[object] = []
 
         def late(collection: Any, key: str) -> Any:
-            looks.append(key)
-            return unready if len(looks) == 1 else latest(collection, key)
+            if collection is pods:
+                looks.append(key)
+                if len(looks) == 1:
+                    return unready
+            return latest(collection, key)
 
         monkeypatch.setattr(api.store, "latest", late)
         eviction = {"metadata": {"name": "p"}}
@@ -515,5 +523,29 @@ def test_what_went_while_a_collection_is_deleted_is_no_refusal(tmp_path: Path) -
         await asyncio.gather(whole(), whole())
         collection = api.collection(api.resources.named(CONFIG_MAPS))
         await comes_true(lambda: not collection.current("work"), "all are gone")
+
+    on_api(tmp_path, work)
+
+
+def test_a_second_delete_brings_the_end_of_a_pod_nearer_and_never_puts_it_off(
+    tmp_path: Path,
+) -> None:
+    async def work(api: Api) -> None:
+        await _pod(api)
+        wanted = operation(api, "delete", "p", PODS)
+
+        async def left(seconds: int | None) -> int | None:
+            done = await delete(api, wanted, DeleteOptions(grace_period=seconds))
+            assert not done.gone
+            assert done.value["metadata"]["deletionTimestamp"]
+            found: int | None = done.value["metadata"]["deletionGracePeriodSeconds"]
+            return found
+
+        assert await left(10**15) == 10**15
+        assert await left(30) == 30
+        assert await left(60) == 30
+        assert await left(None) == 30
+        assert await left(-1) == 1
+        assert (await delete(api, wanted, DeleteOptions(grace_period=0))).gone
 
     on_api(tmp_path, work)

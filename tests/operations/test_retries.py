@@ -177,3 +177,30 @@ def test_of_two_who_put_what_is_not_there_one_creates_and_the_other_replaces(
         assert found == last.version.object()
 
     on_api(tmp_path, work, [Slow()])
+
+
+@pytest.mark.parametrize("write", [_create, _update, _apply])
+def test_what_rests_on_something_that_moved_is_judged_again(
+    tmp_path: Path, write: Callable[[Api], Awaitable[None]]
+) -> None:
+    class Mistaken(PluginBase):
+        """Rests on what is not so, the first time."""
+
+        name = "Mistaken"
+        asked = 0
+
+        async def validate(self, attributes: Attributes) -> None:
+            if attributes.resource.name == "configmaps":
+                self.asked += 1
+                if self.asked == 2:
+                    wrong = Precondition("core/secrets", "work/none", 1)
+                    attributes.context.requires.append(wrong)
+
+    mistaken = Mistaken()
+
+    async def work(api: Api) -> None:
+        await system(api).create(CONFIG_MAPS, {"metadata": _named("a")})
+        await write(api)
+        assert mistaken.asked == 3
+
+    on_api(tmp_path, work, [mistaken])

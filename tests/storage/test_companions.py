@@ -118,3 +118,24 @@ def test_a_group_waits_for_what_is_under_way_under_its_keys() -> None:
         assert things.get("a") is made
 
     run(test)
+
+
+@pytest.mark.parametrize("has_companion", [False, True])
+def test_what_rests_on_a_write_that_is_refused_is_refused_too(has_companion: bool) -> None:
+    async def test(store: Store, things: Collection, sums: Collection) -> None:
+        total = await store.put(sums, "n", thing(0), None)
+        stale = Write("core/things", "x", "v1", b"{}", 7)
+        doomed = asyncio.create_task(store.append([stale]))
+        await asyncio.sleep(0)
+        newest = store.latest(things, "x")
+        assert newest is not None
+        condition = Precondition("core/things", "x", newest.revision)
+        alongside = [Companion(sums, thing(1), total)] if has_companion else []
+        with pytest.raises(ConditionFailed):
+            await store.put(things, "a", thing(), None, [condition], alongside)
+        with pytest.raises(Conflict):
+            await doomed
+        assert things.get("a") is None
+        assert sums.get("n") is total
+
+    run(test)

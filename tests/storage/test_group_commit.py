@@ -563,24 +563,24 @@ def test_who_gives_up_a_write_takes_nobody_along() -> None:
     run(test)
 
 
-def test_a_written_version_holds_on_to_nothing_before_it() -> None:
-    def count() -> int:
-        gc.collect()
-        return sum(isinstance(one, Write) for one in gc.get_objects())
-
+def test_what_is_on_disk_is_settled_at_once() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
-        before = count()
-        backend.gate.clear()
-        writes = []
-        for number in range(50):
-            over = store.latest(things, "a")
-            writes.append(asyncio.create_task(store.put(things, "a", thing(number), over)))
-            await asyncio.sleep(0)
-        backend.gate.set()
-        await asyncio.gather(*writes)
-        del writes, over
-        await store.compact(store.revision)
-        assert count() - before < 10
+        made = await store.put(things, "a", thing(), None)
+        await asyncio.wait_for(store.settled(made), 5)
+        await asyncio.wait_for(store.all_settled(), 5)
+        assert things.pending == {}
+
+    run(test)
+
+
+def test_revisions_that_were_foreseen_for_lost_writes_are_free_again() -> None:
+    async def test(store: Store, backend: MemoryBackend) -> None:
+        things = store.collection("core/things")
+        backend.fail_once = FULL
+        lost = [store.put(things, f"k{number}", thing(), None) for number in range(5)]
+        done = await asyncio.gather(*lost, return_exceptions=True)
+        assert all(isinstance(one, StorageError) for one in done)
+        assert store.next_revision == store.revision + 1 == 1
 
     run(test)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -11,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from fairlead.storage.backend import Row, StorageError, Write
+from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.format import FORMAT
 from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.store import Store
 
 THINGS = "core/things"
 
@@ -352,3 +355,17 @@ def test_an_index_without_room_is_a_full_disk(
     monkeypatch.setattr("fairlead.storage.sqlite.connect", full)
     with pytest.raises(StorageError, match="the disk is full"):
         opened(tmp_path)
+
+
+def test_a_store_that_cannot_be_loaded_lets_go_of_its_directory(tmp_path: Path) -> None:
+    backend = SqliteBackend(tmp_path)
+    backend.open()
+    backend.append([Write("core/things", "a", "v1", b"sealed", 0)])
+    backend.close()
+
+    async def load() -> None:
+        await Store(EmbeddedLog(SqliteBackend(tmp_path))).open()
+
+    for _ in range(2):
+        with pytest.raises(StorageError, match="is stored under a key"):
+            asyncio.run(load())
