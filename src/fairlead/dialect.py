@@ -103,6 +103,12 @@ class Dialect:
         "Unknown fields of an applied configuration are dropped, with a warning.",
         "An apply that has any is refused at every level of validation.",
     )
+    emptied_maps_stay = Switch(
+        "1, Server-side apply",
+        "A map of a custom object that an apply states to be empty stays, also if it lost its "
+        "last field to that apply.",
+        "Such a map becomes null, which the schema refuses or drops.",
+    )
     strict_apply_names_all = Switch(
         "1, Field validation",
         "A strict apply that is refused names all of its repeated and unknown fields.",

@@ -157,6 +157,11 @@ def _node(name: str = "node1", labels: Any = None, **spec: Any) -> dict[str, Any
     return {"metadata": {"name": name, "labels": labels or {}}, "spec": spec}
 
 
+def _owned_node(*owners: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"name": "node1", "ownerReferences": list(owners)}, "spec": {}}
+
+
+GONE = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "gone"}
 TAINTS = [{"key": "a", "effect": "NoSchedule"}]
 OWN_LABELS = {"kubernetes.io/hostname": "x", "node.kubernetes.io/a": "x", "mine": "x"}
 FOREIGN = {"node-restriction.kubernetes.io/a": "x", "kubernetes.io/role": "x", "b": "x"}
@@ -178,6 +183,8 @@ SOURCE = {"configMap": {"name": "n", "namespace": "ns", "kubeletConfigKey": "k"}
             _node(configSource=SOURCE),
             'node "node1" is not allowed to create pods with a non-nil configSource',
         ),
+        (_owned_node(), ""),
+        (_owned_node(GONE), 'node "node1" is not allowed to set ownerReferences'),
     ],
 )
 def test_new_nodes(value: dict[str, Any], why: str) -> None:
@@ -203,15 +210,20 @@ def test_new_nodes(value: dict[str, Any], why: str) -> None:
             'node "node1" is not allowed to update configSource to a new non-nil configSource',
         ),
         (_node("x"), _node("x"), 'node "node1" is not allowed to modify node "x"'),
+        (_owned_node(GONE), _owned_node(GONE), ""),
+        (_node(), _owned_node(), ""),
+        (_node(), _owned_node(GONE), 'node "node1" is not allowed to modify ownerReferences'),
+        (_owned_node(GONE), _node(), 'node "node1" is not allowed to modify ownerReferences'),
     ],
 )
-def test_changed_nodes(old: dict[str, Any], new: dict[str, Any], why: str) -> None:
+@pytest.mark.parametrize("resource", [NODES, f"{NODES}/status"])
+def test_changed_nodes(resource: str, old: dict[str, Any], new: dict[str, Any], why: str) -> None:
     world, plugin = _plugin()
     if not why:
-        world.update(plugin, NODES, old, new, NODE)
+        world.update(plugin, resource, old, new, NODE)
         return
     with refused(f'nodes "{new["metadata"]["name"]}" is forbidden: {why}'):
-        world.update(plugin, NODES, old, new, NODE)
+        world.update(plugin, resource, old, new, NODE)
 
 
 def test_labels_in_words_of_the_dialect() -> None:

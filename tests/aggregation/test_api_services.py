@@ -184,20 +184,27 @@ def test_a_registration_without_the_label_is_left_to_its_owner(
     services.remove(name)
 
 
-def test_what_is_done_to_a_builtin_registration_holds_until_the_next_start(
+def test_a_builtin_registration_is_put_back_when_it_is_changed(
+    space: Space, services: Things
+) -> None:
+    before = services.read("v1.apps")["spec"]
+    service = {"namespace": "default", "name": "other"}
+    wrong = {"groupPriorityMinimum": 1, "service": service, "insecureSkipTLSVerify": True}
+    assert services.patch("v1.apps", {"spec": wrong}).status == 200
+    eventually(lambda: services.read("v1.apps")["spec"] == before, "it is as it was")
+
+
+def test_a_builtin_registration_that_was_deleted_comes_back_with_the_next_start(
     fresh_server: FreshServer,
 ) -> None:
     server = fresh_server()
     services = services_of(Space(server, server.client()))
-    assert services.patch("v1.apps", {"spec": {"groupPriorityMinimum": 1}}).status == 200
     services.remove("v1.batch")
     label = label_of(server.dialect)
     own = {"metadata": {"labels": {label: None}}, "spec": {"versionPriority": 2}}
     assert services.patch("v1.policy", own).status == 200
-    assert services.read("v1.apps")["spec"]["groupPriorityMinimum"] == 1
 
     services = restarted(server, "--runtime-config", "flowcontrol.apiserver.k8s.io/v1beta1=false")
-    assert services.read("v1.apps")["spec"]["groupPriorityMinimum"] == 17800
     assert services.get("v1.batch").status == 200
     assert services.read("v1.policy")["spec"]["versionPriority"] == 2
     unserved = "v1beta1.flowcontrol.apiserver.k8s.io"

@@ -39,6 +39,26 @@ def test_method_path_and_query_pass_as_they_came(
     assert raw.heads[0].split(b"\r\n")[0] == f"{method} {target} HTTP/1.1".encode()
 
 
+def test_an_answer_can_do_nothing_in_the_browser_of_who_looks_at_it(
+    front: ServerProcess, raw: RawExtension, group: Registered
+) -> None:
+    said = ("set-cookie: a=1", "service-worker-allowed: /", "clear-site-data: *", "x-own: 1")
+    raw.talk = lambda caller, head: caller.answer(b"<script>", 200, *said)
+    with Wire(front).ask(f"GET {group.path}/things", "Cookie: theirs=1") as wire:
+        assert wire.answer() == (200, b"<script>")
+    lines = wire.head.split(b"\r\n")
+    assert {b"content-security-policy: sandbox", b"x-content-type-options: nosniff"} <= {*lines}
+    assert b"x-own: 1" in lines
+    assert not [line for line in lines if line.startswith((b"set-", b"service-", b"clear-"))]
+    assert fields(raw.heads[0], "cookie") == []
+
+
+def test_the_script_of_a_service_worker_is_refused(raw: RawExtension, group: Registered) -> None:
+    answer = group.client.get(f"{group.path}/things", headers={"Service-Worker": "script"})
+    assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
+    assert raw.heads == []
+
+
 @pytest.mark.parametrize("rest", ["", "/", "/things", "/namespaces/n/things/a/deep/er"])
 def test_everything_below_the_version_is_passed_on(
     raw: RawExtension, group: Registered, rest: str
@@ -425,21 +445,26 @@ def test_through_a_server_that_is_read_only_nobody_writes(
     front.stop()
 
 
-def test_the_group_without_a_name_can_be_that_of_another_server(
-    fresh_server: FreshServer, raw: RawExtension
+@pytest.mark.parametrize("dialect", ["kubernetes", "cluster"])
+@pytest.mark.parametrize("label", ["onstart", None])
+def test_built_in_versions_are_never_those_of_another_server(
+    fresh_server: FreshServer, raw: RawExtension, dialect: str, label: str | None
 ) -> None:
-    client = fresh_server(*HERE).client()
+    server = fresh_server(*HERE, dialect=dialect)
+    client = server.client()
     place = {"type": "ExternalName", "externalName": "127.0.0.1"}
     services = "/api/v1/namespaces/default/services"
     assert client.post(services, {"metadata": {"name": SERVICE}, "spec": place}).status == 201
-    own = f"{SERVICES.format(domain='k8s.io')}/v1."
     service = {"namespace": "default", "name": SERVICE, "port": raw.port}
-    spec = {"service": service, "insecureSkipTLSVerify": True}
-    assert client.patch(own, {"spec": spec}).status == 200
-    for path in ("/api", "/api/v1", "/api/v1/namespaces/default/pods/a"):
-        assert client.get(path).text == "{}"
-        assert raw.heads[-1].startswith(f"GET {path} HTTP/1.1\r\n".encode())
-    assert client.get("/apis/apps/v1/deployments").body["kind"] == "DeploymentList"
-    back = {"service": None, "insecureSkipTLSVerify": None}
-    assert client.patch(own, {"spec": back}).status == 200
+    labels = {server.dialect.label("kube-aggregator.@/automanaged"): label}
+    change = {
+        "metadata": {"labels": labels},
+        "spec": {"service": service, "insecureSkipTLSVerify": True},
+    }
+    own = SERVICES.format(domain=server.dialect.group_domain)
+    for name in ("v1.", "v1.apps"):
+        assert client.patch(f"{own}/{name}", change).status == 200
+    assert client.get("/api").body["kind"] == "APIVersions"
     assert client.get("/api/v1/namespaces/default").body["kind"] == "Namespace"
+    assert client.get("/apis/apps/v1/deployments").body["kind"] == "DeploymentList"
+    assert not [head for head in raw.heads if b"/namespaces" in head or b"/deployments" in head]

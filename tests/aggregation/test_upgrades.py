@@ -44,7 +44,7 @@ def test_a_websocket_is_passed_on(
         accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
         caller.say(
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            + f"Sec-WebSocket-Accept: {accept}\r\n\r\n".encode()
+            + f"Sec-WebSocket-Accept: {accept}\r\nSet-Cookie: theirs=1\r\n\r\n".encode()
         )
         _, length = caller.take(2)
         mask, masked = caller.take(4), caller.take(length & 127)
@@ -58,6 +58,7 @@ def test_a_websocket_is_passed_on(
     ) as wire:
         assert changed(wire) == b""
         assert b"\r\nsec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" in wire.head
+        assert b"\r\nset-cookie:" not in wire.head
         wire.send(b"\x81\x85\0\0\0\0hello")
         assert exactly(wire.sock, 7) == b"\x81\x05hello"
 

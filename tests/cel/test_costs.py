@@ -154,7 +154,7 @@ def test_a_budget_is_not_an_error_that_other_operands_absorb() -> None:
 
 
 def test_the_cost_lies_within_the_estimate() -> None:
-    program = compile_expression("self.words.all(w, w.size() > 0)", {"self": THING})
+    program = compile_expression("self.numbers.all(n, n > 0)", {"self": THING})
     least, most = program.estimate()
     assert least <= program.evaluate({"self": EXAMPLE}, 1000)[1] <= most == UNBOUND
 
@@ -218,9 +218,9 @@ ESTIMATES: list[tuple[str, Type, int]] = [
     ("self.contains('A')", text(9), 2),
     ("self.contains('A')", text(4000), 401),
     ("self.all(x, x > 0)", ListType(INT), UNBOUND),
-    ("has(self.str)", PAIR, 1),
+    ("has(self.str)", PAIR, 0),
     ("self.size() > 0 ? self[0] == 'a' : true", ListType(text(40), 5), 6),
-    ("self.map(x, x + 1).all(x, x > 0)", ListType(INT, 10), 203),
+    ("self.map(x, x + 1).all(x, x > 0)", ListType(INT, 10), UNBOUND),
     ("self in [1, 2, 3]", INT, 14),
     ("self == 1 || self == 2 || self == 3", INT, 3),
 ]

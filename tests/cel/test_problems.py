@@ -31,7 +31,6 @@ SYNTAX = {
     "self.": (5, "Syntax error: mismatched input '<EOF>' expecting IDENTIFIER"),
     "self.'a'": (5, "Syntax error: mismatched input ''a'' expecting IDENTIFIER"),
     "f(1,)": (4, f"Syntax error: mismatched input ')' expecting {OPERANDS}"),
-    "!-1": (1, None),
     "a ? b ? c : d : e": (6, None),
     "(1": (2, None),
     "[1": (2, None),
@@ -89,8 +88,36 @@ TYPES = {
     "has(self.foo)": (3, "undefined field 'foo'"),
     "self.entries[0].foo": (15, "undefined field 'foo'"),
     "self.entries.all(e, e.foo == 1)": (21, "undefined field 'foo'"),
-    "self.count.x": (10, "type 'int' does not support field selection"),
-    "self.words.x": (10, "type 'list(string)' does not support field selection"),
+    # Types as protocol buffers have them, in this message alone.
+    "self.count.x": (10, "type 'primitive:INT64' does not support field selection"),
+    "self.time.x": (9, "type 'well_known:TIMESTAMP' does not support field selection"),
+    "self.words.x": (
+        10,
+        "type 'list_type:{elem_type:{primitive:STRING}}' does not support field selection",
+    ),
+    "[self.labels].x": (
+        13,
+        "type 'list_type:{elem_type:{map_type:{key_type:{primitive:STRING}"
+        " value_type:{primitive:STRING}}}}' does not support field selection",
+    ),
+    "[self.inner].x": (
+        12,
+        "type 'list_type:{elem_type:{message_type:\"Inner\"}}' does not support field selection",
+    ),
+    "type(1).x": (7, "type 'type:{primitive:INT64}' does not support field selection"),
+    "int{}": (3, "'int' is not a message type"),
+    "self{}": (4, "'Thing(message_type:\"Thing\")' is not a type"),
+    # Null is taken for an object only where the object comes first.
+    "null == self.inner": (5, _no_overload("_==_", "(null, Inner)")),
+    "[self.inner, null]": (13, "expected type 'Inner' but found 'null'"),
+    "true ? null : self.inner": (5, _no_overload("_?_:_", "(bool, null, Inner)")),
+    # A chain of conditions is a balanced tree, of which the operands of one operator are told.
+    "true && true && 1": (13, _no_overload("_&&_", "(bool, int)")),
+    "1 && true && true": (2, _no_overload("_&&_", "(int, bool)")),
+    "true || false || true || 'a' || true": (29, _no_overload("_||_", "(string, bool)")),
+    "matches('a', 'b')": (7, _no_overload("matches", "(string, string)")),
+    "dyn == 1": (0, "undeclared reference to 'dyn' (in container '')"),
+    "!-1": (0, _no_overload("!_", "(int)")),
     "self['count']": (4, _no_overload("_[_]", "(Thing, string)")),
     "self.words['a']": (10, _no_overload("_[_]", "(list(string), string)")),
     "self.labels[1]": (11, _no_overload("_[_]", "(map(string, string), int)")),
@@ -120,7 +147,15 @@ TYPES = {
     "[1].sum().size()": (14, _no_overload("size", "int.()")),
     "['a'].sum()": (9, _no_overload("sum", "list(string).()")),
     "[1].join()": (8, _no_overload("join", "list(int).()")),
-    "int([])": (3, _no_overload("int", "(list(dyn))")),
+    # Types that are not known have numbers.
+    "int([])": (3, _no_overload("int", "(list(_var0))")),
+    "{} == 1": (3, _no_overload("_==_", "(map(_var0, _var1), int)")),
+    "[] + [] == 1": (8, _no_overload("_==_", "(list(_var1), int)")),
+    "[1].filter(x, x) == []": (10, _no_overload("_?_:_", "(int, list(int), list(_var0))")),
+    "[1].map(x, [], 'a') == []": (
+        7,
+        _no_overload("_?_:_", "(list(_var1), list(string), list(_var0))"),
+    ),
     "[1, 'a']": (4, "expected type 'int' but found 'string'"),
     "{'a': 1, 'b': 'c'}": (14, "expected type 'int' but found 'string'"),
     "{'a': 1, 2: 3}": (9, "expected type 'string' but found 'int'"),
@@ -198,7 +233,7 @@ RESULT_TYPES = {
     "true ? i : d": "dyn",
     "true ? d : i": "dyn",
     "true ? [] : l": "list(string)",
-    "true ? null : o": "O",
+    "true ? o : null": "O",
     "l.map(x, x.size())": "list(int)",
     "l.filter(x, x != '')": "list(string)",
     "m.map(k, k)": "list(string)",
@@ -220,4 +255,5 @@ def test_a_program_knows_the_variables_it_uses() -> None:
     variables = {"self": INT, "oldSelf": INT}
     assert compile_expression("self > oldSelf", variables).uses("oldSelf")
     assert not compile_expression("self > 1", variables).uses("oldSelf")
-    assert not compile_expression("[1].all(oldSelf, oldSelf > self)", variables).uses("oldSelf")
+    # A loop's variable of that name counts too: the reference looks for the name alone.
+    assert compile_expression("[1].all(oldSelf, oldSelf > self)", variables).uses("oldSelf")

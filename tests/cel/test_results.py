@@ -116,13 +116,24 @@ RESULTS: dict[str, dict[str, Any]] = {
         "dyn(1) < 2u": True,
         "dyn(1) < 1.5": True,
         "dyn(2.5) > 2": True,
-        "dyn(9223372036854775807) < 9223372036854775808.0": True,
-        "0.0 / 0.0 < 1.0": False,
+        # An integer is compared with a double as the double that is nearest to it.
+        "dyn(9223372036854775807) < 9223372036854775808.0": False,
+        "dyn(9223372036854775807) >= 9223372036854775808.0": True,
+        "dyn(9007199254740993) <= 9007199254740992.0": True,
+        "dyn(-9223372036854775808) > -9223372036854775809.0": False,
+        "dyn(18446744073709551615u) < 18446744073709551616.0": False,
+        "dyn(9223372036854775807) < 9223372036854777856.0": True,
     },
     "equality": {
         "1 == 1": True,
         "1 != 2": True,
         "dyn(1) == 1.0": True,
+        "dyn(9223372036854775807) == 9223372036854775808.0": True,
+        "dyn(9223372036854775807) == 9223372036854777856.0": False,
+        "dyn(9007199254740993) == 9007199254740992.0": True,
+        "dyn(18446744073709551615u) == 18446744073709551616.0": True,
+        "dyn([9007199254740993]) == [9007199254740992.0]": True,
+        "dyn(9007199254740993) in [9007199254740992.0]": False,
         "dyn(1) == 1u": True,
         "dyn(1) == '1'": False,
         "dyn(1) != '1'": True,
@@ -303,7 +314,6 @@ RESULTS: dict[str, dict[str, Any]] = {
         "'abc'.matches('b')": True,
         "'abc'.matches('^b')": False,
         "'abc'.matches('')": True,
-        "matches('abc', '[a-c]+$')": True,
         "'a\\nb'.matches('a.b')": False,
         "'a1b22'.find('[0-9]+')": "1",
         "'abc'.find('[0-9]+')": "",
@@ -394,7 +404,6 @@ RESULTS: dict[str, dict[str, Any]] = {
         "type(timestamp(0))": "google.protobuf.Timestamp",
         "type(duration('1s'))": "google.protobuf.Duration",
         "type(duration('1s')) == google.protobuf.Duration": True,
-        "type(url('/a')) == kubernetes.URL": True,
     },
     "timestamps and durations": {
         "timestamp('2009-02-13T23:31:30Z').getFullYear()": 2009,
@@ -486,7 +495,10 @@ RESULTS: dict[str, dict[str, Any]] = {
         "self.entries[0] in self.entries": True,
         "self.__in__": "reserved",
         "has(self.__in__)": True,
-        "self == self": True,
+        "self.entries == self.entries": True,
+        # A field that is null equals nothing, not even itself.
+        "self.inner == self.inner": False,
+        "self == self": False,
     },
 }
 
@@ -502,6 +514,31 @@ def test_an_expression_comes_to_its_result(text: str, expected: Any) -> None:
 
 def _class(value: Any) -> type:
     return str if isinstance(value, str) else type(value)
+
+
+def test_a_repeated_key_of_a_map_has_its_last_value() -> None:
+    assert result("{'a': 1, 'a': 2}") == {"a": 2}
+    assert result("{true: 1, false: 2, true: 3}") == {True: 3, False: 2}
+    assert result("{self.words[1]: 1, 'a': 2}") == {"a": 2}
+    assert result("{null: 1, null: 2}") == {None: 2}
+
+
+def test_a_value_that_fails_is_in_no_list_of_constants() -> None:
+    for missing in ("self.entries[0].v2", "self.words[9]", "self.labels['none']"):
+        assert result(f"{missing} in ['a', 'b']") is False
+        assert result(f"!({missing} in [])") is True
+        with pytest.raises(EvaluationError):
+            result(f"{missing} in self.words")
+        with pytest.raises(EvaluationError):
+            result(f"{missing} in ['a', self.name]")
+
+
+def test_null_in_the_data_is_an_error_to_functions_of_other_types() -> None:
+    words = ListType(STRING, 10)
+    for text in ("l[0].trim() == ''", "l[0].size() == 0", "l[0] + 'a' == 'a'", "l[0] < 'a'",
+                 "l[0].matches('a')", "l.isSorted()", "l.max() == 'a'", "isURL(l[0])"):  # fmt: skip
+        with pytest.raises(EvaluationError, match="no such overload"):
+            evaluate(text, {"l": (words, [None, "a"])})
 
 
 ERRORS = {
@@ -530,27 +567,42 @@ ERRORS = {
         "!dyn(1)",
         "dyn(1) && true",
         "dyn('a') ? 1 : 2",
-        "dyn(1).size()",
         "-dyn('a')",
-        "dyn(1)[0]",
-        "dyn(1).x",
-        "dyn(1).all(x, true)",
+        "dyn(1).matches('a')",
+        "'a'.contains(dyn(1))",
+        "self.labels[dyn(1)]",
         "[1].filter(x, dyn(x))",
         "dyn(1) + 1u",
         "[dyn(1), dyn('a')].max()",
-        "dyn(1).contains('a')",
         "1 in dyn(2)",
         "[dyn('a')].sum()",
         "[dyn(1), dyn('a')].sum()",
     ),
-    "index out of bounds: 3": ("[1, 2][3]", "self.words[3]"),
-    "index out of bounds: -1": ("[1, 2][-1]",),
+    # Some functions are named in the message, some with the types of their arguments.
+    "no such overload: size": ("dyn(1).size()", "size(dyn(1.5))"),
+    "no such overload: contains": ("dyn(1).contains('a')",),
+    "no such overload: _+_": ("dyn(true) + 1",),
+    "no such overload: !_": ("!dyn(1u)",),
+    "no such overload: trim(int)": ("dyn(1).trim()",),
+    "no such overload: substring(string, string)": ("'a'.substring(dyn('b'))",),
+    "no such overload: sum(map)": ("dyn({'a': 1}).sum()",),
+    "no such overload: getHours(int)": ("dyn(1).getHours()",),
+    "NaN values cannot be ordered": ("0.0 / 0.0 < 1.0", "dyn(0.0 / 0.0) > 1"),
+    "got 'types.Int', expected iterable type": ("dyn(1).all(x, true)",),
+    "invalid type for field selection.": ("has(dyn(1).x)",),
+    "index out of bounds: 3": ("self.words[3]",),
+    "index '3' out of range in list size '2'": ("[1, 2][3]", "self.words.filter(w, true)[3]"),
+    "index '-1' out of range in list size '2'": ("[1, 2][-1]",),
+    "unsupported index: 1.5": ("self.words[dyn(1.5)]",),
+    "unsupported index value 1.5 in list": ("[1, 2][dyn(1.5)]",),
+    "unsupported index type 'string' in list": ("[1, 2][dyn('a')]",),
+    "no such key: 0": ("dyn(1)[0]",),
+    "no such key: x": ("dyn(1).x",),
     "no such key: c": ("self.sizes['c']", "self.sizes.c", "{'a': 1}.c", "{'a': 1}['c']"),
     "no such key: v2": ("self.entries[0].v2 == 'x'", "self.entries.map(e, e.v2)"),
     "no such key: deep": ("self.inner.deep.y == 1", "has(self.inner.deep.y)"),
     "no such key: true": ("{1: 'x'}[dyn(true)]",),
-    "Failed with repeated key a": ("{'a': 1, 'a': 2}",),
-    "unsupported key type": ("{[1]: 1}", "{null: 1}", "{dyn(1): 'a', dyn(true): 'b'}"),
+    "unsupported key type": ("{[1]: 1}", "{dyn(1): 'a', dyn(true): 'b'}"),
     "index out of range: 6": (
         "'hello'.charAt(6)",
         "'hello'.substring(6)",
@@ -581,14 +633,15 @@ ERRORS = {
     ),
     "unknown time zone Nowhere": ("self.time.getHours('Nowhere')",),
     "invalid UTF-8 in bytes, cannot convert to string": ("string(b'a' + b'\\xff')",),
-    'strconv.ParseInt: parsing "25%": invalid syntax': ("int(self.any)",),
-    'strconv.ParseUint: parsing "25%": invalid syntax': ("uint(self.any)",),
-    'strconv.ParseFloat: parsing "25%": invalid syntax': ("double(self.any)",),
-    'strconv.ParseBool: parsing "25%": invalid syntax': ("bool(self.any)",),
-    'strconv.ParseInt: parsing "9223372036854775808": value out of range': (
+    "type conversion error from 'string' to 'int'": (
+        "int(self.any)",
         "int('9223372036854775808' + '')",
     ),
-    'strconv.ParseFloat: parsing "1e999": value out of range': ("double('1e999' + '')",),
+    "type conversion error from 'string' to 'uint'": ("uint(self.any)",),
+    "type conversion error from 'string' to 'double'": ("double(self.any)", "double('1e999' + '')"),
+    "type conversion error from 'string' to 'bool'": ("bool(self.any)",),
+    "type conversion error from 'string' to 'google.protobuf.Duration'": ("duration(self.any)",),
+    "type conversion error from 'list' to 'int'": ("int(dyn(self.words))",),
     'URL parse error during conversion from string: parse "a": invalid URI for request': (
         "url('a').getHost() == ''",
     ),
@@ -607,9 +660,13 @@ def test_an_expression_fails_with_its_error(text: str, message: str) -> None:
 CONSTANTS = {
     "self.name.matches(')')": "error parsing regexp: unexpected ): `)`",
     "self.name.find('(')": "error parsing regexp: missing closing ): `(`",
-    "int('x') == 1": 'strconv.ParseInt: parsing "x": invalid syntax',
-    "duration('1y') == self.wait": 'invalid duration "1y"',
-    "timestamp('yesterday') == self.time": 'cannot parse "yesterday" as a timestamp',
+    "int('x') == 1": "type conversion error from 'string' to 'int'",
+    "duration('1y') == self.wait": "type conversion error from 'string' to"
+    " 'google.protobuf.Duration'",
+    "duration(dyn(1)) == self.wait": "type conversion error from 'int' to"
+    " 'google.protobuf.Duration'",
+    "timestamp('yesterday') == self.time": "type conversion error from 'string' to"
+    " 'google.protobuf.Timestamp'",
     "uint(-1) == 1u": "unsigned integer overflow",
 }
 

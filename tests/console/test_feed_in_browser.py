@@ -41,6 +41,19 @@ def test_what_others_do_is_shown_below_their_names(returning: Visit, cluster: Sp
     assert visitor.findings() == []
 
 
+def test_the_manager_that_is_named_is_who_made_the_change(
+    returning: Visit, kubernetes: Space
+) -> None:
+    visitor = feed(returning, kubernetes)
+    kubernetes.config_maps.create("a", data={"x": "1"})
+    kubernetes.config_maps.patch("a", {"data": {"x": "2"}}, fieldManager="zoe")
+    expect(row(visitor, "data.x")).to_contain_text("zoe")
+    expect(row(visitor, "data.x")).not_to_contain_text("tests")
+    visitor.page.get_by_label("by who did it").uncheck()
+    expect(row(visitor, "data.x")).to_contain_text("admin zoe")
+    visitor.page.get_by_label("by who did it").check()
+
+
 def test_a_line_leads_to_the_object_then(returning: Visit, kubernetes: Space) -> None:
     visitor = feed(returning, kubernetes)
     kubernetes.config_maps.create("a", data={"x": "1"})

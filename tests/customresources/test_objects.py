@@ -187,6 +187,13 @@ def test_a_patch_to_another_group_is_told_of_its_kind_there(plain: Kind) -> None
     assert answer.message.startswith('Widget.apps "a" is invalid: apiVersion: ')
 
 
+def test_a_refused_patch_is_shown_as_it_may_stand_in_a_page(kubernetes: Space) -> None:
+    kind = Kind(kubernetes).install()
+    kind.create("a", spec={"color": "<b> & c"})
+    answer = kind.things().patch("a", {"x": 1}, fieldValidation="Strict")
+    assert r"\"color\":\"\\u003cb\\u003e \\u0026 c\"" in answer.message
+
+
 def test_which_object_is_meant_is_looked_at_before_its_kind(plain: Kind) -> None:
     made = plain.create("a", spec={"size": 1})
     things, client = plain.things(), plain.client
@@ -528,6 +535,8 @@ def test_a_deprecated_version_warns_and_names_the_best_later_one(space: Space) -
         f'299 - "{group}/v1beta1 Widget is deprecated; use {group}/v2 Widget"'
     ]
     assert kind.things("v1alpha1").list().warnings == ['299 - "use something else"']
+    absent = kind.client.get(kind.things("v1alpha1").item("a", "scale"))
+    assert (absent.status, absent.warnings) == (404, ['299 - "use something else"'])
 
 
 def test_a_deprecated_version_names_no_earlier_one(space: Space) -> None:

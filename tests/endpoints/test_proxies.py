@@ -6,6 +6,7 @@ import http.client
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from support.nearby import nearby, space_for_pods
@@ -68,7 +69,7 @@ def test_credentials_and_headers_of_the_connection_stay_here(
         "Impersonate-Group": "system:masters",
         "X-Remote-User": "admin",
         "X-Own": "stays",
-        "Cookie": "stays=too",
+        "Cookie": "session=of-another-server-on-this-host",
     }
     assert space.client.get(f"{pod}/x", headers=headers).status == 200
     [asked] = neighbour.asked
@@ -76,23 +77,55 @@ def test_credentials_and_headers_of_the_connection_stay_here(
     assert not sent & {
         "authorization",
         "x-hop",
+        "cookie",
         "impersonate-user",
         "impersonate-group",
         "x-remote-user",
     }
     assert asked.headers["X-Own"] == "stays"
-    assert asked.headers["Cookie"] == "stays=too"
     assert asked.headers["X-Forwarded-For"] == "127.0.0.1"
     assert asked.headers["X-Forwarded-Uri"].endswith("/proxy/x")
 
 
-def test_cookies_of_one_user_are_not_sent_for_another(
+def test_an_answer_is_shown_in_a_sandbox_whatever_it_says_of_itself(
     space: Space, neighbour: Neighbour, pod: str
 ) -> None:
-    neighbour.answer = lambda asked: Says(headers={"Set-Cookie": "session=1; Path=/"})
-    assert space.client.get(f"{pod}/x").headers["Set-Cookie"] == "session=1; Path=/"
-    space.client.get(f"{pod}/x")
-    assert neighbour.asked[1].headers["Cookie"] is None
+    own = "sandbox allow-scripts allow-same-origin"
+    said = {"Content-Security-Policy": own, "X-Content-Type-Options": "sniff"}
+    neighbour.answer = lambda asked: Says(headers=said)
+    headers = space.client.get(f"{pod}/x").headers
+    assert headers.get_all("Content-Security-Policy") == ["sandbox", own]
+    assert headers.get_all("X-Content-Type-Options") == ["nosniff"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Set-Cookie", "Clear-Site-Data", "Service-Worker-Allowed", "Strict-Transport-Security"),
+        *("Alt-Svc", "NEL", "Report-To", "Reporting-Endpoints", "Accept-CH", "Critical-CH"),
+        *("Origin-Agent-Cluster", "Public-Key-Pins", "Refresh", "WWW-Authenticate", "Set-Login"),
+        *("Speculation-Rules", "Timing-Allow-Origin", "Access-Control-Allow-Private-Network"),
+        *("Sec-Session-Registration", "Secure-Session-Registration", "Use-As-Dictionary"),
+    ],
+)
+def test_headers_that_act_on_the_whole_origin_are_not_returned(
+    space: Space, neighbour: Neighbour, pod: str, name: str
+) -> None:
+    neighbour.answer = lambda asked: Says(401, headers={name: "x", "X-Own": "1"})
+    answer = space.client.get(f"{pod}/x")
+    assert (answer.status, answer.headers[name], answer.headers["X-Own"]) == (401, None, "1")
+
+
+@pytest.mark.parametrize(
+    "header", [{"Service-Worker": "script"}, {"Sec-Fetch-Dest": "serviceworker"}]
+)
+def test_the_script_of_a_service_worker_is_refused(
+    space: Space, neighbour: Neighbour, pod: str, header: dict[str, str]
+) -> None:
+    answer = space.client.get(f"{pod}/worker.js", headers=header)
+    assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
+    assert answer.message == "service workers of other servers are not passed on"
+    assert neighbour.asked == []
 
 
 @pytest.mark.parametrize(
@@ -113,6 +146,39 @@ def test_redirects_lead_through_the_proxy_and_are_not_followed(
     answer = space.client.get(f"{pod}/a/b")
     assert (answer.status, answer.headers["Location"]) == (302, shown.format(proxy=pod))
     assert len(neighbour.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "https://{host}/console/",
+        "https://x@{host}/console/",
+        "//{host}/api/v1/secrets",
+        "https:/console/",
+        "https:\\\\{host}\\console",
+        "https://{host}\\console",
+        "/%2e%2E/%2e./%2e%2e/console/",
+        "http://127.0.0.1:{port}/../../x",
+        "/..\\..\\..\\console/",
+        "https://{host}{proxy}/../x",
+        "/console/\xff",
+    ],
+)
+def test_a_redirect_does_not_lead_from_the_proxy_to_other_paths_of_this_server(
+    space: Space, neighbour: Neighbour, pod: str, location: str
+) -> None:
+    host = urlsplit(space.server.address).netloc
+    said = location.format(host=host, port=neighbour.port, proxy=pod)
+    neighbour.answer = lambda asked: Says(302, {"Location": said})
+    answer = space.client.get(f"{pod}/a/b")
+    assert (answer.status, answer.headers["Location"]) == (302, None)
+
+
+def test_a_page_that_knows_its_address_can_redirect_below_it(
+    space: Space, neighbour: Neighbour, pod: str
+) -> None:
+    neighbour.answer = lambda asked: Says(302, {"Location": f"{space.server.address}{pod}/login"})
+    assert space.client.get(f"{pod}/a").headers["Location"] == f"{pod}/login"
 
 
 def test_the_root_is_asked_for_with_a_slash(space: Space, neighbour: Neighbour, pod: str) -> None:

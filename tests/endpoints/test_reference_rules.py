@@ -14,6 +14,7 @@ from fairlead.serialization.wire import BYTES, delimited, key
 STRATEGIC = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
+OWNER_FIELDS = ("apiVersion", "kind", "name", "uid")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
 
 
@@ -626,6 +627,185 @@ def test_owners_that_a_client_writes_have_to_be_in_order(
     answer = space.config_maps.patch("a", {"metadata": {"managedFields": [entry]}})
     assert answer.status == 422
     assert f"metadata.managedFields[0].{field}: {why}" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("group", "plural", "more"),
+    [
+        ("", "events", {"involvedObject": {}}),
+        ("policy", "poddisruptionbudgets", {"spec": {"maxUnavailable": 1}}),
+        ("coordination.@", "leases", {}),
+    ],
+)
+def test_metadata_of_every_new_object_is_checked(
+    space: Space, group: str, plural: str, more: dict[str, Any]
+) -> None:
+    things = space.things(plural, group)
+    if "involvedObject" in more:
+        more = {"involvedObject": {"namespace": space.name}}
+    wrong = {"labels": {"a b": "c"}, "annotations": {"a b": "c"}, "ownerReferences": [{}]}
+    answer = things.client.post(things.path, {"metadata": {"name": "a", **wrong}, **more})
+    assert answer.status == 422
+    fields = ["annotations", "labels", *(f"ownerReferences.{n}" for n in OWNER_FIELDS)]
+    assert sorted({field for field, _, _ in answer.causes}) == [f"metadata.{n}" for n in fields]
+
+
+def test_finalizers_of_leases_and_runtime_classes_need_no_domain(space: Space) -> None:
+    leases = space.things("leases", "coordination.@")
+    classes = space.everywhere("runtimeclasses", "node.@")
+    body = {"metadata": {"name": "a", "finalizers": ["x"]}, "handler": "h"}
+    for things in (leases, classes):
+        assert things.client.post(things.path, body, dryRun="All").status == 201
+
+
+def test_a_name_that_is_taken_is_told_with_the_prefix_that_came_with_it(space: Space) -> None:
+    space.secrets.create("a")
+    body = {"metadata": {"name": "a", "generateName": "b-"}}
+    answer = space.client.post(space.secrets.path, body)
+    assert (answer.status, answer.headers["retry-after"]) == (409, "1")
+    assert answer.message == (
+        'secrets "a" already exists, the server was not able to generate a unique name for the'
+        " object"
+    )
+    assert answer.body["details"]["retryAfterSeconds"] == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "found"),
+    [
+        ([], 201, ""),
+        ([97, None, 255], 201, "YQD/"),
+        ([256], 400, "number 256"),
+        (["a"], 400, "string"),
+        ([True], 400, "bool"),
+    ],
+)
+def test_bytes_may_be_a_list_of_numbers(
+    space: Space, given: list[Any], code: int, found: str
+) -> None:
+    body = {"metadata": {"name": "a"}, "data": {"k": given}}
+    answer = space.client.post(space.secrets.path, body)
+    assert answer.status == code
+    if code == 201:
+        assert answer.body["data"] == {"k": found}
+    else:
+        assert f"cannot unmarshal {found} into Go struct field Secret.data of type uint8" in (
+            answer.message
+        )
+
+
+def test_what_a_maker_says_of_the_deletion_of_a_new_object_is_not_owned(space: Space) -> None:
+    metadata = {"name": "a", "deletionTimestamp": "2020-01-01T00:00:00Z"}
+    made = space.client.post(
+        space.secrets.path,
+        {"metadata": {**metadata, "deletionGracePeriodSeconds": 5}, "data": {"k": ""}},
+    ).body["metadata"]
+    assert "deletionTimestamp" not in made
+    assert made["managedFields"][0]["fieldsV1"].keys() == {"f:data", "f:type"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"accessModes": 5, "resources": {"requests": {"storage": "x"}}}, "quantities must match"),
+        ({"accessModes": 5, "resources": {"requests": {"storage": "1"}}}, "field Persistent"),
+    ],
+)
+def test_a_quantity_that_cannot_be_read_is_told_before_wrong_types(
+    space: Space, spec: dict[str, Any], why: str
+) -> None:
+    path = space.things("persistentvolumeclaims").path
+    answer = space.client.post(path, {"metadata": {"name": "a"}, "spec": spec})
+    assert answer.status == 400
+    assert why in answer.message
+
+
+def test_the_data_of_a_revision_has_one_owner(space: Space) -> None:
+    things = space.things("controllerrevisions", "apps")
+    body = {"metadata": {"name": "a"}, "revision": 1, "data": {"spec": {"k": [1, {"l": 2}]}}}
+    made = things.client.post(things.path, body).body
+    owned = made["metadata"]["managedFields"][0]["fieldsV1"]
+    assert owned == {"f:data": {}, "f:revision": {}}
+
+
+def test_owners_stay_when_an_update_empties_a_map(space: Space) -> None:
+    things = space.things("podtemplates")
+    template = deployment()["spec"]["template"]
+    body = {"metadata": {"name": "a"}, "template": template}
+    things.client.post(things.path, body, fieldManager="maker")
+    emptied = {"metadata": {"labels": {}}, "spec": template["spec"]}
+    changed = things.client.put(things.item("a"), {**body, "template": emptied}).body
+    assert "labels" not in changed["template"]["metadata"]
+    (entry,) = changed["metadata"]["managedFields"]
+    assert entry["manager"] == "maker"
+    assert entry["fieldsV1"]["f:template"].keys() == {"f:spec"}
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "why"),
+    [
+        ("extensions/v1beta1", "Deployment", "does not match the expected API version (apps/v1)"),
+        ("apps/v1beta2", "Deployment", "does not match the expected API version (apps/v1)"),
+        ("apps/v1beta3", "Deployment", 'no kind "Deployment" is registered for version'),
+        ("apps/v1beta1", "DaemonSet", 'no kind "DaemonSet" is registered for version'),
+        (
+            "apps/v1beta2",
+            "DaemonSet",
+            "converting (v1beta2.DaemonSet) to (apps.Deployment): unknown conversion",
+        ),
+    ],
+)
+def test_kinds_of_versions_that_are_served_no_more_are_known(
+    space: Space, version: str, kind: str, why: str
+) -> None:
+    things = space.things("deployments", "apps")
+    body = {**deployment(), "apiVersion": version, "kind": kind}
+    answer = things.client.post(things.path, body)
+    assert answer.status == 400
+    assert why in answer.message
+
+
+def test_an_apply_of_another_version_is_told_before_another_kind(space: Space) -> None:
+    space.config_maps.create("a")
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}
+    answer = space.client.patch(space.config_maps.item("a"), body, kind=APPLY, fieldManager="m")
+    assert answer.status == 400
+    assert answer.message == (
+        "Incorrect version specified in apply patch. Specified patch version: apps/v1, expected: v1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"propagationPolicy": "Bad"}, 'Unsupported value: "Bad"'),
+        ({"propagationPolicy": "Orphan", "orphanDependents": True}, "cannot be both set"),
+    ],
+)
+def test_an_eviction_with_a_wrong_propagation_policy_is_invalid(
+    space: Space, options: dict[str, Any], why: str
+) -> None:
+    things = space.things("pods")
+    body = {"metadata": {"name": "a"}, "deleteOptions": options}
+    missing = things.client.post(things.item("a") + "/eviction", body)
+    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    assert things.client.post(things.path, pod).status == 201
+    answer = things.client.post(things.item("a") + "/eviction", body)
+    assert (missing.status, answer.status) == (404, 422)
+    assert why in answer.message
+    assert things.get("a").status == 200
+
+
+def test_a_review_of_a_wrong_token_keeps_the_status_that_was_sent(space: Space) -> None:
+    path = space.everywhere("tokenreviews", "authentication.@").path
+    sent = {"authenticated": True, "user": {"username": "u"}, "audiences": ["a"]}
+    answer = space.client.post(path, {"spec": {"token": "wrong"}, "status": sent})
+    assert answer.status == 201
+    assert answer.body["status"] == {
+        "user": {"username": "u"},
+        "audiences": ["a"],
+        "error": "invalid bearer token",
+    }
 
 
 def test_a_scale_with_the_uid_of_another_object_is_a_conflict(space: Space) -> None:

@@ -55,6 +55,7 @@ def pod(space: Space, agent: RawExtension) -> str:
         ),
         ("attach?stderr=true", "/attach/{namespace}/p/c?error=1"),
         ("portforward?ports=80&ports=443", "/portForward/{namespace}/p?port=80%2C443"),
+        ("portforward?ports=80,443&ports=0", "/portForward/{namespace}/p?port=80%2C443%2C0"),
         ("portforward", "/portForward/{namespace}/p"),
     ],
 )
@@ -73,6 +74,25 @@ def test_streams_are_those_of_the_agent(
     )
     assert fields(head, "x-stream-protocol-version") == ["v4.channel.x"]
     assert fields(head, "authorization") == []
+
+
+@pytest.mark.parametrize(
+    ("ports", "why"),
+    [
+        ("70000", '"70000": value out of range'),
+        ("80,99999999999999999999", '"99999999999999999999": value out of range'),
+        ("80,,443", '"": invalid syntax'),
+        ("", '"": invalid syntax'),
+        ("-1", '"-1": invalid syntax'),
+        ("http", '"http": invalid syntax'),
+    ],
+)
+def test_a_port_that_is_none_is_refused(space: Space, pod: str, ports: str, why: str) -> None:
+    answer = space.client.post(f"{pod}/portforward", {}, ports=ports)
+    assert (answer.status, answer.message) == (
+        400,
+        f"cannot convert to []int32: strconv.ParseUint: parsing {why}",
+    )
 
 
 def test_what_an_agent_refuses_is_its_word(space: Space, agent: RawExtension, pod: str) -> None:

@@ -42,6 +42,26 @@ def test_the_manager_whose_entry_is_new_is_told(space: Space) -> None:
     assert second[0]["time"].endswith("Z")
 
 
+def test_who_lost_a_field_to_another_manager_is_not_told(space: Space) -> None:
+    path = space.config_maps.item("a")
+    for manager, value in (("first", "1"), ("second", "2")):
+        named = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        config = {**named, "data": {"x": value, manager: "own"}}
+        headers = {"Content-Type": APPLY}
+        query = {"fieldManager": manager, "force": "true"}
+        answer = space.client.request("PATCH", path, config, headers=headers, **query)
+        assert answer.status in (200, 201), answer.text
+    last = column(history(space.config_maps, "a"), "by")[-1]
+    assert [one["manager"] for one in last] == ["second"]
+
+
+def test_who_takes_a_field_away_is_told_and_not_who_lost_it(space: Space) -> None:
+    space.config_maps.create("a", data={"x": "1"})
+    space.config_maps.patch("a", {"data": None}, fieldManager="second")
+    last = column(history(space.config_maps, "a"), "by")[-1]
+    assert [one["manager"] for one in last] == ["second"]
+
+
 def test_a_write_of_the_status_names_the_subresource(space: Space) -> None:
     space.everywhere("namespaces").client.patch(
         f"/api/v1/namespaces/{space.name}/status", {"status": {"phase": "Active"}}
@@ -51,8 +71,8 @@ def test_a_write_of_the_status_names_the_subresource(space: Space) -> None:
         "a", spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1"}}}
     )
     claims.client.patch(claims.item("a", "status"), {"status": {"capacity": {"storage": "1"}}})
-    by = [one for entry in column(history(claims, "a"), "by") for one in entry]
-    assert by[-1]["subresource"] == "status"
+    _, written, *_ = column(history(claims, "a"), "by")
+    assert written[0]["subresource"] == "status"
 
 
 def test_the_user_is_told_who_wrote_a_version_and_who_deleted_the_object(space: Space) -> None:

@@ -419,6 +419,13 @@ def test_stateful_set(changes: Changes, causes: Found) -> None:
     assert Kind("apps/v1/statefulsets").wrong(changed(SET, changes)) == causes
 
 
+def test_a_changed_stateful_set_is_checked_like_a_new_one() -> None:
+    kind = Kind("apps/v1/statefulsets")
+    old = kind.existing(SET)
+    wrong = kind.update(old, changed(old, {"metadata.finalizers": ["x"]}))[1]
+    assert [field for field, _, _ in wrong] == 2 * ["metadata.finalizers[0]"]
+
+
 def test_stateful_set_needs_a_service_in_the_cluster_dialect() -> None:
     assert Kind("apps/v1/statefulsets", CLUSTER).wrong(WORK) == [required("spec.serviceName")]
 
@@ -633,6 +640,13 @@ def test_data_of_a_controller_revision_tells_a_truth_from_a_number() -> None:
     kind = Kind("apps/v1/controllerrevisions")
     old = kind.existing(changed(REVISION, {"data": {"x": 1}}))
     _, causes = kind.update(old, changed(REVISION, {"data": {"x": True}}))
+    assert len(causes) == 1
+
+
+def test_keys_of_the_data_of_a_controller_revision_keep_their_order() -> None:
+    kind = Kind("apps/v1/controllerrevisions")
+    old = kind.existing(changed(REVISION, {"data": {"x": {"a": 1, "b": 2}}}))
+    _, causes = kind.update(old, changed(REVISION, {"data": {"x": {"b": 2, "a": 1}}}))
     assert len(causes) == 1
 
 

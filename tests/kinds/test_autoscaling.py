@@ -207,7 +207,8 @@ CONTAINER = {
             [
                 required(
                     f"{METRIC}.containerResource",
-                    "must populate information for the given metric source",
+                    "must populate information for the given metric source (only allowed when"
+                    " HPAContainerMetrics feature is enabled)",
                 )
             ],
         ),

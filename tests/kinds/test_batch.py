@@ -480,3 +480,17 @@ def test_zone_in_a_schedule_is_warned_of() -> None:
     made = kind.existing(changed(CRON, {"spec.schedule": "TZ=UTC 0 0 * * *"}))
     kind.behaviour.warnings(made, None, kind.context)
     assert "CRON_TZ or TZ used in spec.spec.schedule" in kind.context.warnings[0]
+
+
+def test_pod_failure_policy_of_a_cron_job_is_checked_though_it_is_off() -> None:
+    work = "spec.jobTemplate.spec"
+    conditions = [{"type": "T"}]
+    rules = [{"action": "Ignore", "onPodConditions": conditions}]
+    policy = {f"{work}.podFailurePolicy": {"rules": rules}}
+    value = changed(CRON, {**policy, f"{work}.template.spec.restartPolicy": "Never"})
+    made = crons().existing(value)["spec"]["jobTemplate"]["spec"]["podFailurePolicy"]
+    assert made["rules"][0]["onPodConditions"] == [{"type": "T", "status": "True"}]
+    rules[0]["action"] = "X"
+    assert [field for field, _, _ in crons().wrong(value)] == [
+        f"{work}.podFailurePolicy.rules[0].action"
+    ]

@@ -56,6 +56,20 @@ LOOSE: list[tuple[Object, Found]] = [
         ],
     ),
     (
+        changed(NEW, {"reportingComponent": "a/b/c"}),
+        [
+            invalid(
+                "reportingComponent",
+                '"a/b/c"',
+                "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and"
+                " must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',"
+                "  or '123-abc', regex used for validation is"
+                " '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain"
+                " prefix and '/' (e.g. 'example.com/MyName')",
+            )
+        ],
+    ),
+    (
         changed(NEW, {"reason": "x" * 129, "message": "x" * 1025}),
         [
             invalid("reason", '""', "can have at most 128 characters"),

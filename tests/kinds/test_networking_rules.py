@@ -279,7 +279,7 @@ def _block(cidr: str, *excepted: str) -> dict[str, Any]:
         ),
         (
             _port(port=80, endPort=70),
-            [invalid(f"{PORT0}.endPort", "70", "must be greater than or equal to `port`")],
+            [invalid(f"{PORT0}.endPort", "80", "must be greater than or equal to `port`")],
         ),
         (
             _port(port="http", endPort=70),

@@ -550,6 +550,18 @@ def test_gated_fields_are_dropped() -> None:
             " after in a subsequent release",
         ),
         (
+            {"volumes": [{"name": "v", "flocker": {"datasetName": "d"}}]},
+            "spec.volumes[0].flocker: deprecated in v1.22, support removal is planned in v1.26",
+        ),
+        (
+            {"volumes": [{"name": "v", "quobyte": {"registry": "a:1", "volume": "v"}}]},
+            "spec.volumes[0].quobyte: deprecated in v1.22, support removal is planned in v1.26",
+        ),
+        (
+            {"volumes": [{"name": "v", "storageos": {"volumeName": "v"}}]},
+            "spec.volumes[0].storageOS: deprecated in v1.22, support removal is planned in v1.26",
+        ),
+        (
             {
                 "containers": [
                     {"name": "c", "image": "i", "env": [{"name": "A"}, {"name": "A"}]},

@@ -18,8 +18,15 @@ SPECIAL = [
     *("127.0.0.1", "127.8.9.10", "0.0.0.0", "0.1.2.3", "169.254.169.254", "224.0.0.1"),
     *("255.255.255.255", "::1", "::", "fe80::1", "ff02::1", "::ffff:127.0.0.1"),
     *("::ffff:169.254.169.254", "::127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"),
+    *("64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "::169.254.169.254", "::ffff:0:127.0.0.1"),
+    *("64:ff9b:1::7f00:1", "64:ff9b:1:7f00:0:100::", "64:ff9b:1:abcd::a9fe:a9fe"),
+    *("2001:0:7f00:1::80ff:fffe", "2001:0:cb00:7107::5601:5601"),  # Teredo
+    *("2001:db8::5efe:7f00:1", "2001:db8::200:5efe:a9fe:a9fe"),  # ISATAP
 ]
-ORDINARY = ["10.0.0.1", "192.168.1.1", "203.0.113.7", "fd00::1", "2001:db8::1", "::ffff:10.0.0.1"]
+ORDINARY = [
+    *("10.0.0.1", "192.168.1.1", "203.0.113.7", "fd00::1", "2001:db8::1", "::ffff:10.0.0.1"),
+    *("64:ff9b::a00:1", "2002:a00:1::1", "2001:db8::5efe:a00:1", "2001:1::1"),
+]
 
 
 @pytest.mark.parametrize("address", SPECIAL)
@@ -30,6 +37,12 @@ def test_the_servers_own_surroundings_are_not_reached(address: str) -> None:
 @pytest.mark.parametrize("address", ORDINARY)
 def test_ordinary_addresses_are_reached(address: str) -> None:
     assert AddressPolicy().allows(ipaddress.ip_address(address))
+
+
+def test_networks_that_hide_ipv4_addresses_can_be_allowed_by_name() -> None:
+    policy = AddressPolicy(parse_allowed("64:ff9b:1::/48"))
+    assert policy.allows(ipaddress.ip_address("64:ff9b:1::a00:1"))
+    assert not policy.allows(ipaddress.ip_address("2001::1"))
 
 
 def test_what_the_administrator_allows_is_reached() -> None:

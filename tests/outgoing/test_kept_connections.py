@@ -117,8 +117,42 @@ def test_a_connection_that_the_server_ends_is_not_used_again(certificates: Any) 
 
 
 def test_a_connection_that_ended_while_it_was_idle_is_made_anew(certificates: Any) -> None:
-    talk = Talk(certificates, _pieces(OK + b"Content-Length: 2\r\n\r\nok"))
-    assert talk.post(3) == [b"ok"] * 3
+    ended = asyncio.Queue[bool]()
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _request(reader)
+        writer.write(OK + b"Content-Length: 2\r\n\r\nok")
+        await writer.drain()
+        writer.transport.abort()
+        ended.put_nowait(True)
+
+    async def work(webhook: Any) -> list[bytes]:
+        found = []
+        for _ in range(3):
+            found.append(await webhook.post(b"{}", 5.0))
+            await ended.get()  # the loop has not read the end of the connection yet
+        return found
+
+    talk = Talk(certificates, speak)
+    assert talk.run(work) == [b"ok"] * 3
+    assert talk.connections == 3
+
+
+def test_what_the_other_side_may_have_read_is_not_sent_again(certificates: Any) -> None:
+    seen: list[bytes] = []
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(await _request(reader))
+        writer.write(OK + b"Content-Length: 2\r\n\r\nok")
+        seen.append(await _request(reader))  # and closes
+
+    async def work(webhook: Any) -> None:
+        assert await webhook.post(b"first", 5.0) == b"ok"
+        with pytest.raises(CallError, match=r"timeout=5s\": EOF$"):
+            await webhook.post(b"second", 5.0)
+
+    Talk(certificates, speak).run(work)
+    assert seen == [b"first", b"second"]
 
 
 @pytest.mark.parametrize(
@@ -300,6 +334,76 @@ def test_a_webhook_has_only_so_many_connections(certificates: Any) -> None:
 
     assert talk.run(work) == [b"ok"] * (MOST_CALLS + 10)
     assert talk.connections == MOST_CALLS
+
+
+def _silent(arrived: asyncio.Queue[bool]) -> Speak:
+    """Reads and never answers."""
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _request(reader)
+        arrived.put_nowait(True)
+        await reader.read()
+
+    return speak
+
+
+def test_a_call_that_waits_for_a_place_has_all_of_its_time_then(certificates: Any) -> None:
+    arrived, released = asyncio.Queue[bool](), asyncio.Event()
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            await _request(reader)
+            arrived.put_nowait(True)
+            await released.wait()
+            writer.write(OK + b"Content-Length: 2\r\n\r\nok")
+
+    async def work(webhook: Any) -> bytes:
+        calls = [asyncio.create_task(webhook.post(b"{}", 60.0)) for _ in range(MOST_CALLS)]
+        for _ in range(MOST_CALLS):
+            await arrived.get()
+        one_more = asyncio.create_task(webhook.post(b"{}", 2.0))
+        await asyncio.wait([one_more], timeout=2.5)  # longer than it may take itself
+        released.set()
+        await asyncio.gather(*calls)
+        found: bytes = await one_more
+        return found
+
+    assert Talk(certificates, speak).run(work) == b"ok"
+
+
+def test_a_place_is_waited_for_as_long_as_the_request_may_take(certificates: Any) -> None:
+    arrived = asyncio.Queue[bool]()
+
+    async def work(webhook: Any) -> None:
+        calls = [asyncio.create_task(webhook.post(b"{}", 60.0)) for _ in range(MOST_CALLS)]
+        for _ in range(MOST_CALLS):
+            await arrived.get()
+        late = asyncio.get_running_loop().time() + 1.2
+        with pytest.raises(CallError, match="context deadline exceeded"):
+            await webhook.post(b"{}", 60.0, late)
+        assert asyncio.get_running_loop().time() < late  # it has time left to go on
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    Talk(certificates, _silent(arrived)).run(work)
+    assert arrived.empty()
+
+
+def test_a_call_that_is_given_up_leaves_its_place(certificates: Any) -> None:
+    arrived = asyncio.Queue[bool]()
+
+    async def work(webhook: Any) -> None:
+        for _ in range(2):
+            calls = [asyncio.create_task(webhook.post(b"{}", 60.0)) for _ in range(MOST_CALLS + 9)]
+            for _ in range(MOST_CALLS):
+                await arrived.get()
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+
+    Talk(certificates, _silent(arrived)).run(work)
+    assert arrived.empty()
 
 
 def test_a_server_without_tls_is_named_as_such() -> None:

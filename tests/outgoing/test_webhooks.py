@@ -80,6 +80,31 @@ def test_a_name_that_is_none_is_never_sent(config: Object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "called"),
+    [
+        ("", "/"),
+        ("/", "/"),
+        ("//failing", "/failing"),
+        ("/a//b/", "/a/b"),
+        ("/a/./b/../c", "/a/c"),
+        ("/../a", "/a"),
+        ("/a%20b%2Fc", "/a%20b/c"),
+        ("/(a)'*!", "/%28a%29%27%2A%21"),
+        ("/a:b@c;d=e,f+g$h&i", "/a:b@c;d=e,f+g$h&i"),
+        ("/ä", "/%C3%A4"),
+    ],
+)
+@pytest.mark.parametrize("config", ["url", "service"])
+def test_paths_are_cleaned_before_they_are_called(config: str, path: str, called: str) -> None:
+    service = {"namespace": "n", "name": "s", "path": path}
+    given = {"url": f"https://s.n.svc:443{path}"} if config == "url" else {"service": service}
+    webhooks = Webhooks(lambda key, namespace, name: None, {"n/s": "127.0.0.1:1"})
+    with pytest.raises(CallError) as failure:
+        asyncio.run(webhooks.webhook(given).post(b"{}", 1.0))
+    assert str(failure.value).startswith(f'Post "https://s.n.svc:443{called}?timeout=1s": dial')
+
+
+@pytest.mark.parametrize(
     ("host", "port", "found"),
     [
         ("a.b.example.com", 443, "exact"),

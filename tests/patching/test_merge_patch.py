@@ -50,3 +50,11 @@ def test_the_document_must_be_an_object():
 def test_null_is_no_merge_patch():
     with pytest.raises(MalformedPatch, match="Invalid JSON Patch"):
         merge_document(None)
+
+
+def test_objects_in_a_list_lose_their_nulls_unless_the_list_replaces_an_object() -> None:
+    patch = {"a": [{"b": None, "c": [{"d": None}]}, None, [{"e": None}]]}
+    pruned = {"a": [{"c": [{}]}, None, [{}]]}
+    assert apply_merge_patch({}, patch) == pruned
+    assert apply_merge_patch({"a": [1]}, patch) == pruned
+    assert apply_merge_patch({"a": {"b": 1}}, patch) == patch

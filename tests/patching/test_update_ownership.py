@@ -206,6 +206,22 @@ class TestEntriesSentByClients:
         self.sends(tracked, [entry])
         assert tracked.entries == [{**entry, "time": "2024-01-01T00:00:00Z", "fieldsV1": data("x")}]
 
+    @pytest.mark.parametrize("operation", ["Apply", "Update"])
+    def test_an_entry_that_owns_nothing_is_dropped(self, tracked, operation):
+        entry = {
+            "manager": "mine",
+            "operation": operation,
+            "apiVersion": "v1",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {},
+        }
+        self.sends(tracked, [entry], y="1")
+        assert [(one["manager"], one["fieldsV1"]) for one in tracked.entries] == [
+            ("sender", data("y"))
+        ]
+        self.sends(tracked, [entry])
+        assert tracked.entries == []
+
     @pytest.mark.parametrize(
         "wrong",
         [

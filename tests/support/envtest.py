@@ -219,6 +219,16 @@ class Environment:
         path.write_bytes(self_contained(self.url, self._ca, fields))
         return path
 
+    def write_credentials(self, place: Path, name: str, groups: Sequence[str] = ()) -> None:
+        """The certificate and key of a new user, and the CA of the server, as files."""
+        certificate, key = self._clients.client(name, groups)
+        for file, content in (
+            ("client.crt", certificate),
+            ("client.key", key),
+            ("ca.crt", self._ca),
+        ):
+            (place / file).write_bytes(content)
+
     def stop_server(self) -> str:
         said = self.server.stop()
         shutil.rmtree(self._certificates)

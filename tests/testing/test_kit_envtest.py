@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -83,6 +85,33 @@ def test_the_help_has_no_flags_that_newer_servers_do_not_have(assets: Path) -> N
     assert not has_flag(assets / "kube-apiserver", "insecure-port")
     assert has_flag(assets / "kube-apiserver", "secure-port")
     assert has_flag(assets / "etcd", "data-dir")
+
+
+def test_flags_of_all_versions_are_taken_or_passed_over(assets: Path) -> None:
+    """Those that controller-runtime has sent since its first version, and some that suites add."""
+    taken = {
+        "advertise-address": "127.0.0.1",
+        "disable-admission-plugins": "NamespaceLifecycle,LimitRanger,ServiceAccount,"
+        "TaintNodesByCondition,Priority,DefaultTolerationSeconds,DefaultStorageClass,"
+        "StorageObjectInUseProtection,PersistentVolumeClaimResize,ResourceQuota",
+        "runtime-config": "api/all=true",
+        "v": "4",
+    }
+    passed_over = {
+        "insecure-port": "0",
+        "insecure-bind-address": "127.0.0.1",
+        "admission-control": "AlwaysAdmit",
+        "logtostderr": "true",
+        "flag-of-tomorrow": "yes",
+    }
+    gates = "CustomResourceValidationExpressions=true,AllAlpha=false,GateOfTomorrow=true"
+    more = taken | passed_over | {"feature-gates": gates}
+    said = Environment(assets, more).start().stop()
+    for name, value in passed_over.items():
+        assert f"--{name}={value} is ignored" in said
+    assert "--feature-gates=GateOfTomorrow=true is ignored" in said
+    for name in taken:
+        assert f"--{name}=" not in said
 
 
 def test_users_are_those_of_its_client_ca(environment: Environment, admin: SyncClient) -> None:
@@ -167,3 +196,29 @@ def test_what_cannot_start_says_why(assets: Path) -> None:
     with pytest.raises(StartFailed, match="--secure-port"):
         wrong.start_server()
     wrong.etcd.stop()
+
+
+@pytest.fixture(scope="module")
+def webhooks_of_go(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program in `envtest_webhooks`, which needs nothing but Go's own library."""
+    if shutil.which("go") is None:
+        pytest.skip(
+            "Go is not installed: webhooks as controller-runtime installs them are untested"
+        )
+    made = tmp_path_factory.mktemp("go") / "webhooks"
+    source = Path(__file__).parent / "envtest_webhooks" / "main.go"
+    settings = {"GO111MODULE": "off", "GOFLAGS": ""}
+    words = ["go", "build", "-o", str(made), str(source)]
+    subprocess.run(words, env={**os.environ, **settings}, check=True, timeout=600)
+    return made
+
+
+@pytest.mark.parametrize("shape", ["serving", "authority", "knative"])
+def test_webhooks_with_certificates_as_go_programs_make_them_are_called(
+    environment: Environment, webhooks_of_go: Path, tmp_path: Path, shape: str
+) -> None:
+    environment.write_credentials(tmp_path, "installer", ["system:masters"])
+    words = [str(webhooks_of_go), environment.url, str(tmp_path), shape]
+    shown = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    denial = 'admission webhook "webhook.example.org" denied the request: seen: yes'
+    assert shown.stdout == f"400 {denial}\n", shown.stderr

@@ -8,7 +8,6 @@ from fairlead.records import dataclass
 
 Object = dict[str, Any]
 _DEFAULT_PORT = 443
-UNNAMED = ("", "v1")  # the group and version that are served below `/api`
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,11 @@ class LocalVersions:
             priorities = _CUSTOM if _is_custom(found) else _UNLISTED
         return Registration(f"{version}.{group}", group, version, *priorities)
 
+    def is_builtin(self, group: str, version: str) -> bool:
+        """Whether this server serves it without a definition."""
+        found = self._resources.groups.get(group, {}).get(version)
+        return found is not None and not _is_custom(found)
+
     def registered(self, name: str) -> tuple[Registration, bool] | None:
         """What is registered under the name of an APIService, and whether a definition asks for
         it; the group of APIServices itself is not."""

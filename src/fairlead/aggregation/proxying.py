@@ -6,7 +6,7 @@ import asyncio
 import logging
 from urllib.parse import quote
 
-from fairlead.aggregation.extension import UNNAMED, Extension
+from fairlead.aggregation.extension import Extension
 from fairlead.aggregation.identity import identity_fields
 from fairlead.aggregation.links import Link, Links
 from fairlead.aggregation.registry import Extensions
@@ -51,14 +51,10 @@ class ExtensionProxy:
 
     def find(self, request: Request) -> Page | None:
         """What answers a request, if that is an extension server."""
-        path = request.path
-        if path.startswith("/apis/"):
-            _, _, group, *rest = path.split("/", 4)
-            extension = self._extensions.serving(group, rest[0]) if rest else None
-        elif path.startswith("/api/") or path == "/api":
-            extension = self._extensions.serving(*UNNAMED)
-        else:
+        if not request.path.startswith("/apis/"):
             return None
+        _, _, group, *rest = request.path.split("/", 4)
+        extension = self._extensions.serving(group, rest[0]) if rest else None
         if extension is None:
             return None
         return lambda request: self._answer(extension, request)

@@ -23,7 +23,7 @@ class Registering:
         self, api: Api, objects: Client, aggregation: Aggregation, services: Webhooks
     ) -> None:
         local = LocalVersions(api.resources)
-        aggregation.extensions.reserved = (local.own_group, "v1")
+        aggregation.extensions.reserved = local.is_builtin
         self.groups = RegisteredGroups(local, aggregation.extensions)
         self.own = LocalServices(objects, api.dialect, local)
         self.elsewhere = RemoteContent(

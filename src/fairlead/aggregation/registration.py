@@ -23,9 +23,9 @@ _ATTEMPTS = 3
 
 
 class LocalServices:
-    """Keys are names of APIServices. Those of definitions are kept as they should be as long as
-    they have the label; those of built-in groups are made right once after each start, and what
-    administrators do to them then holds until the next one."""
+    """Keys are names of APIServices. As long as they have the label they are put back when they are
+    changed. One of a definition that is deleted is made again, one of a built-in group with the
+    next start."""
 
     name = "autoregister"
     workers = 5
@@ -35,7 +35,7 @@ class LocalServices:
         self._local = local
         self._label = dialect.label("kube-aggregator.@/automanaged")
         self._found_at_start: frozenset[str] = frozenset()
-        self._settled: set[str] = set()  # what was right once since the start
+        self._seen: set[str] = set()  # looked after since the start
 
     async def register(self) -> None:
         """Make those of built-in groups right, the others may come later; all writes are on their
@@ -75,31 +75,28 @@ class LocalServices:
         found = self._client.find(API_SERVICES, "", key)
         wanted, always = registered or (None, False)
         label = (found["metadata"].get("labels") or {}).get(self._label, "") if found else ""
-        if not (key in self._settled and self._holds(wanted, always, label)):
-            if found is None and wanted is not None:
+        if found is None:
+            if wanted is not None and (always or key not in self._seen):
                 await self._create(wanted, _ALWAYS if always else _AT_START)
-            elif found is not None and self._is_ours(key, label):
+        elif wanted is not None:
+            if label in (_ALWAYS, _AT_START):
                 await self._correct(found, wanted)
-        self._settled.add(key)
+        elif label == _ALWAYS or (label == _AT_START and self._was_left(key)):
+            options = DeleteOptions(uid=found["metadata"]["uid"])
+            await self._client.delete(API_SERVICES, "", key, options)
+        self._seen.add(key)
         return None
 
-    def _holds(self, wanted: Registration | None, always: bool, label: str) -> bool:
-        """Whether what was right once is left alone from then on."""
-        return label == _AT_START or (wanted is not None and not always)
-
-    def _is_ours(self, key: str, label: str) -> bool:
-        return label == _ALWAYS or (label == _AT_START and key in self._found_at_start)
+    def _was_left(self, key: str) -> bool:
+        """Whether it is from before this start, and nobody has looked at it since."""
+        return key in self._found_at_start and key not in self._seen
 
     async def _create(self, wanted: Registration, label: str) -> None:
         metadata = {"name": wanted.name, "labels": {self._label: label}}
         await self._client.create(API_SERVICES, {"metadata": metadata, "spec": _spec(wanted)})
 
-    async def _correct(self, found: Object, wanted: Registration | None) -> None:
-        metadata = found["metadata"]
-        if wanted is None:
-            options = DeleteOptions(uid=metadata["uid"])
-            await self._client.delete(API_SERVICES, "", metadata["name"], options)
-        elif found.get("spec") != _spec(wanted):
+    async def _correct(self, found: Object, wanted: Registration) -> None:
+        if found.get("spec") != _spec(wanted):
             await self._client.replace(API_SERVICES, {**found, "spec": _spec(wanted)})
 
 

@@ -39,11 +39,12 @@ def registration_of(value: Object) -> Registration:
 class Extensions:
     """The APIServices with a service, by name and by group and version, and what all of them
     register. `generation` counts changes; `listeners` are told of each change of one with a
-    service, after it. What is `reserved` nobody else serves: without it no mistake here could be
-    put right."""
+    service, after it. A group and version that is `reserved` nobody else serves, whatever its
+    APIService says: this server needs its own kinds, and without APIServices no mistake here could
+    be put right."""
 
     def __init__(self) -> None:
-        self.reserved: tuple[str, str] | None = None  # a group and a version
+        self.reserved: Callable[[str, str], bool] = lambda group, version: False
         self.generation = 0
         self.listeners: list[Callable[[str], None]] = []  # called with the name
         self.registrations: dict[str, Registration] = {}  # by name
@@ -69,7 +70,7 @@ class Extensions:
         value = change.after.object()
         self.registrations[change.key] = registration_of(value)
         after = extension_of(value)
-        if after is not None and after.group_version == self.reserved:
+        if after is not None and self.reserved(*after.group_version):
             return None
         if after is not None:
             self._by_name[after.name] = after

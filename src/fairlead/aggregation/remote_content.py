@@ -11,7 +11,7 @@ from urllib.parse import quote
 import orjson
 
 from fairlead.aggregation.calling import ExtensionCalls
-from fairlead.aggregation.extension import UNNAMED, Extension
+from fairlead.aggregation.extension import Extension
 from fairlead.aggregation.groups import RegisteredGroups
 from fairlead.aggregation.registry import Extensions
 from fairlead.authentication.user import User
@@ -106,9 +106,6 @@ class RemoteContent:
                 extension = self._extensions.serving(group, version)
                 if extension is not None:
                     yield extension
-        unnamed = self._extensions.serving(*UNNAMED)
-        if unnamed is not None:
-            yield unnamed
 
     async def _tell(
         self, user: User, extension: Extension, undiscovered: dict[str, str]

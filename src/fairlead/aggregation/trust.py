@@ -10,7 +10,8 @@ from time import monotonic
 from fairlead.aggregation.extension import Extension
 from fairlead.file_stamps import stamp
 from fairlead.outgoing.client import CallError
-from fairlead.outgoing.webhooks import trusting
+from fairlead.outgoing.secured import unchecked
+from fairlead.outgoing.webhooks import trusting_bundle
 
 logger = logging.getLogger("fairlead")
 
@@ -63,12 +64,7 @@ class ProxyTrust:
         self._contexts.pop(name, None)
 
     def _made(self, extension: Extension) -> ssl.SSLContext:
-        if extension.insecure:
-            made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            made.check_hostname = False
-            made.verify_mode = ssl.CERT_NONE
-        else:
-            made = trusting(extension.ca_bundle)
+        made = unchecked() if extension.insecure else trusting_bundle(extension.ca_bundle)
         self._show_in(made)
         return made
 

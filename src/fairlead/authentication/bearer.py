@@ -60,6 +60,7 @@ class BearerTokens:
         if known is not None:
             if known.on_use is not None:
                 known.on_use.used(request)
+                request.impersonation = known.impersonation
             return known.user
         header = request.header(b"authorization")
         token, spaced = bearer_token(header)
@@ -72,6 +73,7 @@ class BearerTokens:
             self.cache.add(key, grant)
         if grant.on_use is not None:
             grant.on_use.used(request)
+            request.impersonation = grant.impersonation
         return grant.user
 
     async def check(self, token: str, audiences: Audiences) -> Grant:
@@ -97,6 +99,9 @@ class BearerTokens:
         if not read:
             raise Rejected(INVALID)
         try:
-            return await self.check(as_header_text(read), audiences or self.audiences)
+            grant = await self.check(as_header_text(read), audiences or self.audiences)
         except Rejected as rejection:
             raise Rejected(INVALID, *rejection.reasons) from None
+        if grant.impersonation is not None:  # it holds for requests that the authorizer judges
+            raise Rejected(INVALID)
+        return grant

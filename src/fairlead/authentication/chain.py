@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from fairlead.authentication.impersonation import Impersonation
 from fairlead.authentication.user import ANONYMOUS, User, with_authenticated_group
 from fairlead.errors import unauthorized
 from fairlead.http.peer import Peer
@@ -19,9 +20,11 @@ _GENERIC = "Unauthorized"
 
 
 class Credentials(Protocol):
-    """What methods may look at of a request. Names in `raw_headers` are in lower case."""
+    """What methods may look at of a request. Names in `raw_headers` are in lower case. They set
+    `impersonation` where the credential was made through one."""
 
     raw_headers: list[tuple[bytes, bytes]]
+    impersonation: Impersonation | None
 
     @property
     def peer(self) -> Peer: ...

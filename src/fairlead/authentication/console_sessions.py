@@ -2,7 +2,8 @@
 exchanged once for a token, and the token is that user for some hours at most.
 
 What a session rests on is kept with it. Where that was a token of a service account, the session
-ends with the objects that the token stood and fell with.
+ends with the objects that the token stood and fell with. Where one user was impersonated by
+another, it ends with that one's right to do so, and with an impersonated service account.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from fairlead.authentication.chain import Credentials, Rejected
 from fairlead.authentication.grants import Anchor, Audiences, Grant, common
 from fairlead.authentication.handouts import Handout, Handouts
+from fairlead.authentication.impersonation import Impersonation
 from fairlead.authentication.origins import refuse_foreign
 from fairlead.authentication.service_accounts import Lookup
 from fairlead.authentication.user import User
@@ -28,15 +30,17 @@ CODE_SECONDS, SESSION_SECONDS, LONGEST_SECONDS = 60.0, 3600.0, 12 * 3600.0
 KnownAnchors = tuple[tuple[Anchor, str], ...]  # with the uid of each
 
 _ENDED = "a session of the console has ended"
+_ABSENT = "what the session would rest on is not there"
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a session rests on: credentials that end at some unix time, and the objects behind
-    them."""
+    """What a session rests on: credentials that end at some unix time, the objects behind them,
+    and how whoever came with them impersonates its user, if that is another one."""
 
     until: float = inf
     anchors: tuple[Anchor, ...] = ()
+    impersonation: Impersonation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Session:
     expires: float
     ends: float
     anchors: KnownAnchors
+    impersonation: Impersonation | None = None
 
 
 class ConsoleSessions:
@@ -61,13 +66,18 @@ class ConsoleSessions:
         self._lookup = lookup
 
     def link(self, user: User, basis: Basis) -> tuple[str, float]:
-        """A code for a user, and until when it can be used. Raises TooManyHandouts."""
+        """A code for a user, and until when it can be used. Raises TooManyHandouts, and Rejected
+        if something is not there that the session would rest on."""
         now = time()
         until = min(now + CODE_SECONDS, basis.until)
         anchors = [(*anchor, self._uid(anchor)) for anchor in basis.anchors]
+        if not all(uid for *_, uid in anchors):
+            raise Rejected(_ABSENT)
         ends = min(now + LONGEST_SECONDS, basis.until)
-        content = json.dumps({"user": _written(user), "ends": ends, "anchors": anchors}).encode()
-        return self._codes.hand_out(user.name, content, until), until
+        content: dict[str, Any] = {"user": _written(user), "ends": ends, "anchors": anchors}
+        if basis.impersonation is not None:
+            content |= _written_impersonation(basis.impersonation)
+        return self._codes.hand_out(user.name, json.dumps(content).encode(), until), until
 
     def open(self, code: str) -> Session | None:
         """The session of a code that is good and was not used. Raises TooManyHandouts."""
@@ -114,7 +124,8 @@ class ConsoleSessions:
             raise Rejected(_ENDED)
         anchors = tuple(anchor for anchor, _ in session.anchors)
         use = _Use(self._sessions.following(_secret(token)))
-        return Grant(session.user, found, session.expires, anchors, use)
+        impersonation = session.impersonation
+        return Grant(session.user, found, session.expires, anchors, use, impersonation)
 
     def _uid(self, anchor: Anchor) -> str:
         """Of an object that is there and stays; else nothing."""
@@ -146,10 +157,25 @@ def _written(user: User) -> dict[str, Any]:
     return {"name": user.name, "uid": user.uid, "groups": user.groups, "extra": dict(user.extra)}
 
 
+def _written_impersonation(one: Impersonation) -> dict[str, Any]:
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in one.headers]
+    return {"impersonator": _written(one.impersonator), "headers": headers}
+
+
 def _read(token: str, found: Handout) -> Session:
     value = json.loads(found.content)
-    written = value["user"]
-    extra = {name: tuple(values) for name, values in written["extra"].items()}
-    user = User(written["name"], written["uid"], tuple(written["groups"]), extra)
     anchors = tuple(((resource, key), uid) for resource, key, uid in value["anchors"])
-    return Session(token, user, found.until, value["ends"], anchors)
+    impersonation = _read_impersonation(value) if "impersonator" in value else None
+    user = _user(value["user"])
+    return Session(token, user, found.until, value["ends"], anchors, impersonation)
+
+
+def _read_impersonation(value: dict[str, Any]) -> Impersonation:
+    headers = value["headers"]
+    pairs = ((name.encode("latin-1"), text.encode("latin-1")) for name, text in headers)
+    return Impersonation(_user(value["impersonator"]), tuple(pairs))
+
+
+def _user(written: dict[str, Any]) -> User:
+    extra = {name: tuple(values) for name, values in written["extra"].items()}
+    return User(written["name"], written["uid"], tuple(written["groups"]), extra)

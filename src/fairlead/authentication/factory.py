@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import ssl
 from collections.abc import Callable, Coroutine, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -245,15 +244,15 @@ def _oidc(
     from fairlead.authentication.oidc import ClaimRules, OidcTokens, username_prefix
     from fairlead.authentication.oidc_provider import Provider
     from fairlead.authentication.tokens import ALGORITHMS
+    from fairlead.outgoing.trust import BundleError
 
     for name in options.oidc_signing_algs:
         if name not in ALGORITHMS:
             raise AuthenticationError(f"--oidc-signing-algs: {name} is not supported")
     try:
         provider = Provider(issuer, options.oidc_ca_file, options.oidc_signing_algs)
-    except (OSError, ssl.SSLError) as error:
-        is_content = isinstance(error, ssl.SSLError)  # whose text is about the library
-        why = "holds no usable PEM certificate" if is_content else error.strerror
+    except (OSError, BundleError) as error:
+        why = error.strerror if isinstance(error, OSError) else "holds no usable PEM certificate"
         raise AuthenticationError(f"--oidc-ca-file {options.oidc_ca_file}: {why}") from None
     claim = options.oidc_username_claim
     rules = ClaimRules(

@@ -7,6 +7,7 @@ from math import inf
 from typing import Protocol
 
 from fairlead.authentication.chain import Credentials
+from fairlead.authentication.impersonation import Impersonation
 from fairlead.authentication.user import User, user_bytes
 from fairlead.bounded import Bounded
 from fairlead.clock import time
@@ -32,7 +33,7 @@ class Grant:
 
     `audiences` are those of the wanted ones for which it is good. It may be remembered until the
     unix time `until` and while nothing happens to its `anchors`; `on_use` is told of every request
-    that comes with it.
+    that comes with it. With an `impersonation` it is not enough: each request has to be allowed it.
     """
 
     user: User
@@ -40,6 +41,7 @@ class Grant:
     until: float = inf
     anchors: tuple[Anchor, ...] = ()
     on_use: OnUse | None = None
+    impersonation: Impersonation | None = None
 
 
 class OnUse(Protocol):

@@ -17,6 +17,7 @@ from fairlead.errors import bad_request
 from fairlead.records import dataclass
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
+Header = tuple[bytes, bytes]
 
 _PREFIX = b"impersonate-"
 _USER, _GROUP, _UID = b"impersonate-user", b"impersonate-group", b"impersonate-uid"
@@ -27,6 +28,15 @@ _HEX = b"0123456789abcdefABCDEF"
 # Asks whether the caller may: verb, group, resource, subresource, namespace, name. Raises the 403
 # StatusError if not.
 Authorize = Callable[[str, str, str, str, str, str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Impersonation:
+    """How a credential was made that stands for another user than who asked for it: it is good
+    only while the impersonator may act so."""
+
+    impersonator: User
+    headers: tuple[Header, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,10 @@ def asks_to_impersonate(headers: RawHeaders) -> bool:
         if name.startswith(_PREFIX):
             return True
     return False
+
+
+def impersonation_headers(headers: RawHeaders) -> tuple[Header, ...]:
+    return tuple(field for field in headers if field[0].startswith(_PREFIX))
 
 
 async def impersonate(

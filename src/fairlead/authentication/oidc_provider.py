@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
@@ -17,6 +16,7 @@ from fairlead.authentication.tokens import ALGORITHMS
 from fairlead.logs import Tally, quoted
 from fairlead.outgoing.client import CallError
 from fairlead.outgoing.json_calls import Documents
+from fairlead.outgoing.secured import trusting
 from fairlead.records import dataclass
 
 logger = logging.getLogger("fairlead.authentication")
@@ -50,7 +50,8 @@ class ProviderKey:
 
 class Provider:
     """The algorithms and keys of one issuer. `algorithms` restricts what the provider announces;
-    empty for all that it announces."""
+    empty for all that it announces. `ca_file` alone is trusted, the authorities of the machine if
+    there is none. Raises OSError or BundleError."""
 
     def __init__(
         self,
@@ -60,7 +61,9 @@ class Provider:
         documents: Documents | None = None,
     ) -> None:
         self.issuer = issuer
-        self.documents = documents or Documents(_tls(ca_file), _TIMEOUT, _MOST_BYTES)
+        self.documents = documents or Documents(
+            trusting(ca_file.read_bytes() if ca_file else b""), _TIMEOUT, _MOST_BYTES
+        )
         self._wanted = tuple(algorithms)
         self._jwks_uri = ""
         self._keys: list[ProviderKey] = []
@@ -150,13 +153,6 @@ class Provider:
 
     async def close(self) -> None:
         await self.documents.close()
-
-
-def _tls(ca_file: Path | None) -> ssl.SSLContext:
-    """Trust in the CA file alone, or in the host's roots; raises OSError or SSLError."""
-    context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context
 
 
 def _usable_keys(document: dict[str, Any]) -> list[ProviderKey]:

@@ -66,4 +66,5 @@ class WebSocketTokens:
         grant = await self._tokens.check(as_header_text(token), self._tokens.audiences)
         if grant.on_use is not None:
             grant.on_use.used(request)
+            request.impersonation = grant.impersonation
         return grant.user

@@ -72,8 +72,24 @@ def _comparisons() -> Implementations:
     """Within a type, and across numbers where their types are only known at evaluation."""
     pairs: list[tuple[type, ...]] = [(type_, type_) for type_ in (bool, str, bytes)]
     pairs += [(type_, type_) for type_ in (Timestamp, Duration)]
-    pairs += [(left, right) for left in _NUMERIC for right in _NUMERIC]
-    return {name: dict.fromkeys(pairs, compare) for name, compare in _COMPARED.items()}
+    pairs += [(left, right) for left in (int, UInt) for right in (int, UInt)]
+    doubles: list[tuple[type, ...]] = [(type_, float) for type_ in _NUMERIC]
+    doubles += [(float, type_) for type_ in (int, UInt)]
+    return {
+        name: dict.fromkeys(pairs, compare) | dict.fromkeys(doubles, _of_doubles(compare))
+        for name, compare in _COMPARED.items()
+    }
+
+
+def _of_doubles(compare: Callable[[float, float], bool]) -> Callable[[float, float], bool]:
+    """An integer is compared with a double as the double that is nearest to it."""
+
+    def ordered(left: float, right: float) -> bool:
+        if left != left or right != right:
+            raise EvaluationError("NaN values cannot be ordered")
+        return compare(float(left), float(right))
+
+    return ordered
 
 
 OPERATORS: Implementations = {
@@ -110,6 +126,7 @@ OPERATORS: Implementations = {
     "-_": {
         (int,): lambda value: _int(-value),
         (float,): operator.neg,
+        (Duration,): lambda value: span(-int(value)),
     },
     "!_": {(bool,): operator.not_},
 }

@@ -16,6 +16,7 @@ from fairlead.cel.code import (
     logic,
     read_as,
 )
+from fairlead.cel.comparing import Equalities
 from fairlead.cel.costs import LIST, MAP
 from fairlead.cel.declarations import TYPE_IDENTIFIERS
 from fairlead.cel.errors import EvaluationError, no_such_overload
@@ -32,7 +33,7 @@ from fairlead.cel.syntax import (
     Select,
 )
 from fairlead.cel.types import ListType, MapType, ObjectType
-from fairlead.cel.values import FIRST_SLOT, Frame, TypeName, UInt, has_key
+from fairlead.cel.values import FIRST_SLOT, Frame, TypeName, UInt, item
 
 
 class Builder:
@@ -41,6 +42,7 @@ class Builder:
         self._variables = len(variables)
         self.slots = len(variables)
         self.used: set[str] = set()
+        self._equalities: Equalities = {}
 
     def build(self, node: Node) -> Code:
         build: Any = _BUILDS[type(node)]
@@ -49,11 +51,9 @@ class Builder:
 
     def _slot(self, name: str) -> int | None:
         plain = name.removeprefix(".")
-        scopes = self._scopes if plain == name else self._scopes[: self._variables]
-        for known, slot in reversed(scopes):
+        for known, slot in reversed(self._scopes):
             if known == plain:
-                if slot < FIRST_SLOT + self._variables:
-                    self.used.add(plain)
+                self.used.add(plain)
                 return slot
         return None
 
@@ -78,7 +78,8 @@ class Builder:
             return Code(_entry(operand.run, node.field), cost)
         slot = self._slot(node.operand.name) if isinstance(node.operand, Name) else None
         declared = type_.fields[node.field]
-        get = field_of(slot, operand.run, type_.properties.get(node.field, node.field))
+        key = type_.properties.get(node.field, node.field)
+        get = field_of(slot, operand.run, key, node.field)
         kind, read = reader(declared)
         many = isinstance(declared, ListType | MapType)
         return Code(read_as(get, kind, read, many and kind not in (list, dict)), cost)
@@ -93,12 +94,12 @@ class Builder:
                 for code, argument in zip((chosen, other), node.arguments[1:], strict=True)
             ]
             return Code(conditional(condition.run, *runs), condition.cost)
-        folded = fold(function, arguments)
+        folded = fold(node, function, arguments)
         if folded is not None:
             return folded
         if function == "sum":
             return list_sum(node, arguments)
-        code = call(function, node, arguments)
+        code = call(function, node, arguments, self._equalities)
         if function == "_[_]":
             container, index = node.arguments
             extra = (0 if attribute(container) else 1) - own_cost(index)
@@ -187,8 +188,10 @@ def _test(operand: Run, node: Select) -> Run:
 
     def test_entry(frame: Frame) -> bool:
         value = operand(frame)
+        if type(value) is list:
+            return False
         if type(value) is not dict:
-            raise no_such_overload()
+            raise EvaluationError("invalid type for field selection.")
         return field in value
 
     return test_entry
@@ -197,9 +200,9 @@ def _test(operand: Run, node: Select) -> Run:
 def _entry(operand: Run, field: str) -> Run:
     def get(frame: Frame) -> Any:
         value = operand(frame)
-        if type(value) is not dict:
-            raise no_such_overload()
-        if field not in value:
+        if type(value) is list:
+            return item(value, field)
+        if type(value) is not dict or field not in value:
             raise EvaluationError(f"no such key: {field}")
         return value[field]
 
@@ -213,17 +216,20 @@ def _mapping(runs: list[tuple[Run, Run]]) -> Run:
             key = key_of(frame)
             if type(key) not in _KEYS:
                 raise EvaluationError("unsupported key type")
-            if has_key(found, key):
-                raise EvaluationError(f"Failed with repeated key {key}")
-            if key in found:  # true and 1, which Python does not tell apart
-                raise EvaluationError("unsupported key type")
-            found[key] = value_of(frame)
+            if key in found and type(key) is not _class_in(found, key):
+                raise EvaluationError("unsupported key type")  # 1 and true, or 1 and 1u
+            found[key] = value_of(frame)  # a key that is repeated has its last value
         return found
 
     return make
 
 
-_KEYS = frozenset((bool, int, UInt, str, float))
+def _class_in(entries: dict[Any, Any], key: Any) -> type:
+    """The class of the key that is equal to this one."""
+    return str if type(key) is str else next(type(known) for known in entries if known == key)
+
+
+_KEYS = frozenset((bool, int, UInt, str, float, type(None)))
 _BUILDS = {
     Literal: Builder._literal,
     Name: Builder._name,

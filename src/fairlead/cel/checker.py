@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairlead.cel.declarations import FUNCTIONS, TYPE_IDENTIFIERS, Overload
+from fairlead.cel.declarations import EXACT, FUNCTIONS, OPEN_TYPES, TYPE_IDENTIFIERS
 from fairlead.cel.errors import Problem, TypeProblem
 from fairlead.cel.parser import DEEPEST, TOO_DEEP
 from fairlead.cel.syntax import (
@@ -24,15 +24,19 @@ from fairlead.cel.types import (
     BOOL,
     BYTES,
     DOUBLE,
+    DURATION,
     DYN,
     ERROR,
     INT,
     NULL,
     STRING,
+    TIMESTAMP,
     UINT,
+    URL,
     ListType,
     MapType,
     ObjectType,
+    Overload,
     Type,
     TypeOf,
     Unknown,
@@ -94,9 +98,6 @@ class _Checker:
         self.problems.append(Problem(node.place, message))
         return ERROR
 
-    def _shown(self, type_: Type) -> str:
-        return str(self.unification.resolved(type_, open_as=DYN))
-
     def _literal(self, node: Literal) -> Type:
         return _LITERALS[type(node.value)]
 
@@ -108,8 +109,7 @@ class _Checker:
 
     def _declared(self, name: str) -> Type | None:
         plain = name.removeprefix(".")
-        scopes = self._scopes if plain == name else self._scopes[:1]
-        for scope in reversed(scopes):
+        for scope in reversed(self._scopes):
             if plain in scope:
                 return scope[plain]
         identifier = TYPE_IDENTIFIERS.get(plain)
@@ -132,10 +132,12 @@ class _Checker:
             return declared
         if isinstance(operand, MapType):
             return operand.value
-        if operand in (DYN, ERROR):
-            return operand
-        if not isinstance(operand, Unknown):
-            shown = self._shown(operand)
+        if operand == URL:
+            return self._report(node, f"[internal] unexpected failed resolution of '{URL}'")
+        if isinstance(operand, Unknown):
+            self.unification.assign([DYN], [operand])
+        elif operand not in (DYN, ERROR):
+            shown = _described(operand)
             return self._report(node, f"type '{shown}' does not support field selection")
         return DYN
 
@@ -147,9 +149,14 @@ class _Checker:
                 name, node.function = qualified, qualified
                 node.method = False
                 node.arguments = node.arguments[1:]
-        types: list[Type] = []
-        for argument in node.arguments:
-            types.append(self._check(argument))
+        types = [self._check(argument) for argument in node.arguments[node.method :]]
+        if node.method:  # the target comes last
+            types.insert(0, self._check(node.arguments[0]))
+        exact = EXACT.get((name, node.method, tuple(types)))
+        if exact is not None:
+            self.unification.skip(OPEN_TYPES[name, node.method])
+            node.overloads = [exact]
+            return exact.result
         if name not in FUNCTIONS:
             return self._report(node, _undeclared(name))
         return self._overload(node, FUNCTIONS[name], types)
@@ -162,36 +169,51 @@ class _Checker:
     def _overload(self, node: Call, overloads: Sequence[Overload], types: list[Type]) -> Type:
         result: Type | None = None
         for overload in overloads:
-            if overload.method != node.method or len(overload.types) != len(types):
+            if overload.method != node.method:
                 continue
             wanted = self.unification.instantiate((*overload.types, overload.result))
-            if not self.unification.accepts(wanted[:-1], types):
+            if not self.unification.assign(types, wanted[:-1]):
                 continue
+            node.overloads.append(overload)
             found = self.unification.resolved(wanted[-1])
             if isinstance(overload.result, TypeOf):
                 found = TypeOf(types[0])
             result = found if result is None or result == found else DYN
         if result is None:
-            shown = _signature([self._shown(type_) for type_ in types], node.method)
-            function = node.function.removeprefix(".")
-            return self._report(
-                node, f"found no matching overload for '{function}' applied to '{shown}'"
-            )
+            return self._no_overload(node.place, node.function, types, node.method)
         left = self.unification.resolved(types[0])
         if node.function == "_+_" and isinstance(result, ListType) and isinstance(left, ListType):
-            return ListType(result.element, None, left.keys)
+            return ListType(result.element, left.most, left.keys)
         return result
 
+    def _no_overload(
+        self, place: int, function: str, types: Sequence[Type], method: bool = False
+    ) -> Type:
+        """Types are shown as they were found, with unknown ones by their numbers."""
+        shown = list(map(str, types))
+        target = f"{shown.pop(0)}." if method else ""
+        signature = f"{target}({', '.join(shown)})"
+        function = function.removeprefix(".")
+        message = f"found no matching overload for '{function}' applied to '{signature}'"
+        self.problems.append(Problem(place, message))
+        return ERROR
+
     def _logic(self, node: Logic) -> Type:
-        types: list[Type] = []
-        for argument in node.arguments:
-            types.append(self._check(argument))
-        if not all(self.unification.accepts([BOOL], [type_]) for type_ in types):
-            shown = _signature([self._shown(type_) for type_ in types], False)
-            return self._report(
-                node, f"found no matching overload for '{node.function}' applied to '{shown}'"
-            )
-        return BOOL
+        types = [self._check(argument) for argument in node.arguments]
+        return self._operands(node, types, 0, len(node.places) - 1)
+
+    def _operands(self, node: Logic, types: list[Type], first: int, last: int) -> Type:
+        """The operators of a chain are a balanced tree to the reference, which tells the two
+        operands of one that are not both conditions."""
+        middle = (first + last + 1) // 2
+        left, right = types[middle], types[middle + 1]
+        if middle > first:
+            left = self._operands(node, types, first, middle - 1)
+        if middle < last:
+            right = self._operands(node, types, middle + 1, last)
+        if self.unification.assign([left, right], [BOOL, BOOL]):
+            return BOOL
+        return self._no_overload(node.places[middle], node.function, [left, right])
 
     def _list(self, node: ListOf) -> Type:
         element: Type | None = None
@@ -206,7 +228,7 @@ class _Checker:
             key = self._joined(name, key, self._check(name))
             value = self._joined(entry, value, self._check(entry))
         fresh = self.unification.fresh
-        if isinstance(key, ListType | MapType):
+        if key is not None and isinstance(self.unification.known(key), ListType | MapType):
             key = DYN  # which fails when it is evaluated; types do not grow on two sides
         return MapType(key or fresh(), value or fresh())
 
@@ -215,72 +237,97 @@ class _Checker:
             return found
         joined = self.unification.join(before, found)
         if joined is None:
-            wanted, given = self._shown(before), self._shown(found)
-            return self._report(node, f"expected type '{wanted}' but found '{given}'")
+            return self._report(node, f"expected type '{before}' but found '{found}'")
         return joined
 
     def _message(self, node: Message) -> Type:
+        found = self._declared(node.name)
+        if isinstance(found, TypeOf):
+            return self._report(node, f"'{found.of}' is not a message type")
+        if found is not None:
+            return self._report(node, f"'{found}({_described(found)})' is not a type")
         return self._report(node, _undeclared(node.name))
 
     def _loop(self, node: Loop) -> Type:
         over = self.unification.resolved(self._check(node.range))
-        if isinstance(over, ListType):
-            variable = over.element
-        elif isinstance(over, MapType):
-            variable = over.key
-        elif over in (DYN, ERROR) or isinstance(over, Unknown):
-            variable = DYN
-        else:
-            variable = self._report(
-                node.range,
-                f"expression of type '{self._shown(over)}' cannot be range of a comprehension"
-                " (must be list, map, or dynamic)",
-            )
+        # The list that results are collected in, empty at first.
+        collected = ListType(self.unification.fresh()) if node.macro in _COLLECTING else None
+        variable = self._element(node, over)
         self._scopes.append({node.variable: variable})
-        if node.condition is not None:
-            self._condition(node)
-        result: Type = BOOL
-        if node.transform is not None:
-            result = ListType(self._check(node.transform))
-        elif node.macro == "filter":
-            result = ListType(variable)
+        condition = self._check(node.condition) if node.condition is not None else None
+        element = self._check(node.transform) if node.transform is not None else variable
         self._scopes.pop()
+        result = ListType(self.unification.resolved(element)) if collected is not None else BOOL
+        step = (result, collected) if collected is not None else (INT, INT)
+        if condition is not None:
+            self._condition(node, condition, step)
+        is_filtered = node.transform is not None and condition is not None
+        self.unification.skip(_UNKNOWNS[node.macro] + is_filtered)
         return result
 
-    def _condition(self, node: Loop) -> None:
-        assert node.condition is not None
-        found = self._check(node.condition)
-        if self.unification.accepts([BOOL], [found]):
-            return
-        function, others = _STEPS[node.macro]
-        types = [self._shown(found)]
-        types = ["bool", *types] if others is None else [*types, *others]
-        if node.macro in ("filter", "map"):
-            types[1:] = ["list(dyn)", "list(dyn)"]
-        self._report(
-            node,
-            f"found no matching overload for '{function}' applied to '{_signature(types, False)}'",
+    def _element(self, node: Loop, over: Type) -> Type:
+        """What a loop goes over: the elements of a list or the keys of a map."""
+        if isinstance(over, ListType):
+            return over.element
+        if isinstance(over, MapType):
+            return over.key
+        if over in (DYN, ERROR) or isinstance(over, Unknown):
+            self.unification.assign([DYN], [over])
+            return DYN
+        return self._report(
+            node.range,
+            f"expression of type '{over}' cannot be range of a comprehension"
+            " (must be list, map, or dynamic)",
         )
 
+    def _condition(self, node: Loop, found: Type, step: tuple[Type, Type]) -> None:
+        """A condition that is none is told by the operator that the macro gives it to."""
+        if self.unification.assign([found], [BOOL]):
+            return
+        operator = _QUANTIFIERS.get(node.macro)
+        if operator is not None:
+            self._no_overload(node.place, operator, [BOOL, found])
+        else:
+            self._no_overload(node.place, "_?_:_", [found, *step])
 
-# What a macro's condition is an operand of.
-_STEPS: dict[str, tuple[str, list[str] | None]] = {
-    "all": ("_&&_", None),
-    "exists": ("_||_", None),
-    "exists_one": ("_?_:_", ["int", "int"]),
-    "filter": ("_?_:_", []),
-    "map": ("_?_:_", []),
-}
+
+_QUANTIFIERS = {"all": "_&&_", "exists": "_||_"}
+_COLLECTING = ("filter", "map")
+# How many types the operators of a macro leave open, each of which takes a number.
+_UNKNOWNS = {"all": 0, "exists": 0, "exists_one": 3, "filter": 2, "map": 1}
 
 
 def _undeclared(name: str) -> str:
-    return f"undeclared reference to '{name.removeprefix('.')}' (in container '')"
+    return f"undeclared reference to '{name}' (in container '')"
 
 
-def _signature(types: list[str], method: bool) -> str:
-    if method:
-        return f"{types[0]}.({', '.join(types[1:])})"
-    return f"({', '.join(types)})"
+_DESCRIPTIONS: dict[Type, str] = {
+    BOOL: "primitive:BOOL",
+    INT: "primitive:INT64",
+    UINT: "primitive:UINT64",
+    DOUBLE: "primitive:DOUBLE",
+    STRING: "primitive:STRING",
+    BYTES: "primitive:BYTES",
+    TIMESTAMP: "well_known:TIMESTAMP",
+    DURATION: "well_known:DURATION",
+    NULL: "null:NULL_VALUE",
+    DYN: "dyn:{}",
+    ERROR: "error:{}",
+}
+
+
+def _described(type_: Type) -> str:
+    """A type as some messages have it: as the fields of a protocol buffer."""
+    if isinstance(type_, ListType):
+        return f"list_type:{{elem_type:{{{_described(type_.element)}}}}}"
+    if isinstance(type_, MapType):
+        key, value = _described(type_.key), _described(type_.value)
+        return f"map_type:{{key_type:{{{key}}} value_type:{{{value}}}}}"
+    if isinstance(type_, TypeOf):
+        return f"type:{{{_described(type_.of)}}}"
+    if isinstance(type_, Unknown):
+        return f'type_param:"{type_}"'
+    return _DESCRIPTIONS.get(type_) or f'message_type:"{type_}"'
 
 
 def _qualified(node: Node) -> str | None:

@@ -55,9 +55,13 @@ def charged(code: Code, less: int = 0) -> Run:
     return run_charged
 
 
-def failure(error: Exception) -> Exception:
+def failure(error: Exception) -> EvaluationError:
     """What an evaluation that failed says; a type that Python refused is no overload."""
-    return no_such_overload() if isinstance(error, TypeError) else error
+    if isinstance(error, EvaluationError):
+        return error
+    if isinstance(error, UnicodeError):
+        return EvaluationError("invalid UTF-8 in string")
+    return no_such_overload()
 
 
 def logic(parts: list[Run], stop: bool) -> Run:
@@ -94,28 +98,25 @@ def conditional(condition: Run, chosen: Run, other: Run) -> Run:
     return choose
 
 
-def field_of(slot: int | None, operand: Run, key: str) -> Run:
-    """A field of an object; null is as if it were not there, and has none."""
+def field_of(slot: int | None, operand: Run, key: str, name: str) -> Run:
+    """A field of an object, by its key in the data and its name in expressions; null is as if it
+    were not there, and has none."""
     if slot is not None:
 
         def get_of_variable(frame: Frame) -> Any:
-            try:
-                value = frame[slot].get(key)
-            except AttributeError:
-                raise no_such_overload() from None
+            holder = frame[slot]
+            value = holder.get(key) if type(holder) is dict else None
             if value is None:
-                raise EvaluationError(f"no such key: {key}")
+                raise EvaluationError(f"no such key: {name}")
             return value
 
         return get_of_variable
 
     def get(frame: Frame) -> Any:
         holder = operand(frame)
-        if type(holder) is not dict:
-            raise no_such_overload()
-        value = holder.get(key)
+        value = holder.get(key) if type(holder) is dict else None
         if value is None:
-            raise EvaluationError(f"no such key: {key}")
+            raise EvaluationError(f"no such key: {name}")
         return value
 
     return get

@@ -13,12 +13,15 @@ from fairlead.cel.values import Frame, equal, work
 Equality = Callable[[Any, Any, Frame], bool]
 
 
-def equality(type_: Type) -> Equality:
-    """How two values of a type are compared."""
-    return _special(type_, {}) or equal
+Equalities = dict[str, Equality | None]
 
 
-def _special(type_: Type, known: dict[str, Equality | None]) -> Equality | None:
+def equality(type_: Type, known: Equalities) -> Equality:
+    """How two values of a type are compared; `known` are those of objects by their names."""
+    return _special(type_, known) or equal
+
+
+def _special(type_: Type, known: Equalities) -> Equality | None:
     """A comparison that follows the type; None if plain equality does."""
     if isinstance(type_, ListType):
         return _list_equality(type_, known)
@@ -33,7 +36,7 @@ def _special(type_: Type, known: dict[str, Equality | None]) -> Equality | None:
     return None
 
 
-def _list_equality(type_: ListType, known: dict[str, Equality | None]) -> Equality | None:
+def _list_equality(type_: ListType, known: Equalities) -> Equality | None:
     inner = _special(type_.element, known)
     same = inner or equal
     if type_.keys is not None:
@@ -63,38 +66,37 @@ def _map_equality(same: Equality) -> Equality:
     )
 
 
-def _object_equality(type_: ObjectType, known: dict[str, Equality | None]) -> Equality | None:
-    special: dict[str, tuple[type | None, Callable[[Any], Any], Equality]] = {}
+def _object_equality(type_: ObjectType, known: Equalities) -> Equality:
+    fields: dict[str, tuple[type | None, Callable[[Any], Any], Equality]] = {}
     for name, declared in type_.fields.items():
-        kind, read = reader(declared)
-        compare = _special(declared, known)
-        if compare or kind not in _PLAIN:
-            special[type_.properties.get(name, name)] = kind, read, compare or equal
-    if not special:
-        return None
+        compare = _special(declared, known) or equal
+        fields[type_.properties.get(name, name)] = *reader(declared), compare
 
     def same(left: dict[str, Any] | None, right: dict[str, Any] | None, frame: Frame) -> bool:
+        """A field that is null equals nothing. Of two fields without a type that have different
+        names the reference takes no notice."""
         if left is None or right is None:
             return left is right
-        if left.keys() != right.keys():
+        if len(left) != len(right):
             return False
         work(frame, len(left))
         for name, value in left.items():
-            other = right[name]
-            if name in special and value is not None and other is not None:
-                kind, read, compare = special[name]
-                value = value if type(value) is kind else read(value)
-                other = other if type(other) is kind else read(other)
+            other = right.get(name)
+            if name in fields:
+                if value is None or other is None:
+                    return False
+                kind, read, compare = fields[name]
+                value = value if type(value) is kind or kind is None else read(value)
+                other = other if type(other) is kind or kind is None else read(other)
                 if not compare(value, other, frame):
                     return False
-            elif not equal(value, other, frame):
+            elif name in right and not equal(value, other, frame):
                 return False
         return True
 
     return same
 
 
-_PLAIN = (bool, int, str, list, dict, None)
 _MISSING = object()
 
 

@@ -8,7 +8,13 @@ from typing import Any
 from fairlead.cel.builder import Builder
 from fairlead.cel.checker import check
 from fairlead.cel.code import MOST_WORK, failure
-from fairlead.cel.errors import CostExceeded, EvaluationError, Problem, SyntaxProblem
+from fairlead.cel.errors import (
+    CostExceeded,
+    EvaluationError,
+    Problem,
+    ResultProblem,
+    SyntaxProblem,
+)
 from fairlead.cel.estimate import Estimate, estimate
 from fairlead.cel.parser import TOO_DEEP, parse
 from fairlead.cel.reading import reader
@@ -17,11 +23,16 @@ from fairlead.cel.types import Type
 from fairlead.cel.values import BUDGET, FIRST_SLOT, READ
 
 
-def compile_expression(text: str, variables: Mapping[str, Type]) -> Program:
-    """The program of an expression; raises SyntaxProblem, TypeProblem or ConstantProblem."""
+def compile_expression(
+    text: str, variables: Mapping[str, Type], result: Type | None = None
+) -> Program:
+    """The program of an expression; raises SyntaxProblem, TypeProblem or ConstantProblem, or
+    ResultProblem if its result would not be of the type wanted."""
     try:
         root = parse(text)
         check(text, root, variables)
+        if result is not None and root.type != result:
+            raise ResultProblem(f"cel expression must evaluate to a {result}")
         return Program(root, variables)
     except RecursionError:  # within the limit, but the stack was deep already
         raise SyntaxProblem(text, [Problem(-1, TOO_DEEP)]) from None
@@ -68,10 +79,10 @@ class Program:
             frame[slot] = value
         try:
             result = self._run(frame)
-        except TypeError as error:
-            raise failure(error) from None
         except RecursionError:
             raise CostExceeded from None
-        except UnicodeError:
-            raise EvaluationError("invalid UTF-8 in string") from None
+        except (EvaluationError, TypeError, UnicodeError) as error:
+            failed = failure(error)
+            failed.cost = budget - frame[BUDGET]
+            raise failed from None
         return result, budget - frame[BUDGET]

@@ -22,6 +22,7 @@ from fairlead.cel.values import (
     UINT_MAX,
     Duration,
     Timestamp,
+    TypeName,
     UInt,
     shown,
     type_name,
@@ -32,6 +33,10 @@ _DOUBLE = re.compile(
     r"[+-]?(?:(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)",
     re.IGNORECASE,
 )
+_TARGETS = {
+    "timestamp": "google.protobuf.Timestamp",
+    "duration": "google.protobuf.Duration",
+}
 _BOOLS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True)
 _BOOLS |= dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False)
 
@@ -54,51 +59,51 @@ def _whole(value: float, kind: str) -> int:
     raise EvaluationError(f"{kind} overflow")
 
 
+def unconvertible(value: Any, function: str) -> EvaluationError:
+    """What a conversion says that cannot convert a value."""
+    wanted = _TARGETS.get(function, function)
+    return EvaluationError(f"type conversion error from '{type_name(value)}' to '{wanted}'")
+
+
 def _parsed_int(text: str) -> int:
     value = int(text) if _DECIMAL.fullmatch(text) else None
-    if value is None:
-        raise EvaluationError(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    if not INT_MIN <= value <= INT_MAX:
-        raise EvaluationError(f'strconv.ParseInt: parsing "{text}": value out of range')
+    if value is None or not INT_MIN <= value <= INT_MAX:
+        raise unconvertible(text, "int")
     return value
 
 
 def _parsed_uint(text: str) -> UInt:
     value = int(text) if _DECIMAL.fullmatch(text) and text[0] not in "+-" else None
-    if value is None:
-        raise EvaluationError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
-    if value > UINT_MAX:
-        raise EvaluationError(f'strconv.ParseUint: parsing "{text}": value out of range')
+    if value is None or value > UINT_MAX:
+        raise unconvertible(text, "uint")
     return UInt(value)
 
 
 def _parsed_double(text: str) -> float:
-    if not _DOUBLE.fullmatch(text):
-        raise EvaluationError(f'strconv.ParseFloat: parsing "{text}": invalid syntax')
-    value = float(text)
-    if math.isinf(value) and "i" not in text.lower():
-        raise EvaluationError(f'strconv.ParseFloat: parsing "{text}": value out of range')
+    value = float(text) if _DOUBLE.fullmatch(text) else None
+    if value is None or (math.isinf(value) and "i" not in text.lower()):
+        raise unconvertible(text, "double")
     return value
 
 
 def _parsed_bool(text: str) -> bool:
     if text not in _BOOLS:
-        raise EvaluationError(f'strconv.ParseBool: parsing "{text}": invalid syntax')
+        raise unconvertible(text, "bool")
     return _BOOLS[text]
 
 
 def _parsed_timestamp(text: str) -> Timestamp:
     try:
         return parse_timestamp(text)
-    except ValueError as error:
-        raise EvaluationError(str(error)) from None
+    except ValueError:
+        raise unconvertible(text, "timestamp") from None
 
 
 def _parsed_duration(text: str) -> Duration:
     try:
         return parse_duration(text)
-    except ValueError as error:
-        raise EvaluationError(str(error)) from None
+    except ValueError:
+        raise unconvertible(text, "duration") from None
 
 
 def _decoded(value: bytes) -> str:
@@ -165,6 +170,8 @@ CONVERSIONS: Implementations = {
         (bytes,): _decoded,
         (Timestamp,): show_timestamp,
         (Duration,): show_duration,
+        (type(None),): lambda value: "null",
+        (TypeName,): str,
     },
     "bytes": {(bytes,): _same, (str,): str.encode},
     "timestamp": {
@@ -172,7 +179,7 @@ CONVERSIONS: Implementations = {
         (str,): _parsed_timestamp,
         (int,): lambda value: moment(value * SECOND),
     },
-    "duration": {(Duration,): _same, (str,): _parsed_duration, (int,): Duration},
+    "duration": {(Duration,): _same, (str,): _parsed_duration},
     "dyn": {(object,): _same},
     "type": {(object,): type_name},
     "size": {(str,): len, (bytes,): len, (list,): len, (dict,): len},

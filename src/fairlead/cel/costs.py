@@ -97,16 +97,9 @@ COSTS: dict[str, Cost | dict[type, Cost]] = {
 }
 
 
-def _membership(value: Any, container: Any, result: Any) -> int:
-    """The cost of `in`: a list is searched, a map is not."""
-    return len(container) if type(container) is list else 1
-
-
 def cost_of(function: str, kind: type | None) -> Cost | None:
     """The cost of a call by its first argument's class, if it is not 1; arguments and result go
     in. None as the class: it is not known before the evaluation."""
-    if function == "@in":
-        return _membership
     found = COSTS.get(function)
     if not isinstance(found, dict):
         return found

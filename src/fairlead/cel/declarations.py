@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from fairlead.cel.moments import DURATION_PARTS, TIMESTAMP_PARTS
 from fairlead.cel.types import (
@@ -20,19 +19,12 @@ from fairlead.cel.types import (
     URL,
     ListType,
     MapType,
+    Overload,
+    Scalar,
     Type,
     TypeOf,
     Unknown,
 )
-
-
-class Overload(NamedTuple):
-    """One way to call a function; of a method the first type is its target's."""
-
-    types: tuple[Type, ...]
-    result: Type
-    method: bool = False
-
 
 A, B = Unknown("A"), Unknown("B")
 _LIST, _MAP, _STRINGS = ListType(A), MapType(A, B), ListType(STRING)
@@ -40,6 +32,8 @@ _NUMBERS = (INT, UINT, DOUBLE)
 _ORDERED = (BOOL, *_NUMBERS, STRING, BYTES, TIMESTAMP, DURATION)
 
 
+# A type that is not known yet becomes that of the first overload which takes it, so the order of
+# overloads is the reference's.
 def _operators() -> Iterable[tuple[str, tuple[Type, ...], Type]]:
     for name in ("_<_", "_<=_", "_>_", "_>=_"):
         yield from ((name, (type_, type_), BOOL) for type_ in _ORDERED)
@@ -48,9 +42,10 @@ def _operators() -> Iterable[tuple[str, tuple[Type, ...], Type]]:
     for name in ("_+_", "_-_", "_*_", "_/_"):
         yield from ((name, (type_, type_), type_) for type_ in _NUMBERS)
     yield from (("_%_", (type_, type_), type_) for type_ in (INT, UINT))
-    yield from (("_+_", (type_, type_), type_) for type_ in (STRING, BYTES, DURATION, _LIST))
+    yield from (("_+_", (type_, type_), type_) for type_ in (STRING, BYTES, _LIST))
     yield "_+_", (TIMESTAMP, DURATION), TIMESTAMP
     yield "_+_", (DURATION, TIMESTAMP), TIMESTAMP
+    yield "_+_", (DURATION, DURATION), DURATION
     yield "_-_", (TIMESTAMP, TIMESTAMP), DURATION
     yield "_-_", (TIMESTAMP, DURATION), TIMESTAMP
     yield "_-_", (DURATION, DURATION), DURATION
@@ -107,7 +102,7 @@ def _methods() -> Iterable[tuple[str, tuple[Type, ...], Type]]:
     yield "find", (STRING, STRING), STRING
     yield "findAll", (STRING, STRING), _STRINGS
     yield "findAll", (STRING, STRING, INT), _STRINGS
-    for type_ in _ORDERED:
+    for type_ in (*_NUMBERS, BOOL, DURATION, TIMESTAMP, STRING, BYTES):
         yield "isSorted", (ListType(type_),), BOOL
         yield "min", (ListType(type_),), type_
         yield "max", (ListType(type_),), type_
@@ -123,20 +118,53 @@ def _table() -> dict[str, tuple[Overload, ...]]:
         found.setdefault(name, []).append(Overload(types, result))
     for name, types, result in _CONVERSIONS:
         found.setdefault(name, []).extend(Overload((type_,), result) for type_ in types)
-    found["matches"] = [Overload((STRING, STRING), BOOL)]
     for name, types, result in _methods():
         found.setdefault(name, []).append(Overload(types, result, method=True))
     return {name: tuple(overloads) for name, overloads in found.items()}
 
 
 FUNCTIONS = _table()
+
+
+def _exact() -> dict[tuple[str, bool, tuple[Type, ...]], Overload]:
+    """The overloads that leave no type open."""
+    return {
+        (name, overload.method, overload.types): overload
+        for name, overloads in FUNCTIONS.items()
+        for overload in overloads
+        if all(isinstance(type_, Scalar) for type_ in overload.types)
+    }
+
+
+def _open_types() -> dict[tuple[str, bool], int]:
+    """How many types all overloads of a function leave open."""
+    found: dict[tuple[str, bool], int] = {}
+    for name, overloads in FUNCTIONS.items():
+        for overload in overloads:
+            key = name, overload.method
+            found[key] = found.get(key, 0) + len(unknowns_in((*overload.types, overload.result)))
+    return found
+
+
+def unknowns_in(types: Iterable[Type]) -> set[Unknown]:
+    found: set[Unknown] = set()
+    for type_ in types:
+        if isinstance(type_, Unknown):
+            found.add(type_)
+        elif isinstance(type_, ListType):
+            found |= unknowns_in((type_.element,))
+        elif isinstance(type_, MapType):
+            found |= unknowns_in((type_.key, type_.value))
+    return found
+
+
+EXACT, OPEN_TYPES = _exact(), _open_types()
 TYPE_IDENTIFIERS: dict[str, Type] = {
-    **{str(type_): type_ for type_ in (BOOL, INT, UINT, DOUBLE, STRING, BYTES, DYN)},
+    **{str(type_): type_ for type_ in (BOOL, INT, UINT, DOUBLE, STRING, BYTES)},
     "list": ListType(DYN),
     "map": MapType(DYN, DYN),
     "null_type": NULL,
     "type": TypeOf(DYN),
     "google.protobuf.Timestamp": TIMESTAMP,
     "google.protobuf.Duration": DURATION,
-    "kubernetes.URL": URL,
 }

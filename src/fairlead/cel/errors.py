@@ -34,6 +34,10 @@ class TypeProblem(CompileError):
     """The expression refers to what is not there or mixes types that do not go together."""
 
 
+class ResultProblem(Exception):
+    """An expression of another type than was wanted."""
+
+
 class ConstantProblem(Exception):
     """A constant that can be seen to fail: a regular expression, a conversion."""
 
@@ -42,7 +46,9 @@ class ConstantProblem(Exception):
 
 
 class EvaluationError(Exception):
-    """An evaluation has no result."""
+    """An evaluation has no result; `cost` is what it cost until then."""
+
+    cost = 0
 
 
 class CostExceeded(Exception):

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlead.cel.arithmetic import OPERATORS, Implementations
-from fairlead.cel.conversions import CONVERSIONS
-from fairlead.cel.errors import no_such_overload
+from fairlead.cel.conversions import CONVERSIONS, unconvertible
+from fairlead.cel.errors import EvaluationError, no_such_overload
 from fairlead.cel.lists import COMPARING, LISTS
 from fairlead.cel.moments import DURATION_PARTS, TIMESTAMP_PARTS
 from fairlead.cel.regexes import REGEXES
 from fairlead.cel.strings import STRINGS
 from fairlead.cel.urls import URLS
-from fairlead.cel.values import Duration, Frame, Timestamp
+from fairlead.cel.values import Duration, Frame, Timestamp, UInt, type_name
 
 Implementation = Callable[..., Any]
 
@@ -36,6 +36,28 @@ def _all() -> Implementations:
 
 
 _FUNCTIONS = _all()
+_NUMBERS = frozenset((int, UInt, float))
+_ORDERED = _NUMBERS | {bool, str, bytes, Timestamp, Duration}
+# The classes of first arguments that have an operator or a function at all.
+_TAKEN: dict[str, frozenset[type]] = {
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
+    "_+_": _ORDERED - {bool} | {list},
+    "_-_": _NUMBERS | {Timestamp, Duration},
+    "_*_": _NUMBERS,
+    "_/_": _NUMBERS,
+    "_%_": frozenset((int, UInt)),
+    "!_": frozenset((bool, int, float)),
+    "-_": frozenset((bool, int, float)),
+    "size": frozenset((str, bytes, list, dict)),
+    **dict.fromkeys(("contains", "startsWith", "endsWith"), frozenset((str,))),
+}
+_RECEIVERS = frozenset((str, Timestamp, Duration))
+_NAMED_WITH_TYPES = (
+    *STRINGS.keys() - _TAKEN.keys(),
+    *LISTS.keys() - {"_[_]", "@in"},
+    *REGEXES.keys() - {"matches"},
+    *("indexOf", "lastIndexOf", *URLS, *TIMESTAMP_PARTS, *DURATION_PARTS),
+)
 _known: dict[tuple[str, tuple[type | None, ...]], Implementation | None] = {}
 
 
@@ -71,5 +93,20 @@ def dispatch(function: str, values: list[Any], frame: Frame) -> Any:
         return found(*values)
     comparing = _matching(COMPARING.get(function, {}), classes)
     if comparing is None:
-        raise no_such_overload()
+        raise refusal(function, values)
     return comparing(frame, *values)
+
+
+def refusal(function: str, values: list[Any]) -> EvaluationError:
+    """What a call says that has no implementation for its arguments. The reference names the
+    function, with the types or without, or does not, by how it looks for it."""
+    first = type(values[0])
+    if function in CONVERSIONS and function != "size":
+        return unconvertible(values[0], function)
+    if function in _NAMED_WITH_TYPES and (function, len(values)) != ("findAll", 3):
+        types = ", ".join(map(type_name, values))
+        return EvaluationError(f"no such overload: {function}({types})")
+    taken = _TAKEN.get(function)
+    if taken is None or first in taken or first in _RECEIVERS:
+        return no_such_overload()
+    return EvaluationError(f"no such overload: {function}")

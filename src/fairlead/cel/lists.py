@@ -28,13 +28,20 @@ def _add(left: Any, right: Any) -> Any:
 
 
 def _is_sorted(items: list[Any]) -> bool:
-    return not any(map(_less, items[1:], items))
+    for place, value in enumerate(items):
+        if value is None:
+            raise EvaluationError("no such overload: isSorted(list)")
+        if place and _less(value, items[place - 1]):
+            return False
+    return True
 
 
 def _extreme(name: str, better: Callable[[Any, Any], bool]) -> Callable[[list[Any]], Any]:
     def choose(items: list[Any]) -> Any:
         if not items:
             raise EvaluationError(f"{name} called on empty list")
+        if None in items:
+            raise EvaluationError(f"no such overload: {name}(list)")
         return reduce(lambda best, value: value if better(value, best) else best, items)
 
     return choose

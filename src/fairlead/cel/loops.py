@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from fairlead.cel.code import FAILURES, Run, charge
-from fairlead.cel.errors import CostExceeded, no_such_overload
-from fairlead.cel.values import BUDGET, Frame
+from fairlead.cel.errors import CostExceeded, EvaluationError, no_such_overload
+from fairlead.cel.values import BUDGET, Frame, class_name
 
 # What the reference's own loop costs around the condition and the transformation.
 _TEST = {"all": 2, "exists": 3}
@@ -20,7 +20,7 @@ def _range(over: Run) -> Callable[[Frame], Collection[Any]]:
         found = over(frame)
         if type(found) is list or type(found) is dict:
             return found
-        raise no_such_overload()
+        raise EvaluationError(f"got '{class_name(found)}', expected iterable type")
 
     return elements
 

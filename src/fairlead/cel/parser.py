@@ -50,6 +50,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "STRING": literals.string,
     "BYTES": literals.bytes_,
 }
+_SIGNED = ("NUM_INT", "NUM_FLOAT")
 _CONSTANTS = {"true": True, "false": False, "null": None}
 
 
@@ -154,10 +155,14 @@ class _Parser:
         elif token.kind == "{":
             self._next()
             node = MapOf(token.place, self._entries())
-        elif first.kind == "-" and signs == 1 and token.kind in ("NUM_INT", "NUM_FLOAT"):
+        elif first.kind == "-" and signs == 1 and token.kind in _SIGNED:
             self._next()
             node = self._literal(Token(token.kind, "-" + token.text, first.place))
             signs = 0
+        elif token.kind == "-" and self._tokens[self._at + 1].kind in _SIGNED:  # after `!`
+            self._next()
+            number = self._next()
+            node = self._literal(Token(number.kind, "-" + number.text, token.place))
         else:
             node = self._atom()
         node = self._member(node)
@@ -270,8 +275,9 @@ def _join(operands: list[Node], operator: Token) -> None:
     if operator.kind in ("&&", "||"):
         if isinstance(left, Logic) and left.function == function:
             left.arguments.append(right)
+            left.places.append(operator.place)
         else:
-            operands[-1] = Logic(operator.place, function, [left, right])
+            operands[-1] = Logic(operator.place, function, [left, right], [operator.place])
     else:
         operands[-1] = Call(operator.place, function, [left, right])
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fairlead.cel.costs import PER_CHARACTER, PER_PATTERN_CHARACTER
-from fairlead.cel.types import BYTES, DYN, STRING, ListType, MapType, Type
+from fairlead.cel.syntax import Call
+from fairlead.cel.types import BYTES, STRING, ListType, Overload
 
 MOST = 2**64 - 1
 
@@ -43,140 +44,105 @@ def _scaled(value: int, factor: float) -> int:
 NOTHING = Estimate(0, 0)
 UNKNOWN = Estimate(0, MOST)
 Sizes = Sequence[Estimate]
-Found = tuple[Estimate, Estimate | None]  # the cost, and the size of the result if known
-_ONE: Found = (fixed(1), None)
-_TEXT = (STRING, BYTES, DYN)
+_TEXT = (STRING, BYTES)
 
 
 def call_cost(
-    function: str, types: Sequence[Type], sizes: Sizes, elements: Estimate | None
-) -> Found:
-    """What a call costs beside its arguments; `elements` are those of a list it is called on."""
-    if function in _COMPARED:
-        return _compared(function, types, sizes), None
+    call: Call, sizes: Sizes, elements: Estimate | None
+) -> tuple[Estimate, Estimate | None]:
+    """What a call costs beside its arguments, and the size of its result if that is known.
+    `elements` is the size of those of a list that is its first argument."""
+    function = call.function.removeprefix(".")
     if function in _OF_LISTS:
-        return _traversal(sizes[0], types[0], elements), None
+        return _traversal(call, sizes[0], elements), None
     if function == "join":
-        return _join(sizes, elements)
+        return _join(sizes, elements), None
     rule = _RULES.get(function)
-    return rule(types, sizes) if rule else _ONE
+    if rule is not None:
+        return rule(sizes), None
+    cost, made = Estimate(MOST, 0), None
+    for overload in call.overloads:  # several may be meant where types are not known
+        own, size = _overload_cost(function, overload, sizes)
+        cost = cost.union(own)
+        if size is not None:
+            made = size if made is None else made.union(size)
+    return cost, made
 
 
-def _compared(function: str, types: Sequence[Type], sizes: Sizes) -> Estimate:
-    if function not in ("_==_", "_!=_") and types[0] not in _TEXT:
-        return fixed(1)
+def _overload_cost(
+    function: str, overload: Overload, sizes: Sizes
+) -> tuple[Estimate, Estimate | None]:
+    first, last = overload.types[0], overload.types[-1]
+    if function in _EQUALITIES or (function in _ORDERS and first in _TEXT):
+        return _compared(sizes), None
+    if function == "_+_":
+        made = sizes[0].plus(sizes[1])
+        if isinstance(first, ListType):
+            return fixed(1), made
+        return (made.scaled(PER_CHARACTER), made) if first in _TEXT else (fixed(1), None)
+    if function in ("bytes", "string") and overload.result in _TEXT and first in _TEXT:
+        return (sizes[0].scaled(PER_CHARACTER) if first != overload.result else fixed(1)), None
+    if function == "@in" and isinstance(last, ListType):
+        return sizes[1].scaled(1), None
+    if function == "matches" and overload.method:
+        return _pattern(sizes), None
+    return fixed(1), None
+
+
+def _compared(sizes: Sizes) -> Estimate:
     most = min(sizes[0].most, sizes[1].most)
     return Estimate(min(1, most), most).scaled(PER_CHARACTER)
 
 
-def _traversal(size: Estimate, type_: Type, elements: Estimate | None) -> Estimate:
-    if elements is None:
+def _traversal(call: Call, size: Estimate, elements: Estimate | None) -> Estimate:
+    if elements is None:  # a text
         return size.scaled(PER_CHARACTER)
     each = fixed(1)
-    if isinstance(type_, ListType) and type_.element in (STRING, BYTES):
+    type_ = call.arguments[0].type
+    if isinstance(type_, ListType) and type_.element in _TEXT:
         each = each.plus(elements.scaled(PER_CHARACTER))
     return size.times(each)
 
 
-def _join(sizes: Sizes, elements: Estimate | None) -> Found:
+def _join(sizes: Sizes, elements: Estimate | None) -> Estimate:
     count = sizes[0]
     made = count.times(elements or NOTHING)
     if len(sizes) > 1:
         between = Estimate(max(count.least - 1, 0), max(count.most - 1, 0))
         made = made.plus(sizes[1].times(between))
-    return made.scaled(PER_CHARACTER), made
+    return made.scaled(PER_CHARACTER)
 
 
-def _added(types: Sequence[Type], sizes: Sizes) -> Found:
-    made = sizes[0].plus(sizes[1])
-    if isinstance(types[0], ListType) or isinstance(types[1], ListType):
-        return fixed(1), made
-    if types[0] in (STRING, BYTES) or types[1] in (STRING, BYTES):
-        return made.scaled(PER_CHARACTER), made
-    if types[0] == DYN and types[1] == DYN:
-        return made.scaled(PER_CHARACTER).union(fixed(1)), made
-    return _ONE
-
-
-def _pattern(types: Sequence[Type], sizes: Sizes) -> Found:
+def _pattern(sizes: Sizes) -> Estimate:
     text = sizes[0].plus(fixed(1)).scaled(PER_CHARACTER)
-    cost = text.times(sizes[1].scaled(PER_PATTERN_CHARACTER))
-    return cost, Estimate(0, sizes[0].most)
+    return text.times(sizes[1].scaled(PER_PATTERN_CHARACTER))
 
 
-def _matches(types: Sequence[Type], sizes: Sizes) -> Found:
-    return _pattern(types, sizes)[0], None
+def _contains(sizes: Sizes) -> Estimate:
+    return sizes[0].scaled(PER_CHARACTER).times(sizes[1].scaled(PER_CHARACTER))
 
 
-def _contains(types: Sequence[Type], sizes: Sizes) -> Found:
-    return sizes[0].scaled(PER_CHARACTER).times(sizes[1].scaled(PER_CHARACTER)), None
+def _once(sizes: Sizes) -> Estimate:
+    return sizes[0].scaled(PER_CHARACTER)
 
 
-def _prefix(types: Sequence[Type], sizes: Sizes) -> Found:
-    return sizes[1].scaled(PER_CHARACTER), None
+def _twice(sizes: Sizes) -> Estimate:
+    return sizes[0].scaled(2 * PER_CHARACTER)
 
 
-def _in(types: Sequence[Type], sizes: Sizes) -> Found:
-    if isinstance(types[1], ListType):
-        return sizes[1], None
-    return _ONE if isinstance(types[1], MapType) else (sizes[1].union(fixed(1)), None)
+def _prefix(sizes: Sizes) -> Estimate:
+    return sizes[1].scaled(PER_CHARACTER)
 
 
-def _text_to_bytes(types: Sequence[Type], sizes: Sizes) -> Found:
-    if types[0] not in (STRING, DYN):
-        return _ONE
-    size = sizes[0]
-    return size.scaled(PER_CHARACTER), Estimate(size.least, min(size.most * 4, MOST))
-
-
-def _bytes_to_text(types: Sequence[Type], sizes: Sizes) -> Found:
-    if types[0] not in (BYTES, DYN):
-        return _ONE
-    return sizes[0].scaled(PER_CHARACTER), Estimate(sizes[0].least // 4, sizes[0].most)
-
-
-def _url(types: Sequence[Type], sizes: Sizes) -> Found:
-    return sizes[0].scaled(PER_CHARACTER), None
-
-
-def _same_size(types: Sequence[Type], sizes: Sizes) -> Found:
-    return sizes[0].scaled(PER_CHARACTER), sizes[0]
-
-
-def _split(types: Sequence[Type], sizes: Sizes) -> Found:
-    return sizes[0].scaled(2 * PER_CHARACTER), Estimate(0, sizes[0].most)
-
-
-def _replace(types: Sequence[Type], sizes: Sizes) -> Found:
-    """The result is longest when the shortest is replaced by the longest, and shortest when the
-    longest is replaced by the shortest."""
-    text, old, new = sizes[:3]
-    most = _replaced(text.most, old.least, new.most, longer=new.most > old.least)
-    least = _replaced(text.least, old.most, new.least, longer=new.least < old.most)
-    return text.scaled(2 * PER_CHARACTER), Estimate(min(least, MOST), min(most, MOST))
-
-
-def _replaced(text: int, old: int, new: int, longer: bool) -> int:
-    if old == 0:  # stands between all characters
-        return (text + 1) * new + text
-    return -(-text // old) * new if longer else text
-
-
-_COMPARED = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
+_EQUALITIES = ("_==_", "_!=_")
+_ORDERS = ("_<_", "_<=_", "_>_", "_>=_")
 _OF_LISTS = ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf")
-_RULES: dict[str, Callable[[Sequence[Type], Sizes], Found]] = {
-    "_+_": _added,
-    "@in": _in,
-    "matches": _matches,
+_RULES: dict[str, Callable[[Sizes], Estimate]] = {
     "find": _pattern,
     "findAll": _pattern,
     "contains": _contains,
     "startsWith": _prefix,
     "endsWith": _prefix,
-    "bytes": _text_to_bytes,
-    "string": _bytes_to_text,
-    "url": _url,
-    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _same_size),
-    "split": _split,
-    "replace": _replace,
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _once),
+    **dict.fromkeys(("split", "replace"), _twice),
 }

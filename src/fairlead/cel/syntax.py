@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.cel.types import DYN, Type
+from fairlead.cel.types import DYN, Overload, Type
 
 
 @dataclass(slots=True, eq=False)
@@ -39,19 +39,22 @@ class Select(Node):
 
 @dataclass(slots=True, eq=False)
 class Call(Node):
-    """A function's call; of a method the target is the first argument."""
+    """A function's call; of a method the target is the first argument. The checker sets the
+    overloads that its arguments fit."""
 
     function: str
     arguments: list[Node]
     method: bool = False
+    overloads: list[Overload] = field(default_factory=list, init=False)
 
 
 @dataclass(slots=True, eq=False)
 class Logic(Node):
-    """Any number of operands joined by `&&` or by `||`."""
+    """Any number of operands joined by `&&` or by `||`, and the places of these operators."""
 
     function: str
     arguments: list[Node]
+    places: list[int]
 
 
 @dataclass(slots=True, eq=False)

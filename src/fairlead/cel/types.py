@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 
 class Type:
@@ -84,6 +85,14 @@ class Unknown(Type):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Overload(NamedTuple):
+    """One way to call a function; of a method the first type is its target's."""
+
+    types: tuple[Type, ...]
+    result: Type
+    method: bool = False
 
 
 BOOL = Scalar("bool")

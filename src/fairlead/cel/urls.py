@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import quote, unquote
+from urllib.parse import quote as escape
+from urllib.parse import unquote
 
 from fairlead.cel.arithmetic import Implementations
 from fairlead.cel.errors import EvaluationError
+from fairlead.quoting import quote
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*+):")
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
@@ -87,7 +89,7 @@ def _url(text: str) -> Url:
         return parse(text)
     except UrlError as error:
         raise EvaluationError(
-            f'URL parse error during conversion from string: parse "{text}": {error}'
+            f"URL parse error during conversion from string: parse {quote(text)}: {error}"
         ) from None
 
 
@@ -114,7 +116,7 @@ def _port(url: Url) -> str:
 def _escaped_path(url: Url) -> str:
     if _PATH.fullmatch(url.path):
         return url.path
-    return quote(unquote(url.path, errors="surrogateescape"), _PATH_SAFE, errors="surrogateescape")
+    return escape(unquote(url.path, errors="surrogateescape"), _PATH_SAFE, errors="surrogateescape")
 
 
 def _query(url: Url) -> dict[str, list[str]]:

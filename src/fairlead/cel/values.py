@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from fairlead.cel.errors import CostExceeded, EvaluationError
+from fairlead.cel.errors import CostExceeded, EvaluationError, no_such_overload
 
 Frame = list[Any]
 BUDGET, WORK, READ, FIRST_SLOT = 0, 1, 2, 3
@@ -49,6 +50,18 @@ _NAMES = {
     Duration: "google.protobuf.Duration",
     TypeName: "type",
 }
+_CLASSES = {
+    bool: "types.Bool",
+    int: "types.Int",
+    UInt: "types.Uint",
+    float: "types.Double",
+    str: "types.String",
+    bytes: "types.Bytes",
+    type(None): "types.Null",
+    Timestamp: "types.Timestamp",
+    Duration: "types.Duration",
+    TypeName: "*types.TypeValue",
+}
 NUMBERS = frozenset((int, UInt, float))
 TYPE_NAMES = {name: TypeName(name) for name in _NAMES.values()}
 
@@ -58,11 +71,16 @@ def type_name(value: Any) -> TypeName:
     return TYPE_NAMES[name] if name else TypeName(value.type_name)
 
 
+def class_name(value: Any) -> str:
+    """The class of a value in the reference, which some of its messages name."""
+    return _CLASSES.get(type(value), "model.URL")
+
+
 def equal(left: Any, right: Any, frame: Frame) -> bool:
     """Equality across types: numbers by value, everything else only within its type."""
     kind, other = type(left), type(right)
     if kind is not other:
-        return kind in NUMBERS and other in NUMBERS and bool(left == right)
+        return kind in NUMBERS and other in NUMBERS and equal_numbers(left, right)
     if kind is list:
         if len(left) != len(right):
             return False
@@ -82,6 +100,13 @@ def equal(left: Any, right: Any, frame: Frame) -> bool:
     return bool(left == right)
 
 
+def equal_numbers(left: float, right: float) -> bool:
+    """An integer is compared with a double as the double that is nearest to it."""
+    if type(left) is float or type(right) is float:
+        return float(left) == float(right)
+    return left == right
+
+
 def work(frame: Frame, amount: int) -> None:
     """Counts what costs little in the reference's terms and could yet go on for ever."""
     frame[WORK] -= amount
@@ -95,17 +120,40 @@ def lookup(container: Any, index: Any) -> Any:
         return item(container, index)
     if type(container) is dict:
         return entry(container, index)
-    raise EvaluationError("no such overload")
+    raise EvaluationError(f"no such key: {shown(index)}")
 
 
 def item(items: list[Any], index: Any) -> Any:
+    """An item of a list that an expression made."""
     if type(index) is not int:
-        if type(index) not in NUMBERS or index != int(index):
+        if type(index) not in NUMBERS:
             raise EvaluationError(f"unsupported index type '{type_name(index)}' in list")
+        if not math.isfinite(index) or index != int(index):
+            raise EvaluationError(f"unsupported index value {index} in list")
         index = int(index)
     if 0 <= index < len(items):
         return items[index]
+    raise EvaluationError(f"index '{index}' out of range in list size '{len(items)}'")
+
+
+def data_item(items: list[Any], index: Any) -> Any:
+    """An item of a list in the data."""
+    if items is None:
+        raise EvaluationError(f"no such key: {shown(index)}")
+    if type(index) is not int:
+        raise EvaluationError(f"unsupported index: {shown(index)}")
+    if 0 <= index < len(items):
+        return items[index]
     raise EvaluationError(f"index out of bounds: {index}")
+
+
+def data_entry(entries: dict[Any, Any], key: Any) -> Any:
+    """An entry of a map in the data, whose keys are texts."""
+    if type(key) is not str:
+        raise no_such_overload()
+    if entries is None or key not in entries:
+        raise EvaluationError(f"no such key: {key}")
+    return entries[key]
 
 
 def entry(entries: dict[Any, Any], key: Any) -> Any:

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 PROGRAMS = ("kube-apiserver", "etcd", "kubectl")
 _MORE_FLAGS = "FAIRLEAD_TEST_ENV_FLAGS"
-_CERT_DIR, _ETCD = "--cert-dir", "--etcd-servers"
+_CERT_DIR, _ETCD, _GATES = "--cert-dir", "--etcd-servers", "--feature-gates"
 _WHERE = "/fairlead"  # of what stands in for etcd
 _SECONDS_FOR_ETCD = 10.0
 _ETCD_HELP = """\
@@ -59,9 +59,28 @@ def server_flags(
     more = shlex.split(environment.get(_MORE_FLAGS, ""))
     if not any(one.startswith("--controllers") for one in more):
         more.append("--controllers=-*")
+    passed, gates = _without_unknown_gates(passed)
     ignored = _unknown(passed)
     passed = [one for one in passed if one not in ignored]
-    return ["--dialect=kubernetes", *kept, *passed, *more], ignored
+    return ["--dialect=kubernetes", *kept, *passed, *more], [*ignored, *gates]
+
+
+def _without_unknown_gates(flags: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Flags with the feature gates that there are, and flags of those that there are not: many are
+    about how the reference works inside."""
+    from fairlead.kinds.gates import is_gate
+
+    kept, ignored = [], []
+    for one in flags:
+        name, _, value = one.partition("=")
+        if name != _GATES:
+            kept.append(one)
+            continue
+        gates = value.split(",")
+        known = [gate for gate in gates if is_gate(gate.partition("=")[0].strip())]
+        ignored += [f"{_GATES}={gate}" for gate in gates if gate and gate not in known]
+        kept += [f"{_GATES}={','.join(known)}"] if known else []
+    return kept, ignored
 
 
 def _values(given: Sequence[str]) -> dict[str, str]:

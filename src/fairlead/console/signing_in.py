@@ -10,13 +10,17 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from fairlead.authentication.account_names import split_account_name
 from fairlead.authentication.authorities import Untrusted
 from fairlead.authentication.bearer import BearerTokens, bearer_token
 from fairlead.authentication.chain import Rejected
 from fairlead.authentication.console_sessions import PREFIX, Basis, ConsoleSessions, Session
 from fairlead.authentication.factory import Authentication
+from fairlead.authentication.grants import Anchor
 from fairlead.authentication.handouts import TooManyHandouts
+from fairlead.authentication.impersonation import Impersonation, impersonation_headers
 from fairlead.authentication.origins import refuse_foreign
+from fairlead.authentication.service_accounts import ACCOUNTS
 from fairlead.authentication.tokens import BadToken, seconds, unverified
 from fairlead.authentication.user import ANONYMOUS, ANONYMOUS_NAME, UNAUTHENTICATED, User
 from fairlead.console.failures import Failures
@@ -41,7 +45,7 @@ logger = logging.getLogger("fairlead.console")
 LONGEST_BODY = 4096
 _JSON = "application/json"
 _MOST_AT_ONCE = 32
-_NOTE = "console.fairlead.dev/user"
+_NOTE, _NOTE_OF_IMPERSONATOR = "console.fairlead.dev/user", "console.fairlead.dev/impersonator"
 _BAD_CODE = "the link was used before, or is too old: ask for another one"
 _BAD_SESSION = "the session has ended: sign in again"
 _BUSY = "too many sign-ins, please try again later"
@@ -61,7 +65,10 @@ class SigningIn:
     async def user_of(self, request: Request) -> User:
         """Whose session a request comes with, for the audit log."""
         session = await self._session(request)
-        return session.user if session is not None else ANONYMOUS
+        if session is None:
+            return ANONYMOUS
+        request.impersonation = session.impersonation
+        return session.user
 
     async def link(self, request: Request) -> Answer:
         """A code for the user of a request, who was authenticated."""
@@ -72,7 +79,10 @@ class SigningIn:
         if _token(request).startswith(PREFIX):
             raise StatusError(403, "Forbidden", "a session of the console makes no links")
         basis = await basis_of(self._authentication, request)
-        code, until = await self._aside(self._sessions.link, request.user, basis)
+        try:
+            code, until = await self._aside(self._sessions.link, request.user, basis)
+        except Rejected as error:
+            raise StatusError(403, "Forbidden", f"there can be no session: {error}") from None
         return _answer(201, {"code": code, "expires": _moment(until)})
 
     async def session(self, request: Request) -> Answer:
@@ -87,6 +97,8 @@ class SigningIn:
             if opened is None:
                 raise self._failed(request, _BAD_CODE)
             request.note(_NOTE, opened.user.name)
+            if opened.impersonation is not None:
+                request.note(_NOTE_OF_IMPERSONATOR, opened.impersonation.impersonator.name)
             return _shown(201, opened)
         session = await self._session(request)
         renewed = None
@@ -131,12 +143,20 @@ class SigningIn:
 
 async def basis_of(authentication: Authentication, request: Request) -> Basis:
     """What the credentials of a request rest on: a session made of them shall not be good when
-    they are not any more."""
+    they are not any more. With impersonation it rests on what both users rest on."""
     until = _certificate_end(authentication, request)
     token = _token(request)
-    if not token:
-        return Basis(until)
-    return await _token_basis(authentication.tokens, token, until)
+    basis = await _token_basis(authentication.tokens, token, until) if token else Basis(until)
+    impersonator = request.impersonator
+    if impersonator is None:
+        return basis
+    impersonation = Impersonation(impersonator, impersonation_headers(request.raw_headers))
+    return Basis(basis.until, (*basis.anchors, *_account(request.user)), impersonation)
+
+
+def _account(user: User) -> tuple[Anchor, ...]:
+    account = split_account_name(user.name)
+    return ((ACCOUNTS, "/".join(account)),) if account is not None else ()
 
 
 async def _token_basis(tokens: BearerTokens, token: str, until: float) -> Basis:
@@ -201,6 +221,8 @@ def _shown(status: int, session: Session) -> Answer:
         "ends": _moment(session.ends),
         "user": user_info(session.user),
     }
+    if session.impersonation is not None:
+        value["impersonator"] = session.impersonation.impersonator.name
     return _answer(status, value)
 
 

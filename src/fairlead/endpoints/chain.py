@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from fairlead import budget, errors
-from fairlead.authentication.impersonation import impersonate
+from fairlead.authentication.impersonation import Impersonation, RawHeaders, impersonate
 from fairlead.authentication.user import User
 from fairlead.authorization.attributes import Attributes
 from fairlead.authorization.refusal import Refused, refusal
@@ -114,12 +114,17 @@ class Handler:
             if rule is not None:
                 user = await rule(request)
         request.user = user or await self.api.authentication.authenticator.authenticate(request)
+        acts_as = request.impersonation
+        if acts_as is not None:
+            request.user = acts_as.impersonator
         if self.auditor is not None:
             storing = self.auditor.received(request)
             if storing is not None:
                 await storing
-        if request.impersonates:
-            await self._impersonate(request)
+        if acts_as is not None:
+            await self._go_on_as(request, acts_as)
+        elif request.impersonates:
+            await self._impersonate(request, request.raw_headers)
         if rule is not None:
             return
         if self.classify is not None:
@@ -142,7 +147,7 @@ class Handler:
             return await self._page(request)
         resource = target.resource
         if resource is None or _is_misplaced(resource, target):
-            return self._unknown(target)
+            return self._unknown(request)
         if resource.deprecation and request.method == "GET":
             request.warn(resource.deprecation)
         check_method(request, resource)
@@ -184,7 +189,18 @@ class Handler:
             return error
         return StatusError(400, "BadRequest", error.message, details=error.details)
 
-    async def _impersonate(self, request: Request) -> None:
+    async def _go_on_as(self, request: Request, acts_as: Impersonation) -> None:
+        """A credential that was made through impersonation is good while that is allowed."""
+        if request.impersonates:
+            raise StatusError(
+                403, "Forbidden", "who acts as another user cannot act as a third one"
+            )
+        try:
+            await self._impersonate(request, acts_as.headers)
+        except Refused:
+            raise errors.unauthorized() from None
+
+    async def _impersonate(self, request: Request, headers: RawHeaders) -> None:
         """Let a user act as another, where the authorizer lets them."""
         caller = request.user
 
@@ -195,7 +211,7 @@ class Handler:
             if not decision.allowed:
                 raise refusal(attributes, decision)
 
-        request.user = await impersonate(self.api.dialect, request.raw_headers, caller, check)
+        request.user = await impersonate(self.api.dialect, headers, caller, check)
         if request.user is not caller:
             request.impersonator = caller
 
@@ -256,8 +272,8 @@ class Handler:
         if values is None:
             facts[asked] = shown
 
-    def _unknown(self, target: Target) -> Answer:
-        resources = self.api.resources
+    def _unknown(self, request: Request) -> Answer:
+        target, resources = request.target, self.api.resources
         if target.path.startswith(NOWHERE):
             return no_such_page()
         if target.group not in resources.groups:
@@ -267,6 +283,8 @@ class Handler:
         found = resources.find(target.group, target.version, target.resource_name)
         named = target.name or target.subresource
         if found is not None and named and scope_fits(found, target):
+            if found.deprecation:
+                request.warn(found.deprecation)
             raise errors.not_found(found.ref(target.name))
         return no_such_page()
 

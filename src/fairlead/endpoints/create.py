@@ -15,6 +15,7 @@ from fairlead.operations.operation import Operation
 
 async def answer_create(api: Api, request: Request, operation: Operation) -> Answer:
     options = write_options(api.dialect, request, "CreateOptions")
+    operation.manager = options.manager
     value = await read_object(api, request, operation, options.validation)
     value = to_stored(operation.resource, value)
     version = await create(api, operation, value, options)

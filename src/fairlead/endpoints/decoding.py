@@ -22,6 +22,7 @@ from fairlead.operations.preparing import check_decoded
 from fairlead.schema.decode import (
     decode_counting,
     decoder,
+    first_unreadable,
     unknown_paths,
     unknown_paths_of_custom,
 )
@@ -51,15 +52,6 @@ from fairlead.serialization.strictness import strict_problems
 
 _TYPE = ("kind", "apiVersion")
 _MOST_READ_TWICE = 256 * 1024  # bytes
-
-# Versions that are served no more but that data may still carry.
-FORMER_VERSIONS = {
-    "apps": ("v1beta1", "v1beta2"),
-    "autoscaling": ("v2beta1",),
-    "batch": ("v1beta1",),
-    "extensions": ("v1beta1",),
-    "policy": ("v1beta1",),
-}
 
 
 def body_format(request: Request, resources: Resources) -> str:
@@ -161,7 +153,7 @@ def check_kind(resources: Resources, resource: Resource, value: Object, raw: byt
     if kind == resource.kind and api_version == own_version:
         return
     api_version = _understood(resource, api_version, raw)
-    own_group, group = own_version.rpartition("/")[0], api_version.rpartition("/")[0]
+    own_group = own_version.rpartition("/")[0]
     if not api_version or api_version == f"{own_group}/":
         api_version = own_version
     if kind == resource.kind and api_version == own_version:
@@ -169,16 +161,13 @@ def check_kind(resources: Resources, resource: Resource, value: Object, raw: byt
     if api_version[-1] == "/":
         what = f"Object 'apiVersion' is missing in '{raw.decode('utf-8', 'replace')}'"
         raise bad_request(f'{kind} in version "" cannot be handled as a {resource.kind}: {what}')
-    known = resources.struct_of(api_version, kind)
-    if kind == resource.kind and group == own_group:
-        version = api_version.rpartition("/")[2]
-        if known is not None or version in FORMER_VERSIONS.get(group, ()):
-            raise bad_request(
-                f"the API version in the data ({api_version}) does not match the expected API"
-                f" version ({own_version})"
-            )
-    from fairlead.operations.foreign_kinds import foreign_kind
+    from fairlead.operations.foreign_kinds import foreign_kind, is_same_kind
 
+    if is_same_kind(resources, resource, own_group, api_version, kind):
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API"
+            f" version ({own_version})"
+        )
     why = foreign_kind(resources, resource, api_version, kind)
     where = f'{kind} in version "{api_version.rpartition("/")[2]}"'
     raise bad_request(f"{where} cannot be handled as a {resource.kind}: {why}")
@@ -357,14 +346,15 @@ def _decode_templated(
 
 
 def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> StatusError:
-    """Decode once more from exact numbers, so that the message shows them as they were sent. A
-    long body is not worth it."""
+    """Decode once more from exact numbers, so that the message shows them as they were sent, and
+    look for an error that is told before this one. A long body is not worth it."""
     if len(raw) > _MOST_READ_TWICE:
         return _not_handled(resource, str(error))
     try:
-        decoder(resource.struct)(parse_json_exactly(raw), [])
+        exact = parse_json_exactly(raw)
+        decoder(resource.struct)(exact, [])
     except DecodeError as exact_error:
-        error = exact_error
+        error = first_unreadable(resource.struct, exact) or exact_error
     except ValueError:
         pass  # YAML: the numbers at hand are the exact ones
     return _not_handled(resource, str(error))

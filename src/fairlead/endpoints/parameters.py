@@ -25,6 +25,7 @@ from fairlead.operations.options import (
     ListOptions,
     WriteOptions,
     check_dry_run,
+    check_propagation,
 )
 from fairlead.operations.selecting import select
 from fairlead.schema.builtin import BuiltinTypes
@@ -36,7 +37,6 @@ from fairlead.serialization.envelopes import content_type
 from fairlead.serialization.protobuf import ProtobufError, envelope, from_message
 from fairlead.storage.selection import EVERYTHING, Selection
 
-_PROPAGATION = ("Foreground", "Background", "Orphan", "nil")
 _VALIDATION = ("Ignore", "Warn", "Strict")
 
 
@@ -152,23 +152,15 @@ def delete_options(
     causes = Causes()
     if raw:
         value = _delete_body(dialect, types, request, raw)
-        dry = value.get("dryRun") or []
-        check_dry_run(dry, causes)
-        dry_run = bool(dry)
+        dry_run = bool(value.get("dryRun"))
+        check_dry_run(value.get("dryRun") or [], causes)
     else:
         dry_run = _dry_run(dialect, request.query, causes)
         value = _delete_query(dialect, request)
+    check_propagation(value, causes)
+    _raise_options(dialect, "DeleteOptions", causes)
     propagation = value.get("propagationPolicy")
     orphan = value.get("orphanDependents")
-    if propagation is not None and orphan is not None:
-        causes.invalid(
-            "propagationPolicy",
-            propagation,
-            "orphanDependents and deletionPropagation cannot be both set",
-        )
-    elif propagation is not None and propagation not in _PROPAGATION[:3]:
-        causes.unsupported("propagationPolicy", propagation, _PROPAGATION)
-    _raise_options(dialect, "DeleteOptions", causes)
     if orphan is not None:
         propagation = "Orphan" if orphan else "Background"
     conditions = value.get("preconditions") or {}

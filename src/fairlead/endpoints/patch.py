@@ -25,6 +25,7 @@ from fairlead.patching.errors import MalformedPatch, TooManyOperations
 from fairlead.patching.json_patch import apply_json_patch, operations
 from fairlead.patching.merge_patch import apply_merge_patch, merge_document
 from fairlead.patching.strategic import apply_strategic_patch, strategic_document
+from fairlead.patching.values import compact_json, escaped_json
 from fairlead.schema.decode import unknown_paths
 from fairlead.schema.mismatch import conversion_error, json_kind
 from fairlead.schema.wording import plain_text
@@ -60,6 +61,7 @@ async def answer_patch(api: Api, request: Request, operation: Operation) -> Answ
     raw = operation.sent = await request.body()
     is_apply = media_type == APPLY
     options = write_options(api.dialect, request, "PatchOptions", apply=is_apply)
+    operation.manager = options.manager
     if is_apply:
         return await _answer_apply(api, request, operation, raw, options)
     await check_exists(api, operation)
@@ -140,7 +142,7 @@ def patched_text(before: Object, after: Object) -> str:
     """A patched document as the reference shows it: what was changed has its keys sorted. What is
     nested too deeply for any type is not shown."""
     try:
-        return orjson.dumps(_sorted_where_changed(before, after)).decode()
+        return escaped_json(orjson.dumps(_sorted_where_changed(before, after)).decode())
     except (TypeError, RecursionError):
         return "{...}"
 
@@ -148,7 +150,7 @@ def patched_text(before: Object, after: Object) -> str:
 def patched_custom_text(before: Object, after: Object) -> str:
     """The same of a custom object, which has no type that gives its keys another order."""
     try:
-        return orjson.dumps(after, option=orjson.OPT_SORT_KEYS).decode()
+        return compact_json(after)
     except (TypeError, RecursionError):
         return "{...}"
 

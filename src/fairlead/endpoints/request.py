@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 from urllib.parse import parse_qsl
 
-from fairlead.authentication.impersonation import asks_to_impersonate
+from fairlead.authentication.impersonation import Impersonation, asks_to_impersonate
 from fairlead.authentication.user import User
 from fairlead.bounded import remembered
 from fairlead.endpoints.negotiation import PLAIN_JSON, Representation
@@ -42,6 +42,7 @@ class Request:
         "deadline",
         "exchange",
         "flow",
+        "impersonation",
         "impersonator",
         "method",
         "operation",
@@ -76,6 +77,7 @@ class Request:
         self.representation: Representation = PLAIN_JSON
         self.warnings: list[str] = []
         self.impersonator: User | None = None  # who really asks, if the user is another
+        self.impersonation: Impersonation | None = None  # with which its credential was made
         self.operation: Operation | None = None  # what it asks for, once that is allowed
         self.audited: Any = None  # an Audited, where the audit log is kept
         self.flow: Any = None  # a Flow, where priority and fairness is on
@@ -152,7 +154,7 @@ class Request:
 
     def start_again(self) -> None:
         """Forget what was found out on the way, but for the body."""
-        self.impersonator = self.operation = None
+        self.impersonator = self.impersonation = self.operation = None
         self.representation = PLAIN_JSON
         self.warnings = []
 

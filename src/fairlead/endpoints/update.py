@@ -17,6 +17,7 @@ async def answer_update(api: Api, request: Request, operation: Operation) -> Ans
     media_type = body_format(request, api.resources)
     raw = operation.sent = await request.body()
     options = write_options(api.dialect, request, "UpdateOptions")
+    operation.manager = options.manager
 
     def decode() -> Object:
         return decode_body(api, operation, raw, media_type, options.validation)

@@ -127,7 +127,7 @@ class Feed:
         found: list[Event] = []
         for kind, change in events:
             told = self.watcher.told(change)  # it may be served no longer
-            if told is None or not await self._rights.hold(told.resource, change.namespace):
+            if told is None or not await self._rights.hold_for(told.resource, change):
                 continue
             item = {**await self._telling.item(change), **told.names}
             self._lines.add(kind, change, item)

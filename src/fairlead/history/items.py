@@ -12,6 +12,8 @@ from fairlead import budget
 from fairlead.history.differing import changed_paths
 from fairlead.operations.actors import Actor, Actors
 from fairlead.operations.api import Object
+from fairlead.patching.entries import fields_of, identity_of
+from fairlead.patching.field_sets import covers
 from fairlead.schema.times import format_micro_time
 from fairlead.storage.change import ADDED, Change
 from fairlead.storage.version import Version
@@ -40,9 +42,9 @@ class Telling:
     def _item(self, change: Change) -> Object:
         before = change.before.object() if change.before is not None else None
         after = change.after.object() if change.after is not None else None
-        managers = _entries(after)
-        by = [entry for entry in managers if entry not in _entries(before)]
         actor = self._actors.find(change.revision)
+        manager = actor.manager if actor is not None and after is not None else ""
+        by = _authors(_entries(before), _entries(after), manager)
         item = _head(change.revision, change.kind, change.key, after or before or {})
         created = _metadata(after).get("creationTimestamp") if change.kind == ADDED else None
         _tell_who(item, actor, by, created)
@@ -91,6 +93,24 @@ def _tell_who(item: Object, actor: Actor | None, by: Sequence[Object], created: 
         item["user"] = actor.user
         if actor.impersonator:
             item["impersonator"] = actor.impersonator
+
+
+def _authors(before: list[Object], after: list[Object], manager: str) -> list[Object]:
+    """The entries of who made a change: of the manager, where the name is known. Otherwise those
+    with another time or with more fields than before: who only lost fields to others, or with
+    them, did not write."""
+    known = {identity_of(entry): entry for entry in before}
+    changed = [entry for entry in after if known.get(identity_of(entry)) != entry]
+    if manager:
+        own = [entry for entry in changed if entry.get("manager") == manager]
+        return own or [{"manager": manager}]
+    return [entry for entry in changed if _has_written(entry, known.get(identity_of(entry)))]
+
+
+def _has_written(entry: Object, before: Object | None) -> bool:
+    if before is None or entry.get("time") != before.get("time"):
+        return True
+    return not covers(fields_of(before), fields_of(entry))
 
 
 def _manager(entry: Object) -> Object:

@@ -31,8 +31,9 @@ from fairlead.history.feed import BOOKMARK_EVERY, Feed, Lines
 from fairlead.history.items import Telling
 from fairlead.history.parameters import wanted
 from fairlead.history.past import ObjectsPast
-from fairlead.history.rights import Rights
+from fairlead.history.rights import NEVER, Namespaces, Rights
 from fairlead.history.served import Served
+from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import revision_of
@@ -40,6 +41,7 @@ from fairlead.operations.stored import shown_one
 from fairlead.operations.watch import too_old
 from fairlead.storage.backend import Compacted
 
+_NAMESPACES = "core/v1/namespaces"
 _BYTES_AN_ITEM = 500  # about
 _MOST_FEEDS = 100
 _MOST_OF_A_USER = 40
@@ -54,6 +56,7 @@ class HistoryPage:
         self._served = Served(handler.api)
         self._telling = Telling(handler.api.actors)
         self._past = ObjectsPast(handler.api, self._served, self._telling)
+        self._namespaces = Namespaces(handler.api)
         self._denied = denied
         self._listening: Counter[str] = Counter()  # feeds, by the names of users
 
@@ -75,9 +78,11 @@ class HistoryPage:
         if request.method == "GET" and flag(request, "watch"):
             return self._feed(request)
         _refuse_revision(request, "watch from it, or ask for what happened `since`")
-        rights = Rights(self._api.authorizer, request.user, "list")
-        told = await self._past.everything(rights, wanted(request))
+        told = await self._past.everything(self._rights(request, "list"), wanted(request))
         return await self._document(request, told)
+
+    def _rights(self, request: Request, verb: str) -> Rights:
+        return Rights(self._api.authorizer, self._namespaces, request.user, verb)
 
     def _feed(self, request: Request) -> Answer:
         api, asked, name = self._api, wanted(request), request.user.name
@@ -91,7 +96,7 @@ class HistoryPage:
                 api.store,
                 self._served,
                 self._telling,
-                Rights(api.authorizer, request.user, "watch"),
+                self._rights(request, "watch"),
                 lines,
                 namespace=asked.namespace,
                 after=revision_of(options.revision),
@@ -124,17 +129,28 @@ class HistoryPage:
             raise bad_request(f"watch: what happens can be watched at {ALL} only")
         if "get" not in resource.verbs or "list" not in resource.verbs:
             raise no_such_path()
+        begins = await self._begin(request, resource)
         if not target.name:
             _refuse_revision(request, "a list with resourceVersionMatch=Exact tells what was there")
-            told = await self._past.of_collection(resource, target.namespace, wanted(request))
+            asked = wanted(request, begins)
+            told = await self._past.of_collection(resource, target.namespace, asked)
             return await self._document(request, told)
         if request.parameter("resourceVersion"):
-            return await self._then(request, target)
+            return await self._then(request, resource, begins)
         key = resource.storage_key(target.namespace, target.name)
-        found = await self._past.of_object(resource, key, wanted(request))
+        found = await self._past.of_object(resource, key, wanted(request, begins))
         if found is None:
             raise not_found(resource.ref(target.name))
         return await self._document(request, found)
+
+    async def _begin(self, request: Request, resource: Resource) -> int:
+        """The first revision that who asks for an object or a collection may know of."""
+        target = request.target
+        is_namespace = resource.key == _NAMESPACES
+        namespace = target.name if is_namespace else target.namespace
+        if not namespace or not (resource.namespaced or is_namespace):
+            return 0
+        return await self._rights(request, target.verb).begin(resource, namespace, target.name)
 
     def _is_remote(self, target: Target) -> bool:
         """Whether another server answers for the path in the API."""
@@ -142,10 +158,9 @@ class HistoryPage:
         probe.target = target
         return self._handler.remote(probe) is not None
 
-    async def _then(self, request: Request, target: Target) -> Answer:
+    async def _then(self, request: Request, resource: Resource, begins: int) -> Answer:
         """An object as it was at a revision."""
-        resource = target.resource
-        assert resource is not None
+        target = request.target
         revision = revision_of(request.parameter("resourceVersion"))
         if not revision:
             raise bad_request("resourceVersion: the past begins at 1")
@@ -155,8 +170,10 @@ class HistoryPage:
             await store.catch_up()
         if revision > store.revision:
             raise too_large_resource_version(revision, store.revision)
+        if revision < begins < NEVER:
+            raise expired(f"The provided resourceVersion is too old: {revision} ({begins})")
         key = resource.storage_key(target.namespace, target.name)
-        version = await self._past.at(resource, key, revision)
+        version = await self._past.at(resource, key, revision) if revision >= begins else None
         if version is None:
             raise not_found(resource.ref(target.name))
         operation = Operation(request.user, "get", resource, target.namespace, target.name)

@@ -14,16 +14,22 @@ _USUAL, _MOST = 500, 5_000
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """At most so many of the newest changes before a revision (0: up to now) and after another.
-    `namespace` and `all` are for those who ask about everything."""
+    `namespace` and `all` are for those who ask about everything. Of what was before `begins` who
+    asks may not know."""
 
     limit: int
     before: int
     since: int
     namespace: str = ""
     all: bool = False
+    begins: int = 0
+
+    @property
+    def after(self) -> int:
+        return max(self.since, self.begins - 1)
 
 
-def wanted(request: Request) -> Wanted:
+def wanted(request: Request, begins: int = 0) -> Wanted:
     for name in ("fieldSelector", "labelSelector"):
         if name in request.query:
             raise bad_request(f"{name}: the history of objects cannot be selected by it")
@@ -36,4 +42,5 @@ def wanted(request: Request) -> Wanted:
         revision_of(request.parameter("since"), "since"),
         request.parameter("namespace"),
         flag(request, "all"),
+        begins,
     )

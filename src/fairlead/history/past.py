@@ -38,12 +38,13 @@ class ObjectsPast:
         told = await self._newest(self._walk(resource, key), wanted, tell)
         if "before" in told["metadata"] or wanted.since:
             return told
+        first = None
         if oldest is not None:
             first = oldest.before
-        else:
+        elif not wanted.begins:
             upto = wanted.before - 1 if wanted.before else self._store.revision
             first = await self.at(resource, key, upto)
-        if first is not None:
+        if first is not None and first.revision >= wanted.begins:
             told["items"].insert(0, await self._telling.existing(first))
         return told if told["items"] or wanted.before else None
 
@@ -65,7 +66,7 @@ class ObjectsPast:
             one = told[change.resource]
             if not change.key.startswith(inside):
                 return None
-            if not await rights.hold(one.resource, change.namespace):
+            if not await rights.hold_for(one.resource, change):
                 return None
             return {**await self._telling.item(change), **one.names}
 
@@ -93,18 +94,19 @@ class ObjectsPast:
         upto = wanted.before - 1 if wanted.before else now
         found: list[Item] = []  # newest first
         examined = before = 0
-        async for batch in walk.back(upto, wanted.since, tell):
+        async for batch in walk.back(upto, wanted.after, tell):
             found += reversed(batch.items)
             examined += batch.examined
             if len(found) > wanted.limit:
                 break
-            if examined >= _MOST_EXAMINED and batch.after > max(wanted.since, self._store.floor):
+            if examined >= _MOST_EXAMINED and batch.after > max(wanted.after, self._store.floor):
                 before = batch.after + 1
                 break
         kept = _whole(found, wanted.limit)
         if len(kept) < len(found):
             before = kept[-1].revision
-        metadata = {"resourceVersion": str(now), "oldest": str(self._store.floor)}
+        begins = max(self._store.floor, min(wanted.begins, now))
+        metadata = {"resourceVersion": str(now), "oldest": str(begins)}
         if before:
             metadata["before"] = str(before)
         return {"metadata": metadata, "items": [item.shown for item in reversed(kept)]}

@@ -103,8 +103,9 @@ class Behaviour:
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         """Things worth saying about an object that is accepted; use `context.warn`."""
 
-    def settle(self, value: Object) -> None:
-        """What storing makes of an accepted object, where it does not come back as it went in."""
+    def settle(self, value: Object, applied: bool) -> None:
+        """What storing makes of an accepted object, where it does not come back as it went in;
+        `applied` if it came of a configuration."""
 
     def grace_period(self, value: Object, wanted: int | None) -> int | None:
         """Seconds between the delete request and the end, or None where a kind knows no grace.
@@ -116,6 +117,11 @@ class Behaviour:
         Gives why the object cannot be deleted; nothing if it can. `propagation` is what the client
         asked for."""
         return ""
+
+    def holds_back(self, value: Object) -> bool:
+        """Whether something of the kind's own, beyond the finalizers that every object can have,
+        keeps an object that is being deleted."""
+        return False
 
     def prepare_delete(self, value: Object, context: Context) -> None:
         """Called on the object that is marked for deletion, before it is written."""

@@ -75,6 +75,10 @@ class Gates:
         return self._on[name]
 
 
+def is_gate(name: str) -> bool:
+    return name in DEFAULTS or name in _STAGES
+
+
 def parse_gates(text: str) -> Gates:
     """Read `Name=true,Other=false`; raises GateError."""
     chosen: dict[str, bool] = {}

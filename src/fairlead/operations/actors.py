@@ -17,10 +17,12 @@ REVISIONS = REGISTRY.gauge(
 
 
 class Actor(NamedTuple):
-    """Whose rights a write was made with, who really asked if that was another, and when."""
+    """Whose rights a write was made with, who really asked if that was another, under which name
+    as a field manager (empty for deletions), and when."""
 
     user: str
     impersonator: str
+    manager: str
     seconds: float  # since the epoch
 
 
@@ -29,8 +31,8 @@ class Actors:
     that noting one costs next to nothing."""
 
     def __init__(self) -> None:
-        self._newer: dict[int, tuple[str, str, float]] = {}
-        self._older: dict[int, tuple[str, str, float]] = {}
+        self._newer: dict[int, tuple[str, str, str, float]] = {}
+        self._older: dict[int, tuple[str, str, str, float]] = {}
         REVISIONS.read = self.__len__
 
     def __len__(self) -> int:
@@ -42,6 +44,7 @@ class Actors:
         self._newer[revision] = (
             operation.user.name[:_LONGEST_NAME],
             other.name[:_LONGEST_NAME] if other is not None else "",
+            operation.manager,
             clock.time(),
         )
         if len(self._newer) >= _A_GENERATION:

@@ -42,6 +42,7 @@ from fairlead.patching.ownership import apply as merge_configuration
 from fairlead.patching.prune import Versions
 from fairlead.patching.settled import Settled, find_settled
 from fairlead.patching.values import copied
+from fairlead.schema.custom.numbers import plain
 from fairlead.schema.decode import known_part, unknown_paths
 from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.times import now
@@ -75,9 +76,10 @@ async def _apply(
 ) -> Outcome:
     stated = sent.stated() if isinstance(sent, Held) else sent
     kind = stated.get("kind")
-    if kind != view.kind and kind:
-        raise bad_request(f"the kind of the configuration is {kind}, expected {view.kind}")
-    if not kind and stated.get("apiVersion") == view.api_version:  # else that is what is told
+    # Another version is refused later, and before another kind.
+    if kind != view.kind and stated.get("apiVersion") == view.api_version:
+        if kind:
+            raise bad_request(f"the kind of the configuration is {kind}, expected {view.kind}")
         raise bad_request(f"the configuration does not say its kind, expected {view.kind}")
     if api.store.latest(api.collection(operation.resource), operation.key) is None:
         config = sent.whole() if isinstance(sent, Held) else sent
@@ -241,16 +243,41 @@ def _decoded(
 ) -> Object:
     """The object that came of a configuration and of one that was, if there was one."""
     document = {name: item for name, item in merged.items() if name not in ("kind", "apiVersion")}
+    is_custom = view.main.custom is not None
+    fresh = {"metadata": document["metadata"]} if is_custom else document
     try:
-        value = decode_beside(view.main, view.struct, document, live or {}, [])
+        value = decode_beside(view.main, view.struct, fresh, live or {}, [])
     except DecodeError as error:
         raise bad_request(str(error)) from None
+    if is_custom:
+        value = {**_unread(view, document, config), **value}
     if view.api.dialect.required_fields_refused:
         check_required(view.resource, document)
     given = (config.get("metadata") or {}).get("name")
     preparing.check_name(operation.name, {"name": given} if given else value["metadata"])
     preparing.set_namespace(operation, value["metadata"])
     return value
+
+
+def _unread(view: View, document: Object, config: Object) -> Object:
+    """The content of a custom object as it was merged: its rules look at unknown fields and nulls
+    too, and only what is accepted is read by the schema, see `CustomSchema.settle`."""
+    content: Object = plain(
+        copied({name: item for name, item in document.items() if name != "metadata"})
+    )
+    if view.api.dialect.emptied_maps_stay:
+        _keep_emptied(content, config)
+    return content
+
+
+def _keep_emptied(value: Object, config: Object) -> None:
+    """A map that lost all its fields and that the configuration states to be empty stays so. Such
+    a map is null after a merge, in place of the fields that were given up."""
+    for name, stated in config.items():
+        if stated == {} and name in value and value[name] is None:
+            value[name] = {}
+        elif isinstance(stated, dict) and isinstance(value.get(name), dict):
+            _keep_emptied(value[name], stated)
 
 
 async def _create(api: Api, operation: Operation, config: Object, options: WriteOptions) -> Version:

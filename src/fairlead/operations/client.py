@@ -182,7 +182,9 @@ class Client:
         resource = self._api.resources.named(key)
         if subresource:
             resource = resource.subresources[subresource]
-        return Operation(self._user, verb, resource, namespace, name)
+        operation = Operation(self._user, verb, resource, namespace, name)
+        operation.manager = self.manager
+        return operation
 
     async def _perform(
         self,

@@ -68,6 +68,7 @@ async def _create(
     if operation.refusal is not None:
         raise operation.refusal
     claimed = _claimed_version(metadata)
+    preparing.drop_deletion(metadata)
     preparing.drop_repeated_owners(operation, metadata)
     context = api.context(operation, options.dry_run)
     entries = await converting(
@@ -80,7 +81,7 @@ async def _create(
         if claimed and not options.dry_run:  # only the store gives versions
             raise bad_request("resourceVersion should not be set on objects to be created")
         version = await _stored(api, operation, attributes, generated, claimed)
-        if resource.custom is not None:
+        if resource.custom is not None and not options.dry_run:
             version = await shown_one(resource, version)
         if options.dry_run:
             context.roll_back()
@@ -132,7 +133,7 @@ async def _admit(
         await api.authorize_create(operation)
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
-    behaviour.settle(value)
+    await budget.run(operation.size, behaviour.settle, value, operation.applies)
     attributes.is_settled = True
     return generated
 
@@ -157,7 +158,7 @@ async def _stored(
         existing = api.store.latest(collection, key)
         if existing is None and context.dry_run:
             return preparing.unstored(collection, key, value, claimed, resource)
-    raise _exists(resource, metadata["name"], existing, generated)
+    raise _exists(resource, metadata["name"], existing, bool(metadata.get("generateName")))
 
 
 async def _put_new(

@@ -91,7 +91,7 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         )
         _mark(new["metadata"], grace, api.dialect)
         behaviour.prepare_delete(new, context)
-        gone = preparing.is_finished(new)
+        gone = preparing.is_finished(api, resource, new)
         if gone and grace is None:
             new = old
         try:

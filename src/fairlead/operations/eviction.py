@@ -23,7 +23,12 @@ from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
-from fairlead.operations.options import DeleteOptions, WriteOptions, check_dry_run
+from fairlead.operations.options import (
+    DeleteOptions,
+    WriteOptions,
+    check_dry_run,
+    check_propagation,
+)
 from fairlead.schema.times import now
 from fairlead.storage.backend import Conflict
 from fairlead.storage.version import Version
@@ -45,25 +50,32 @@ TWO_BUDGETS = (
 async def evict(api: Api, operation: Operation, eviction: Object, write: WriteOptions) -> None:
     """Do what an Eviction of a pod asks for."""
     preparing.set_namespace(operation, eviction["metadata"])
-    options = _delete_options(api, eviction.get("deleteOptions") or {}, write.dry_run)
+    options = _delete_options(eviction, write.dry_run)
     context = api.context(operation, options.dry_run)
     attributes = preparing.attributes(operation, CREATE, eviction, None, context, options=write)
     await api.admission.admit(attributes)
     if attributes.round:  # it may ask for something else now
-        options = _delete_options(api, eviction.get("deleteOptions") or {}, write.dry_run)
+        options = _delete_options(eviction, write.dry_run)
     if eviction["metadata"].get("name", "") != operation.name:
         raise bad_request("name in URL does not match name in Eviction object")
     await api.admission.validate(attributes)
-    await _evict(api, operation, options)
+    pod = _pod(api, api.resources.named(PODS), operation)
+    _check_delete_options(api, eviction)
+    await _evict(api, operation, pod, options)
 
 
-def _delete_options(api: Api, value: Object, dry_run: bool) -> DeleteOptions:
-    """The options of the delete that the eviction is; it is a dry run if either says so."""
-    causes = Causes()
-    dry = value.get("dryRun") or []
-    check_dry_run(dry, causes)
+def _check_delete_options(api: Api, eviction: Object) -> None:
+    value, causes = eviction.get("deleteOptions") or {}, Causes()
+    check_dry_run(value.get("dryRun") or [], causes)
+    check_propagation(value, causes)
     if causes:
         raise invalid(ResourceRef(api.dialect.meta_group, "DeleteOptions"), causes)
+
+
+def _delete_options(eviction: Object, dry_run: bool) -> DeleteOptions:
+    """The options of the delete that the eviction is; it is a dry run if either says so."""
+    value = eviction.get("deleteOptions") or {}
+    dry = value.get("dryRun") or []
     conditions = value.get("preconditions") or {}
     propagation = value.get("propagationPolicy") or ""
     orphan = value.get("orphanDependents")
@@ -78,10 +90,8 @@ def _delete_options(api: Api, value: Object, dry_run: bool) -> DeleteOptions:
     )
 
 
-async def _evict(api: Api, operation: Operation, options: DeleteOptions) -> None:
+async def _evict(api: Api, operation: Operation, pod: Object, options: DeleteOptions) -> None:
     """Delete the pod if its budget has room."""
-    pods = api.resources.named(PODS)
-    pod = _pod(api, pods, operation)
     budgets = [] if _is_unprotected(pod) else _budgets_of(api, pod)
     if len(budgets) > 1:
         raise StatusError(500, "", TWO_BUDGETS)

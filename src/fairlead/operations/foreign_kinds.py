@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.kinds.resources import Resource, Resources
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
@@ -41,6 +43,60 @@ _CORE = frozenset(
     }
 )
 
+# Kinds of versions that are served no more: data may still carry them.
+_CLUSTER_ROLES = "ClusterRole ClusterRoleBinding Role RoleBinding"
+_FORMER_KINDS: Final[dict[str, str]] = {
+    "admissionregistration/v1beta1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
+    "apiextensions/v1beta1": "CustomResourceDefinition",
+    "apiregistration/v1beta1": "APIService",
+    "apps/v1beta1": "ControllerRevision Deployment DeploymentRollback Scale StatefulSet",
+    "apps/v1beta2": "ControllerRevision DaemonSet Deployment ReplicaSet Scale StatefulSet",
+    "authentication/v1beta1": "TokenReview",
+    "authorization/v1beta1": "LocalSubjectAccessReview SelfSubjectAccessReview"
+    " SelfSubjectRulesReview SubjectAccessReview",
+    "autoscaling/v2beta1": "HorizontalPodAutoscaler",
+    "batch/v1beta1": "CronJob JobTemplate",
+    "certificates/v1beta1": "CertificateSigningRequest",
+    "coordination/v1beta1": "Lease",
+    "discovery/v1beta1": "EndpointSlice",
+    "events/v1beta1": "Event",
+    "extensions/v1beta1": "DaemonSet Deployment DeploymentRollback Ingress NetworkPolicy"
+    " PodSecurityPolicy ReplicaSet Scale",
+    "flowcontrol/v1alpha1": "FlowSchema PriorityLevelConfiguration",
+    "networking/v1beta1": "Ingress IngressClass",
+    "node/v1alpha1": "RuntimeClass",
+    "node/v1beta1": "RuntimeClass",
+    "policy/v1beta1": "Eviction PodDisruptionBudget PodSecurityPolicy",
+    "rbac/v1alpha1": _CLUSTER_ROLES,
+    "rbac/v1beta1": _CLUSTER_ROLES,
+    "scheduling/v1alpha1": "PriorityClass",
+    "scheduling/v1beta1": "PriorityClass",
+    "storage/v1alpha1": "CSIStorageCapacity VolumeAttachment",
+    "storage/v1beta1": "CSIDriver CSINode StorageClass VolumeAttachment",
+}
+
+
+def is_same_kind(
+    resources: Resources, resource: Resource, own_group: str, api_version: str, kind: str
+) -> bool:
+    """Whether a document of the given type is the resource in another of its versions."""
+    if kind != resource.kind:
+        return False
+    if _former_scheme(resources, api_version, kind):
+        return True
+    related = api_version.rpartition("/")[0] == own_group or kind == "Event"
+    return related and resources.struct_of(api_version, kind) is not None
+
+
+def _former_scheme(resources: Resources, api_version: str, kind: str) -> str:
+    """The scheme that knows a kind which is served no more; empty if none does."""
+    group, _, version = api_version.rpartition("/")
+    served = resources.groups.get(group)
+    short = next(iter(served.values())).short if served else group
+    if kind not in _FORMER_KINDS.get(f"{short}/{version}", "").split():
+        return ""
+    return _SCHEMES_OF_THEIR_OWN.get(short, _SCHEME)
+
 
 def foreign_kind(resources: Resources, resource: Resource, api_version: str, kind: str) -> str:
     """Why a document of the given type cannot be one of the resource."""
@@ -57,6 +113,8 @@ def _version_of(resources: Resources, scheme: str, api_version: str, kind: str) 
     if kind in _UNVERSIONED or (api_version == "v1" and kind in _OPTIONS):
         return "v1"
     group, _, version = api_version.rpartition("/")
+    if _former_scheme(resources, api_version, kind) == scheme:
+        return version
     served = resources.groups.get(group, {}).get(version)
     if served is None or "." in served.short:
         return ""

@@ -46,6 +46,7 @@ class Operation:
         "has_unknown_fields",
         "identity",
         "impersonator",
+        "manager",
         "name",
         "namespace",
         "refusal",
@@ -75,6 +76,7 @@ class Operation:
         self.namespace = namespace
         self.name = name
         self.impersonator = impersonator  # who really asks, if the user is another
+        self.manager = ""  # under which name fields are owned that it writes
         self.warnings = [] if warnings is None else warnings
         self.annotations: dict[str, str] = {}  # what an audit log shall tell
         self.replaces = False  # the caller sent a whole object, not a change of one

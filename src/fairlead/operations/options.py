@@ -9,6 +9,8 @@ from fairlead.errors import ResourceRef, StatusError, bad_request, conflict
 from fairlead.kinds.causes import Causes, GoValue
 from fairlead.kinds.metadata import go_strings
 
+PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")
+
 
 def revision_of(text: str, what: str = "resourceVersion") -> int:
     """A resourceVersion that a client sent; nothing counts as 0."""
@@ -90,6 +92,21 @@ class ListOptions:
 def check_dry_run(values: list[str], causes: Causes) -> None:
     if any(value != "All" for value in values):
         causes.unsupported("dryRun", GoValue(go_strings(values)), ("All",))
+
+
+def check_propagation(value: dict[str, Any], causes: Causes) -> None:
+    """What the body of a delete says of dependents."""
+    propagation = value.get("propagationPolicy")
+    if propagation is None:
+        return
+    if value.get("orphanDependents") is not None:
+        causes.invalid(
+            "propagationPolicy",
+            propagation,
+            "orphanDependents and deletionPropagation cannot be both set",
+        )
+    elif propagation not in PROPAGATION_POLICIES:
+        causes.unsupported("propagationPolicy", propagation, (*PROPAGATION_POLICIES, "nil"))
 
 
 def check_preconditions(

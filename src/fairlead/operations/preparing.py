@@ -12,7 +12,7 @@ from fairlead.errors import StatusError, TooManyCauses, bad_request, invalid, to
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.conditions import check_condition_states
 from fairlead.kinds.context import Context
-from fairlead.kinds.metadata import check_metadata, check_metadata_update, check_names
+from fairlead.kinds.metadata import check_metadata, check_metadata_update
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.fencing import check_fence
@@ -97,22 +97,28 @@ def check_grown(operation: Operation, value: Object) -> None:
         _check_size(value, MOST_GROWN_BYTES)
 
 
-def set_system_fields(metadata: Object) -> None:
-    """What the server alone decides about a new object."""
+def drop_deletion(metadata: Object) -> None:
+    """A new object is not being deleted, whatever its maker says."""
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         metadata.pop(name, None)
+
+
+def set_system_fields(metadata: Object) -> None:
+    """What the server alone decides about a new object."""
+    drop_deletion(metadata)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = now()
 
 
 def check_new(api: Api, resource: Resource, value: Object, context: Context) -> None:
-    """The rules of a new object: the kind's own, then those that hold for any name."""
+    """The rules of a new object: the kind's own, then those of all metadata."""
     causes = Causes()
     behaviour = api.behaviour(resource)
     try:
         behaviour.check_create(value, causes, context)
         if not causes:
-            check_names(value["metadata"], path_segment, causes)
+            metadata = value["metadata"]
+            check_metadata(metadata, resource.namespaced, path_segment, causes, qualified=False)
     except TooManyCauses as found:
         causes = found.causes
     if causes:
@@ -130,7 +136,7 @@ def check_changed(
         check_metadata_update(metadata, old_metadata, causes, qualified=False)
         if resource.subresource and not resource.is_scale:
             behaviour.check_subresource_update(resource.subresource, value, old, causes, context)
-            if resource.subresource == "status" and context.dialect.required_fields_refused:
+            if resource.subresource == "status" and _has_standard_conditions(resource, context):
                 check_condition_states(value, causes)
         else:
             behaviour.check_update(value, old, causes, context)
@@ -138,6 +144,11 @@ def check_changed(
         causes = found.causes
     if causes:
         raise invalid(behaviour.error_ref(old_metadata["name"]), causes)
+
+
+def _has_standard_conditions(resource: Resource, context: Context) -> bool:
+    """What a custom kind has in its status is for its schema to say."""
+    return context.dialect.required_fields_refused and resource.main.custom is None
 
 
 def attributes(
@@ -199,14 +210,14 @@ def check_name(name: str, metadata: Object) -> None:
         )
 
 
-def is_finished(value: Object) -> bool:
+def is_finished(api: Api, resource: Resource, value: Object) -> bool:
     """Whether an object that is being deleted has nothing left to wait for."""
     metadata = value["metadata"]
     return (
         metadata.get("deletionTimestamp") is not None
         and not metadata.get("finalizers")
         and not metadata.get("deletionGracePeriodSeconds")
-        and not (value.get("spec") or {}).get("finalizers")
+        and not api.behaviour(resource).holds_back(value)
     )
 
 

@@ -31,15 +31,18 @@ async def review_token(
     check_token_review(value, Causes())
     await api.admission.validate(attributes)
     audiences = tuple(spec.get("audiences") or ())
+    # What the client sent as status stays where there is nothing to say instead.
+    status: Object = {"user": {}, **(value.get("status") or {})}
+    status.pop("authenticated", None)
     try:
         grant = await api.authentication.tokens.review(spec["token"], audiences)
     except Rejected as rejection:
-        value["status"] = {"user": {}, "error": _joined(rejection.reasons)}
+        status["error"] = _joined(rejection.reasons)
     else:
-        status: Object = {"authenticated": True, "user": user_info(grant.user)}
+        status["authenticated"], status["user"] = True, user_info(grant.user)
         if grant.audiences:
             status["audiences"] = list(grant.audiences)
-        value["status"] = status
+    value["status"] = status
     return value
 
 

@@ -43,6 +43,14 @@ class Changed:
     entries: list[Object] | None = None
 
 
+@dataclass(slots=True)
+class _Written:
+    """What a change came to. A version that is not stored is in the version of the request."""
+
+    version: Version
+    is_stored: bool = True
+
+
 # Makes the wanted object from the current one, which it must not change.
 Change = Callable[[Object], Changed]
 # Gives the document that was sent, decoded in the version of the resource; a fresh one each time.
@@ -106,7 +114,7 @@ async def store_changed(
     resource, key = operation.resource, operation.key
     collection = api.collection(resource)
 
-    async def attempt() -> Version | None:
+    async def attempt() -> _Written | None:
         current = api.store.latest(collection, key)
         refusal: StatusError
         if current is None:
@@ -123,8 +131,9 @@ async def store_changed(
             raise refusal
         return None
 
-    version = await retried(resource.main.ref(operation.name), attempt)
-    if resource.main.custom is not None:
+    written = await retried(resource.main.ref(operation.name), attempt)
+    version = written.version
+    if written.is_stored and resource.main.custom is not None:
         version = await shown_one(resource, version)
     operation.result = version
     return version
@@ -132,7 +141,7 @@ async def store_changed(
 
 async def _store_over(
     api: Api, operation: Operation, current: Version, change: Change, options: WriteOptions
-) -> Version:
+) -> _Written:
     """Store what a change makes of a version. Raises Conflict or ConditionFailed if the object, or
     what the write rests on, moved meanwhile; then nothing that was set aside for it is kept."""
     resource, collection = operation.resource, api.collection(operation.resource)
@@ -153,14 +162,17 @@ async def _store_over(
             context.roll_back()
             await api.store.settled(current)
             if shown_as_before:
-                return current
-        elif preparing.is_finished(new):
+                return _Written(current)
+        elif preparing.is_finished(api, resource, new):
             await preparing.remove(api, operation, collection, current)
         else:
-            return await preparing.put(
-                api, operation, collection, current.key, stored, current, context
+            return _Written(
+                await preparing.put(
+                    api, operation, collection, current.key, stored, current, context
+                )
             )
-        return preparing.unstored(collection, current.key, new, current.revision, resource)
+        made = preparing.unstored(collection, current.key, new, current.revision, resource)
+        return _Written(made, is_stored=False)
     except BaseException:  # also of a request whose time is up
         context.roll_back()
         raise
@@ -200,7 +212,7 @@ async def _prepared(
     attributes.value = new
     await api.admission.validate(attributes)
     behaviour.warnings(new, old, context)
-    behaviour.settle(new)
+    await budget.run(operation.size, behaviour.settle, new, operation.applies)
     return new
 
 

@@ -16,8 +16,15 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _THIS_NETWORK = ipaddress.IPv4Network("0.0.0.0/8")
 _BROADCAST = ipaddress.IPv4Address("255.255.255.255")
-_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")  # NAT64
-_COMPATIBLE = ipaddress.IPv6Network("::/96")
+# Networks whose addresses end with the IPv4 address that they stand for: of NAT64, of stateless
+# translation, and the compatible ones of old.
+_ENDING_IN_IPV4 = tuple(
+    ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96")
+)
+# These stand for IPv4 addresses as well, at a place that only local operators know (NAT64 of their
+# own), or of a tunnel's far end (Teredo). Nothing in a cluster has such an address.
+_OPAQUE = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b:1::/48", "2001::/32"))
+_ISATAP = 0x5EFE  # behind it an interface identifier has an IPv4 address; 0x0200 marks a global one
 
 
 class NotAllowed(Exception):
@@ -36,7 +43,9 @@ class AddressPolicy:
         self._allowed = tuple(allowed)
 
     def allows(self, address: Address) -> bool:
-        meant = _meant(address)
+        return all(map(self._allows, _meanings(address)))
+
+    def _allows(self, meant: Address) -> bool:
         return _is_ordinary(meant) or any(
             meant in network for network in self._allowed if network.version == meant.version
         )
@@ -58,20 +67,25 @@ class AddressPolicy:
         return [str(text) for text in dict.fromkeys(addresses)]
 
 
-def _meant(address: Address) -> Address:
-    """The IPv4 address inside an IPv6 one that stands for it."""
+def _meanings(address: Address) -> list[Address]:
+    """The addresses that may be reached by connecting to one: the IPv4 address inside an IPv6 one
+    that stands for it, beside it where a network decides which of both."""
     if isinstance(address, ipaddress.IPv4Address):
-        return address
+        return [address]
+    last = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     inner = address.ipv4_mapped or address.sixtofour
     if inner is not None:
-        return inner
-    if address in _TRANSLATED or (address in _COMPATIBLE and int(address) > 1):
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address
+        return [inner]
+    if int(address) > 1 and any(address in network for network in _ENDING_IN_IPV4):
+        return [last]
+    identifier = int(address) >> 32 & 0xFFFFFFFF
+    return [address, last] if identifier & ~0x02000000 == _ISATAP else [address]
 
 
 def _is_ordinary(address: Address) -> bool:
     special = address.is_loopback or address.is_link_local or address.is_multicast
     if isinstance(address, ipaddress.IPv4Address):
         special = special or address in _THIS_NETWORK or address == _BROADCAST
+    else:
+        special = special or any(address in network for network in _OPAQUE)
     return not (special or address.is_unspecified)

@@ -10,7 +10,7 @@ import base64
 import binascii
 import os
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +38,14 @@ def without_place(error: OSError | ValueError, unsaid: str) -> str:
     if isinstance(error, ssl.SSLError):
         return error.reason.replace("_", " ").lower() if error.reason else unsaid
     return error.strerror or str(error) if isinstance(error, OSError) else unsaid
+
+
+def trust_by_openssl(bundle: bytes) -> ssl.SSLContext:
+    """Trust in a bundle, or in the authorities of the machine. Commands use it: what decides as the
+    reference does takes longer to load than a command takes."""
+    context = ssl.create_default_context(cadata=bundle.decode() if bundle else None)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +89,15 @@ class ClientConfig:
         if self.certificate:
             _load_pair(context, self.certificate, self.key)
 
-    def ssl_context(self) -> ssl.SSLContext | None:
-        """How to speak TLS to the server; None where it is plain HTTP."""
+    def ssl_context(
+        self, trust: Callable[[bytes], ssl.SSLContext] = trust_by_openssl
+    ) -> ssl.SSLContext | None:
+        """How to speak TLS to the server; None where it is plain HTTP. `trust` makes a context that
+        trusts a bundle in PEM: `secured.trusting` in a server."""
         if not self.server.startswith("https:"):
             return None
         try:
-            context = ssl.create_default_context(cadata=self.ca.decode() if self.ca else None)
+            context = trust(self.ca) if not self.insecure else trust_by_openssl(self.ca)
         except (ssl.SSLError, ValueError):
             raise ClientConfigError(
                 f"{self.server}: the certificate authority holds no usable PEM certificate"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 from collections.abc import Callable
 from typing import cast
 
@@ -41,6 +42,18 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+
+    def is_quiet(self) -> bool:
+        """Whether an idle connection can be used: it is open, and nothing has come over it, such as
+        the other side's end, which the loop may not have read yet."""
+        if not self.is_open or self._transport is None or self._transport.is_closing():
+            return False
+        socket = self._transport.get_extra_info("socket")
+        if socket is None or socket.fileno() < 0:
+            return False
+        poll = select.poll()
+        poll.register(socket.fileno(), select.POLLIN)
+        return not poll.poll(0)
 
     async def exchange(self, request: bytes) -> Reply:
         """Raises CallError, or Lost if the other side has not begun to answer."""

@@ -13,19 +13,9 @@ from typing import NamedTuple, TypeVar
 
 from fairlead.outgoing.client import SECONDS_TO_CONNECT, CallError
 from fairlead.outgoing.secured import secure
+from fairlead.outgoing.trust import Untrusted
 
 _SECONDS_TO_PART = 1.0  # how long the other side's last word is waited for
-_UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority"
-# What is wrong with a certificate, by the code of the TLS library.
-_CERTIFICATE_FAULTS = {
-    9: "x509: certificate has expired or is not yet valid",
-    10: "x509: certificate has expired or is not yet valid",
-    18: _UNKNOWN_AUTHORITY,
-    19: _UNKNOWN_AUTHORITY,
-    20: _UNKNOWN_AUTHORITY,
-    21: _UNKNOWN_AUTHORITY,
-}
-_WRONG_NAME = (62, 64)
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 
 P = TypeVar("P", bound=asyncio.Protocol)
@@ -71,7 +61,7 @@ async def _connected(place: Place, protocol: Callable[[], P]) -> P:
         await secure(tcp, made, place.tls, place.name, _SECONDS_TO_PART)
     except TimeoutError:
         raise
-    except (OSError, ssl.CertificateError) as error:
+    except OSError as error:  # an SSLError is one
         raise _unreached(place, error) from None
     return made
 
@@ -91,11 +81,8 @@ async def _addresses(place: Place) -> list[str]:
 
 def _unreached(place: Place, error: Exception) -> CallError:
     """Why no connection came about, in the words in which clients know it."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        if error.verify_code in _WRONG_NAME:
-            return CallError(f"x509: certificate is valid for other names, not {place.name}")
-        fault = _CERTIFICATE_FAULTS.get(error.verify_code)
-        return CallError(fault or f"x509: {error.verify_message}")
+    if isinstance(error, Untrusted):
+        return CallError(str(error))
     if isinstance(error, ssl.SSLError):
         if error.reason in _NO_TLS:
             return CallError("http: server gave HTTP response to HTTPS client")

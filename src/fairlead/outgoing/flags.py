@@ -9,6 +9,8 @@ from pathlib import Path
 from fairlead.outgoing.addresses import AddressPolicy, parse_allowed
 from fairlead.outgoing.client_config import without_place
 from fairlead.outgoing.reaching import Reach
+from fairlead.outgoing.secured import trusting, unchecked
+from fairlead.outgoing.trust import BundleError
 from fairlead.outgoing.webhooks import AddressMapError, Find, Webhooks, parse_address_map
 
 
@@ -78,11 +80,8 @@ def _agent_tls(options: argparse.Namespace, authority: Path | None) -> ssl.SSLCo
     if authority is None and certificate is None:
         return None
     try:
-        context = ssl.create_default_context(cafile=str(authority) if authority else None)
-        if authority is None:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-    except OSError as error:  # an SSLError is one
+        context = trusting(authority.read_bytes()) if authority is not None else unchecked()
+    except (OSError, BundleError) as error:
         why = without_place(error, "holds nothing usable")
         raise ReachError(f"--kubelet-certificate-authority {authority}: {why}") from None
     if certificate is not None and key is not None:

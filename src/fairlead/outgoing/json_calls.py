@@ -12,6 +12,7 @@ import orjson
 from fairlead.outgoing.client import MOST_ANSWER_BYTES, Caller, CallError, Reply
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
 from fairlead.outgoing.proxies import proxy_of_environment
+from fairlead.outgoing.secured import trusting
 
 Answer = TypeVar("Answer")
 
@@ -27,7 +28,7 @@ class JsonPoster:
     def __init__(self, config: ClientConfig, url: str = "") -> None:
         self._config = config
         self._url = url or config.server
-        self._tls = config.ssl_context()
+        self._tls = config.ssl_context(trusting)
         self._caller = Caller(proxy_for=lambda _: config.proxy)
 
     async def post(self, body: dict[str, Any], timeout: float) -> dict[str, Any]:

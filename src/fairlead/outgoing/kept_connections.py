@@ -30,20 +30,11 @@ class _Pool:
     async def post(self, request: bytes) -> Reply:
         self._calls += 1
         try:
-            while self._idle:
-                connection = self._idle.pop()
-                if connection.is_open:
-                    try:
-                        reply = await connection.exchange(request)
-                        break
-                    except Lost:  # it was closed while the request was on its way
-                        continue
-            else:
-                connection = await self._connect()
-                try:
-                    reply = await connection.exchange(request)
-                except Lost as error:
-                    raise CallError(str(error), retryable=True) from None
+            connection = self._usable() or await self._connect()
+            try:
+                reply = await connection.exchange(request)
+            except Lost as error:  # the other side may have read it, so it is not sent again
+                raise CallError(str(error), retryable=True) from None
             if connection.is_open:
                 connection.idle_since = monotonic()
                 self._idle.append(connection)
@@ -52,6 +43,15 @@ class _Pool:
             self._calls -= 1
             if not self._calls and not self._open:
                 self._on_empty()
+
+    def _usable(self) -> Connection | None:
+        """An idle connection that the other side has not closed."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_quiet():
+                return connection
+            connection.close()
+        return None
 
     async def _connect(self) -> Connection:
         connection = await dial(self._place, lambda: Connection(self._ended))

@@ -15,6 +15,7 @@ from fairlead.outgoing.addresses import AddressPolicy
 from fairlead.outgoing.client import SECONDS_TO_CONNECT, CallError
 from fairlead.outgoing.conversation import Conversation
 from fairlead.outgoing.conversations import Conversations
+from fairlead.outgoing.secured import unchecked
 from fairlead.records import dataclass
 
 _SECONDS_TO_ANSWER = 60.0
@@ -103,9 +104,7 @@ class Reach:
         if place.agent and agent_tls is not None:
             return agent_tls
         if self._unchecked is None:
-            self._unchecked = ssl.create_default_context()
-            self._unchecked.check_hostname = False
-            self._unchecked.verify_mode = ssl.CERT_NONE
+            self._unchecked = unchecked()
         return self._unchecked
 
     async def close(self) -> None:

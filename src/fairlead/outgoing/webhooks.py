@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import posixpath
 import random
 import re
 import ssl
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
+from math import ceil, inf
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 from fairlead.bounded import Bounded
 from fairlead.outgoing.addresses import AddressPolicy, NotAllowed
@@ -21,7 +23,8 @@ from fairlead.outgoing.dialing import Place
 from fairlead.outgoing.host_credentials import HostCredentials
 from fairlead.outgoing.kept_connections import KeptConnections
 from fairlead.outgoing.proxies import proxy_of_environment
-from fairlead.outgoing.waiting import Room, TimeLimit, TimeLimits
+from fairlead.outgoing.secured import trusting
+from fairlead.outgoing.trust import BundleError
 from fairlead.records import dataclass
 
 Object = dict[str, Any]
@@ -35,9 +38,14 @@ _HEADERS = {
 }
 _DEFAULT_PORT = 443
 MOST_CALLS = 64  # of one webhook at the same time; one more waits until another has its answer
+_SECONDS_TO_GO_ON = 1.0  # that a request still has when its webhook gets no place
 _MOST_TIMES_AGAIN = 10
 _HOST = re.compile(r"[-.:_~\[\]a-zA-Z0-9]+")
-_UNQUOTED = "/%:@!$&'()*+,;=~-._"
+_UNQUOTED = "/$&+,:;=@"
+
+
+class UnusableBundle(CallError):
+    """The webhook is not called: its caBundle holds no certificate."""
 
 
 class AddressMapError(ValueError):
@@ -58,8 +66,8 @@ def parse_address_map(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """What a client configuration names: the URL as messages show it, without its query, and the
-    service, if it is one, by namespace, name and port."""
+    """What a client configuration names: the URL as messages show it, without its query, its path
+    as it is sent, and the service, if it is one, by namespace, name and port."""
 
     url: str
     host: str
@@ -73,7 +81,7 @@ def _goal(client_config: Object) -> _Goal:
     if not client_config.get("url") and service:
         name, namespace = service.get("name", ""), service.get("namespace", "")
         port = service.get("port") or _DEFAULT_PORT
-        host, path = f"{name}.{namespace}.svc", "/" + (service.get("path") or "").lstrip("/")
+        host, path = f"{name}.{namespace}.svc", _cleaned(service.get("path") or "")
         return _Goal(f"https://{host}:{port}{path}", host, port, path, (namespace, name, port))
     url = client_config.get("url") or ""
     try:
@@ -81,8 +89,15 @@ def _goal(client_config: Object) -> _Goal:
         host, port = parts.hostname or "", parts.port or _DEFAULT_PORT
     except ValueError:  # such as a port that is none
         return _Goal(url, "", _DEFAULT_PORT, "/")
-    path = parts.path or "/"
+    path = _cleaned(parts.path)
     return _Goal(f"{parts.scheme}://{parts.netloc}{path}", host, port, path)
+
+
+def _cleaned(path: str) -> str:
+    """A path as the reference calls it: without empty steps, `.` and `..`, and without a slash at
+    its end."""
+    steps = unquote_to_bytes(path).lstrip(b"/")
+    return quote(posixpath.normpath(b"/" + steps), safe=_UNQUOTED)
 
 
 class Webhook:
@@ -98,25 +113,23 @@ class Webhook:
         self._tls: ssl.SSLContext | None = None
         self._heads: dict[float, bytes] = {}
         self._place: Place | None = None
-        self._room = Room(MOST_CALLS)
+        self._places = asyncio.Semaphore(MOST_CALLS)
         direct = goal.service is not None or not goal.host
         self._proxy = "" if direct else proxy_of_environment(goal.url)
 
-    async def post(self, body: bytes, timeout: float) -> bytes:
+    async def post(self, body: bytes, timeout: float, deadline: float = inf) -> bytes:
         """The content of a successful answer; raises CallError. If there was no answer, the error
-        names the URL."""
+        names the URL. The call has `timeout` seconds from when it has a place among the others;
+        `deadline`, by the clock of the loop, is when the request must be over for which it is
+        made."""
+        await self._take_place(timeout, deadline)
         try:
-            with TimeLimit(self._webhooks.limits, timeout):
-                reply = await self._reply_in_turn(body, timeout)
-                if reply.retry_after:
-                    reply = await self._asked_again(reply, body, timeout)
-        except TimeoutError:
-            what = self._called(timeout)
-            raise CallError(f"{what}: context deadline exceeded", retryable=True) from None
-        except ClientConfigError as error:
-            raise CallError(f"{self._called(timeout)}: {error}") from None
-        except CallError as error:
-            raise error.of(self._called(timeout)) from None
+            left = deadline - asyncio.get_running_loop().time()
+            if left < timeout:
+                timeout = max(float(ceil(left)), 1.0)  # URLs and messages tell full seconds
+            reply = await self._reply_in_time(body, timeout)
+        finally:
+            self._places.release()
         check_success(reply)
         if not reply.content:
             kind = reply.type or _HEADERS["content-type"]
@@ -124,23 +137,37 @@ class Webhook:
             raise CallError(what, reply.status)
         return reply.content
 
-    async def _asked_again(self, reply: Reply, body: bytes, timeout: float) -> Reply:
-        """The answer of a webhook that first wants to be asked later, if it ever gives another."""
-        for _ in range(_MOST_TIMES_AGAIN):
-            seconds = seconds_to_wait(reply)
-            if seconds is None:
-                break
-            await asyncio.sleep(seconds)
-            reply = await self._reply_in_turn(body, timeout)
-        return reply
-
-    async def _reply_in_turn(self, body: bytes, timeout: float) -> Reply:
-        if not self._room.take():
-            await self._room.wait()
+    async def _take_place(self, timeout: float, deadline: float) -> None:
+        """Wait until fewer than MOST_CALLS are under way, as long as the request may wait."""
+        last = deadline - _SECONDS_TO_GO_ON
         try:
-            return await self._reply(body, timeout)
-        finally:
-            self._room.leave()
+            async with asyncio.timeout_at(last if last < inf else None):
+                await self._places.acquire()
+        except TimeoutError:
+            what = self._called(timeout)
+            raise CallError(f"{what}: context deadline exceeded", retryable=True) from None
+
+    async def _reply_in_time(self, body: bytes, timeout: float) -> Reply:
+        """The answer, also of a webhook that first wants to be asked later."""
+        try:
+            async with asyncio.timeout(timeout):
+                reply = await self._reply(body, timeout)
+                for _ in range(_MOST_TIMES_AGAIN):
+                    seconds = seconds_to_wait(reply)
+                    if seconds is None:
+                        break
+                    await asyncio.sleep(seconds)
+                    reply = await self._reply(body, timeout)
+                return reply
+        except TimeoutError:
+            what = self._called(timeout)
+            raise CallError(f"{what}: context deadline exceeded", retryable=True) from None
+        except ClientConfigError as error:
+            raise CallError(f"{self._called(timeout)}: {error}") from None
+        except UnusableBundle:
+            raise
+        except CallError as error:
+            raise error.of(self._called(timeout)) from None
 
     def _called(self, timeout: float) -> str:
         return f'Post "{self._url(timeout)}"'
@@ -177,7 +204,7 @@ class Webhook:
         head = self._heads.get(timeout)
         if head is None or renewed:
             goal = self._goal
-            lines = [f"POST {quote(goal.path, safe=_UNQUOTED)}?timeout={timeout:g}s HTTP/1.1"]
+            lines = [f"POST {goal.path}?timeout={timeout:g}s HTTP/1.1"]
             host = f"[{goal.host}]" if ":" in goal.host else goal.host
             shown = host if goal.port == _DEFAULT_PORT else f"{host}:{goal.port}"
             headers = {"host": shown, **_HEADERS, **self._authorization()}
@@ -208,7 +235,6 @@ class Webhooks:
         self._policy = policy or AddressPolicy()
         self.caller = Caller(proxy_for=proxy_of_environment)
         self.connections = KeptConnections()
-        self.limits = TimeLimits()
         self._contexts: Bounded[tuple[bytes, ClientConfig | None], ssl.SSLContext] = Bounded(
             256, per_byte=100
         )
@@ -279,26 +305,21 @@ class Webhooks:
         return own, port
 
     async def close(self) -> None:
-        self.limits.close()
         await self.caller.close()
         await self.connections.close()
 
 
-def trusting(bundle: str) -> ssl.SSLContext:
-    """TLS to those whose certificates a bundle of authorities vouches for, in base64; the
-    authorities of the machine if there is none. Raises CallError."""
-    if not bundle:
-        return ssl.create_default_context()
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+def trusting_bundle(bundle: str) -> ssl.SSLContext:
+    """TLS to those whose certificates the caBundle of an object vouches for, which is in base64;
+    raises UnusableBundle."""
     try:
-        made.load_verify_locations(cadata=base64.b64decode(bundle).decode())
-    except (ValueError, ssl.SSLError):
-        raise CallError("the caBundle holds no certificate") from None
-    return made
+        return trusting(base64.b64decode(bundle))
+    except BundleError as error:
+        raise UnusableBundle(f"unable to load root certificates: {error}") from None
 
 
 def _made_tls(bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
-    made = trusting(bundle)
+    made = trusting_bundle(bundle)
     if credentials is not None:
         try:
             credentials.show_certificate(made)

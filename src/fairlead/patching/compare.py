@@ -130,7 +130,7 @@ class _Fields(_Comparer):
     def compare(self, old: Any, new: Any) -> _Nodes:
         if not old or not new:
             return _emptied(old, new, self._below)
-        if type(old) is not dict or type(new) is not dict:
+        if not isinstance(old, dict) or not isinstance(new, dict):
             raise Untrackable
         before: dict[str, Any] = old
         after: dict[str, Any] = new

@@ -206,7 +206,7 @@ class _Undescribed(Extractor):
 
 
 def _free(value: Any) -> FieldSet:
-    if type(value) is not dict or not value:
+    if not isinstance(value, dict) or not value:
         return LEAF
     return {"f:" + key: _free_and_itself(value[key]) for key in sorted(value)}
 

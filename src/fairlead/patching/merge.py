@@ -93,7 +93,7 @@ class _Fields(_Merger):
     def merge(self, live: Any, config: Any) -> Any:
         if not live or not config:
             return _emptied(live, config)
-        if type(live) is not dict or type(config) is not dict:
+        if not isinstance(live, dict) or not isinstance(config, dict):
             raise Untrackable
         before: Object = live
         fields: Object = config

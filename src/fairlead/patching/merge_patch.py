@@ -21,7 +21,8 @@ def merge_document(document: Any) -> dict[str, Any]:
 
 
 def apply_merge_patch(document: Any, patch: Any) -> Any:
-    """The document with the patch's members put over it; null removes, lists are replaced.
+    """The document with the patch's members put over it; null removes, lists are replaced. Objects
+    in a list lose their null members too, unless the list takes the place of an object.
 
     Parts the patch does not mention are shared with the document, parts it brings with the patch.
     """
@@ -33,6 +34,18 @@ def apply_merge_patch(document: Any, patch: Any) -> Any:
             result.pop(name, None)
         elif isinstance(value, dict):
             result[name] = apply_merge_patch(result.get(name), value)
+        elif isinstance(value, list) and not isinstance(result.get(name), dict):
+            result[name] = _without_nulls(value)
         else:
             result[name] = value
     return result
+
+
+def _without_nulls(items: list[Any]) -> list[Any]:
+    made: list[Any] = []
+    for item in items:
+        if isinstance(item, dict):
+            made.append(apply_merge_patch(None, item))
+        else:
+            made.append(_without_nulls(item) if isinstance(item, list) else item)
+    return made

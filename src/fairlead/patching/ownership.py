@@ -106,8 +106,8 @@ def track_update(
     to, except from its creation. An empty list is returned when there is nothing to record, also
     when the object has list items that cannot be told apart.
     """
-    standing, reset = _standing(live, new, subresource, dialect)
-    if not standing and live is not None and not (reset and dialect.reset_then_own):
+    standing, is_tracked = _standing(live, new, subresource, dialect)
+    if live is not None and not is_tracked:
         return standing
     try:
         if live is None and not standing:
@@ -138,23 +138,27 @@ def _of_new(
 def _standing(
     live: Object | None, new: Object, subresource: str, dialect: Dialect
 ) -> tuple[list[ManagedEntry], bool]:
-    """The entries a write starts from, and whether the client asked for none.
+    """The entries a write starts from, and whether its own change is recorded beside them.
 
     Someone who does not know of entries must not lose them: without a list, or with one that makes
-    no sense, those of the live object stand.
+    no sense, those of the live object stand. An entry that owns nothing is dropped.
     """
     known = entries_of(live)
+    is_tracked = bool(known)
     sent = (new.get("metadata") or {}).get("managedFields")
     if subresource or sent is None or sent is known:
-        return known, False
+        return known, is_tracked
     if asks_for_reset(sent) or (sent == [] and not dialect.empty_managed_fields_kept):
-        return ([] if known else known), True
+        return ([] if known else known), dialect.reset_then_own
     if sent == known:
-        return known, False
+        return known, is_tracked
     try:
-        return ordered(capped(decoded(sent))) or known, False
+        given = ordered(capped(decoded(sent)))
     except InvalidFields:
-        return known, False
+        return known, is_tracked
+    if not given:
+        return known, is_tracked
+    return [item for item in given if fields_of(item)], True
 
 
 def _after_update(

@@ -190,6 +190,8 @@ def shape_of(struct: Struct) -> Record:
 
 def _shape(kind: Type, granular: bool = False) -> Shape:
     if isinstance(kind, Scalar):
+        if kind.name == "raw":  # the data of a ControllerRevision has one owner
+            return _UNKNOWN
         return FREE if kind.is_opaque else SINGLE
     if isinstance(kind, Struct):
         return _single(kind) if kind.atomic and not granular else shape_of(kind)
@@ -353,7 +355,7 @@ def item_element(kind: ListOf) -> Callable[[Any], str]:
     ]
 
     def element(item: Any) -> str:
-        if type(item) is not dict:
+        if not isinstance(item, dict):
             raise Untrackable
         text = ""
         for name, default, before in parts:
@@ -370,7 +372,7 @@ def _one_key(name: str, default: Any) -> Callable[[Any], str]:
     start = "k:{" + compact_json(name) + ":"
 
     def element(item: Any) -> str:
-        if type(item) is not dict:
+        if not isinstance(item, dict):
             raise Untrackable
         value = item.get(name, default)
         if type(value) is not str:

@@ -47,6 +47,11 @@ def compact_json(value: Any) -> str:
         text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except orjson.JSONEncodeError:  # a number of more than 64 bits, which YAML can bring
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return escaped_json(text)
+
+
+def escaped_json(text: str) -> str:
+    """JSON so that it may stand in HTML; these characters can only be in strings."""
     if "<" in text or ">" in text or "&" in text:
         text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return text

@@ -35,9 +35,10 @@ class DecodeError(ValueError):
             return
         node = struct.fields[field].type
         if isinstance(node, (ListOf, MapOf)) and wanted != type_name(node):
-            if not named.startswith("[]"):
+            prefix = "[]" if isinstance(node, ListOf) else "map[string]"
+            if not named.startswith(prefix) or wanted != type_name(node.element):
                 return  # the name is the container's, the value is of an element
-            named = named[2:]
+            named = named.removeprefix(prefix)
         self._message = f"{got} of type {named}"
 
     @property

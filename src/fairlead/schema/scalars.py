@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -82,6 +83,8 @@ class _Double(Decoder):
 
 class _Bytes(Decoder):
     def decode(self, value: Any, found: Found) -> Any:
+        if type(value) is list:
+            return base64.b64encode(bytes(_byte(item) for item in value)).decode()
         if type(value) is not str:
             raise mismatch(value, "[]uint8", "slice")
         found.texts += 1
@@ -89,6 +92,18 @@ class _Bytes(Decoder):
             return canonical_base64(value)
         except Base64Error as error:
             raise DecodeError(str(error)) from None
+
+
+def _byte(value: Any) -> int:
+    """An item of bytes that are written as a list of numbers."""
+    if value is None:
+        return 0
+    if type(value) is int and 0 <= value < 256:
+        return value
+    if isinstance(value, (int, float)) and type(value) is not bool:
+        shown = value.text if isinstance(value, Number) else value
+        raise DecodeError(f"number {shown} of type uint8", wants_place=True)
+    raise mismatch(value, "uint8")
 
 
 class _Time(Decoder):

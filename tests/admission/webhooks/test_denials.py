@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.client import Answer, Object
 from support.webhook import Hooked, WebhookServer, allow, deny, encoded
+
+from fairlead.outgoing.webhooks import MOST_CALLS
 
 MUTATING, VALIDATING = "mutating", "validating"
 both_kinds = pytest.mark.parametrize("kind", [MUTATING, VALIDATING])
@@ -142,12 +145,56 @@ def test_a_webhook_that_takes_too_long_has_failed(hooks: Hooked, kind: str) -> N
     assert answer.body == _failure(hooks, path, why)
 
 
+def test_a_webhook_that_hangs_and_is_ignored_lets_all_writes_pass(hooks: Hooked) -> None:
+    """Also those that wait until others have run out of their time."""
+    things = hooks.space.config_maps
+
+    def create(number: int) -> int:
+        client = things.client.clone()
+        status = client.post(things.path, {"metadata": {"name": f"a{number}"}}).status
+        client.close()
+        return status
+
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(MOST_CALLS * 2)
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}/x"
+        config = {"url": url, "caBundle": hooks.server.bundle}
+        hooks.validate(clientConfig=config, timeoutSeconds=1, failurePolicy="Ignore")
+        with ThreadPoolExecutor(MOST_CALLS * 2) as pool:
+            statuses = list(pool.map(create, range(MOST_CALLS * 2)))
+    assert statuses == [201] * len(statuses)
+
+
+@pytest.mark.parametrize(
+    ("bundle", "why"),
+    [
+        (b"garbage", "unable to parse bytes as PEM block"),
+        (
+            b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+            "no valid certificate authority data seen",
+        ),
+    ],
+)
+def test_a_bundle_without_certificates_fails_the_write(
+    hooks: Hooked, bundle: bytes, why: str
+) -> None:
+    config = {"url": hooks.server.url("/x"), "caBundle": hooks.server.bundle_of(bundle)}
+    path = hooks.validate(clientConfig=config)
+    wanted = f"could not get REST client: unable to load root certificates: {why}"
+    assert _create(hooks).body == _failure(hooks, path, wanted)
+
+
 def test_a_certificate_of_another_authority_is_not_trusted(hooks: Hooked, tmp_path: Path) -> None:
     other = WebhookServer(tmp_path)
     other.close()
     config = {"url": hooks.server.url("/x"), "caBundle": other.bundle}
     path = hooks.validate(clientConfig=config)
-    why = "x509: certificate signed by unknown authority"
+    why = (
+        'x509: certificate signed by unknown authority (possibly because of "x509: ECDSA'
+        ' verification failure" while trying to verify candidate authority certificate'
+        ' "fairlead-ca")'
+    )
     url = f"{hooks.server.url('/x')}?timeout=10s"
     wanted = _failure(hooks, path, f'failed to call webhook: Post "{url}": {why}')
     assert _create(hooks).body == wanted
@@ -156,7 +203,7 @@ def test_a_certificate_of_another_authority_is_not_trusted(hooks: Hooked, tmp_pa
 def test_a_certificate_for_another_host_is_not_trusted(hooks: Hooked) -> None:
     url = f"https://127.0.0.2:{hooks.server.port}/x"
     hooks.validate(clientConfig={"url": url, "caBundle": hooks.server.bundle})
-    assert "x509: certificate is valid for other names, not 127.0.0.2" in _create(hooks).message
+    assert "x509: certificate is valid for 127.0.0.1, not 127.0.0.2" in _create(hooks).message
 
 
 def test_a_service_that_is_not_there_fails_the_write(hooks: Hooked) -> None:

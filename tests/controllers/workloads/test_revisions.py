@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from fairlead.operations.api import Api
 
 Object = dict[str, Any]
 SETS = "apps/v1/statefulsets"
+DAEMON_SETS = "apps/v1/daemonsets"
 HASH = "controller.example.com/hash"
 
 
@@ -44,6 +46,34 @@ class Remembering:
 
 async def remembering(api: Api) -> Remembering:
     return Remembering(api, await system(api).create(SETS, stateful_set("one")))
+
+
+def test_clients_find_the_revision_of_a_template_by_the_bytes_of_its_patch(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        some = await remembering(api)
+        made = (await some.current("one")).revision
+        owner = await system(api).get(SETS, "work", "web")
+        patch = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+        assert json.dumps(made["data"]) == json.dumps(patch, sort_keys=True)
+        assert list(made["data"]["spec"]["template"]) == ["$patch", "metadata", "spec"]
+        (entry,) = made["metadata"]["managedFields"]
+        assert entry["fieldsV1"]["f:data"] == {}
+
+    on_api(tmp_path, work)
+
+
+def test_owners_of_two_kinds_have_revisions_of_their_own(tmp_path: Path) -> None:
+    async def work(api: Api) -> None:
+        some = await remembering(api)
+        daemon_set = await system(api).create(DAEMON_SETS, stateful_set("one"))
+        history = History(some.objects, api.resources.named(DAEMON_SETS), HASH)
+        mine = (await some.current("one")).revision
+        other = await history.current(daemon_set, [], template_data(some.owner), 0)
+        assert mine["data"] == other.revision["data"]
+        (reference,) = other.revision["metadata"]["ownerReferences"]
+        assert reference["kind"] == "DaemonSet"
+
+    on_api(tmp_path, work)
 
 
 def test_each_template_has_a_revision(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from schema_support import METADATA, compiled, decoded, found, of_field, of_spec
 
 from fairlead.kinds.apiextensions.embedded import check_embedded_metadata
 from fairlead.schema.custom import CustomSchema
-from fairlead.schema.decode import DecodeError, decoder, unknown_paths
+from fairlead.schema.decode import DecodeError, decoder, unknown_paths_of_custom
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
@@ -19,7 +19,7 @@ def unknown(schema: CustomSchema, spec: Any) -> list[str]:
     named: list[str] = []
     value = widget(spec)
     decoder(schema.struct)(value, named)
-    paths = unknown_paths(schema.struct, value)
+    paths = unknown_paths_of_custom(schema.struct, value)
     assert bool(named) == bool(paths)
     return paths
 
@@ -37,7 +37,7 @@ def test_unknown_fields_are_dropped_and_named() -> None:
     )
     spec = {"x": 1, "list": [{"a": "1", "b": 2}], "map": {"k": {"c": {"d": 1}}}}
     assert decoded(schema, spec) == {"list": [{"a": "1"}], "map": {"k": {}}}
-    assert unknown(schema, spec) == ["spec.x", "spec.list[0].b", "spec.map.k.c"]
+    assert unknown(schema, spec) == ["spec.list[0].b", "spec.map.k.c", "spec.x"]
 
 
 def test_what_came_is_not_changed() -> None:
@@ -53,6 +53,28 @@ def test_unknown_fields_are_kept_where_the_schema_says_so_and_not_below_what_it_
     spec = {"x": {"y": [1, {"z": None}]}, "known": {"b": "1", "c": 2}}
     assert decoded(schema, spec) == {"x": {"y": [1, {"z": None}]}, "known": {"b": "1"}}
     assert unknown(schema, spec) == ["spec.known.c"]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"type": "string"},
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {"type": "object", "properties": {"a": {"type": "string"}}},
+    ],
+    ids=["text", "list", "map", "object"],
+)
+def test_what_comes_in_place_of_another_type_has_no_known_fields(field: dict[str, Any]) -> None:
+    kind = field["type"]
+    sent: Any = [[{"x": 1}], 2.0] if kind != "array" else {"x": 1}
+    kept: Any = [[{}], 2] if kind != "array" else {}
+    path = "spec.f[0][0].x" if kind != "array" else "spec.f.x"
+    schema = of_field(field)
+    assert decoded(schema, {"f": sent}) == {"f": kept}
+    assert unknown(schema, {"f": sent}) == [path]
+    if kind != "string":
+        assert decoded(of_field({**field, PRESERVE: True}), {"f": sent}) == {"f": sent}
 
 
 @pytest.mark.parametrize(("schema", "preserve"), [(None, False), ({"type": "object"}, True)])

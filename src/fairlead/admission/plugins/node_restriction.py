@@ -90,6 +90,10 @@ class NodeRestriction(PluginBase):
         assert attributes.value is not None
         if _spec(attributes.value).get("configSource") is not None:
             return f'node "{node}" is not allowed to create pods with a non-nil configSource'
+        # The garbage collector deletes a node whose owner is gone, and a node agent may delete
+        # possible owners (its CSINode). Registering again would rid the node of taints and labels.
+        if attributes.value["metadata"].get("ownerReferences"):
+            return f'node "{node}" is not allowed to set ownerReferences'
         changed = changed_labels(attributes.value["metadata"].get("labels"), None)
         forbidden = self._labels.forbidden(changed)
         if forbidden:
@@ -109,7 +113,11 @@ class NodeRestriction(PluginBase):
             )
         if (spec.get("taints") or []) != (old_spec.get("taints") or []):
             return f'node "{node}" is not allowed to modify taints'
-        labels, old_labels = value["metadata"].get("labels"), old["metadata"].get("labels")
+        metadata, old_metadata = value["metadata"], old["metadata"]
+        owners, old_owners = metadata.get("ownerReferences"), old_metadata.get("ownerReferences")
+        if (owners or []) != (old_owners or []):
+            return f'node "{node}" is not allowed to modify ownerReferences'
+        labels, old_labels = metadata.get("labels"), old_metadata.get("labels")
         forbidden = self._labels.forbidden(changed_labels(labels, old_labels))
         return f"is not allowed to modify labels: {', '.join(forbidden)}" if forbidden else ""
 

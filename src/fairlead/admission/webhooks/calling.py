@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from math import ceil, inf
 from time import perf_counter
 
 from fairlead.admission.counts import (
@@ -28,6 +26,7 @@ from fairlead.errors import StatusError, bad_request, internal
 from fairlead.kinds.context import Context
 from fairlead.logs import Tally, quoted
 from fairlead.outgoing.client import CallError
+from fairlead.outgoing.webhooks import UnusableBundle
 from fairlead.schema.model import Object
 from fairlead.schema.names import qualified_name
 from fairlead.schema.uids import new_uid
@@ -43,14 +42,6 @@ _CALL, _SERVER, _DENIAL = "calling_webhook_error", "apiserver_internal_error", "
 
 # Does with an answer what it asks for; whether that changed the object.
 Use = Callable[[Answer], Awaitable[bool]]
-
-
-def _timeout(hook: Hook, context: Context) -> float:
-    """How long a webhook has, in full seconds: no longer than the request that it is asked for."""
-    if context.deadline == inf:
-        return hook.timeout
-    left = ceil(context.deadline - asyncio.get_running_loop().time())
-    return min(hook.timeout, max(float(left), 1.0))
 
 
 class CallFailed(Exception):
@@ -114,8 +105,11 @@ class Asking:
         question = await self._reviews.question(match, attributes, documents, uid)
         may_patch = self._kind == MUTATING
         try:
-            content = await hook.webhook.post(question, _timeout(hook, attributes.context))
+            deadline = attributes.context.deadline
+            content = await hook.webhook.post(question, hook.timeout, deadline)
             answer = self._reviews.answer(content, hook.version, uid, may_patch=may_patch)
+        except UnusableBundle as error:
+            raise CallFailed(f"could not get REST client: {error}") from None
         except CallError as error:
             raise CallFailed(f"failed to call webhook: {error}", error.code or 400) from None
         except UnreadableAnswer as error:

@@ -11,6 +11,7 @@ from fairlead.endpoints.openapi.answers import (
     moved_answer,
     not_found_answer,
 )
+from fairlead.endpoints.relaying.headers import leads_up
 from fairlead.endpoints.relaying.passing import Passed
 from fairlead.endpoints.request import Request
 
@@ -25,8 +26,9 @@ class DocumentProxy(ExtensionProxy):
         return await self._answer(extension, request) if extension else not_found_answer()
 
     def _refuses(self, passed: Passed) -> bool:
-        where = passed.answer.field(b"location")
-        return not where.startswith(f"{NEW}/".encode()) and super()._refuses(passed)
+        where = passed.answer.field(b"location").decode("latin-1")
+        is_document = where.startswith(f"{NEW}/") and not leads_up(where)
+        return not is_document and super()._refuses(passed)
 
 
 async def made_answer(document: Document, address: str, request: Request) -> Answer:

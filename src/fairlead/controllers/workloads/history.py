@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import orjson
+
 from fairlead.controllers.workloads.dependents import read_whole
 from fairlead.controllers.workloads.hashes import filled, short_hash
 from fairlead.controllers.workloads.index import Owned
@@ -88,7 +90,9 @@ class History:
             collisions += 1
 
     def _revision(self, owner: Object, data: Object, number: int, collisions: int) -> Object:
-        metadata, text = owner["metadata"], short_hash(data, collisions)
+        metadata = owner["metadata"]
+        # With the kind: a DaemonSet and a StatefulSet may have one name and one template.
+        text = short_hash([self._resource.kind, data], collisions)
         template = owner["spec"]["template"].get("metadata") or {}
         made = {
             "name": f"{metadata['name'][:_LONGEST_PREFIX]}-{text}",
@@ -115,8 +119,11 @@ def _order(revision: Object) -> tuple[int, str, str]:
 
 
 def template_data(owner: Object) -> Object:
-    """What a revision remembers: a patch that brings the template back."""
-    return {"spec": {"template": {**owner["spec"]["template"], DIRECTIVE: "replace"}}}
+    """What a revision remembers: a patch that brings the template back. Its keys are sorted, since
+    clients look for the revision of a template by the bytes of such a patch."""
+    patch = {"spec": {"template": {**owner["spec"]["template"], DIRECTIVE: "replace"}}}
+    made: Object = orjson.loads(orjson.dumps(patch, option=orjson.OPT_SORT_KEYS))
+    return made
 
 
 def with_template_of(revision: Object, owner: Object, resource: Resource) -> Object:

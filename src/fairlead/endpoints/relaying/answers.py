@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.relaying.headers import changing_to, returned, wanted_protocol
+from fairlead.endpoints.relaying.headers import INERT, changing_to, returned, wanted_protocol
 from fairlead.endpoints.relaying.passing import Passed, leaving_with_client
 from fairlead.endpoints.request import Request
 from fairlead.http.exchange import SWITCHING_PROTOCOLS, ClientGone
@@ -32,7 +32,7 @@ def answer_of(request: Request, passed: Passed) -> Answer:
     if not 200 <= status < 600:  # nobody asked it to switch protocols
         passed.end()
         raise CallError(f"it answered with the status {status}")
-    return Relayed(passed, returned(request, fields))
+    return Relayed(passed, [*INERT, *returned(request, fields)])
 
 
 class Relayed(Answer):

@@ -1,6 +1,8 @@
 """Which headers pass from one connection to the other.
 
-Those of one connection stay there, and nobody but us tells a server behind us who asks.
+Headers of one connection stay there. Servers behind us get no credentials, and are told who asks
+by us alone. Their answers come from the origin of the console, so no header passes that would act
+on more than the answer itself, and `INERT` headers keep browsers from running what is in it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Iterable
 
 from fairlead.authentication.websocket_tokens import PROTOCOLS, without_tokens
 from fairlead.endpoints.request import Request
+from fairlead.errors import StatusError
 
 Field = tuple[bytes, bytes]
 
@@ -27,23 +30,60 @@ _HOP_BY_HOP = frozenset(
         b"upgrade",
     )
 )
-_NOT_SENT = _HOP_BY_HOP | {b"audit-id", b"content-length", b"expect", b"host"}
+# No cookie is for a server behind us, since it cannot set any: those that a browser sends belong to
+# others on this host, or to a proxy in front of us.
+_NOT_SENT = _HOP_BY_HOP | {b"audit-id", b"content-length", b"cookie", b"expect", b"host"}
 _NOT_SENT_PREFIXES = (b"authorization", b"impersonate-", b"x-remote-", b"x-forwarded-")
-# The date is ours; scripts of other origins are let in by us or not at all.
+# With these a browser shows content without running any of it, in an origin of its own: no scripts,
+# forms, plugins or storage. Further policies of the other server can only forbid more.
+INERT: tuple[Field, ...] = (
+    (b"content-security-policy", b"sandbox"),
+    (b"x-content-type-options", b"nosniff"),
+)
 _NOT_RETURNED = _HOP_BY_HOP | {
-    b"date",
+    b"date",  # ours
     b"content-length",  # said anew, where it is known
-    b"access-control-allow-credentials",
-    b"access-control-allow-headers",
-    b"access-control-allow-methods",
-    b"access-control-allow-origin",
-    b"access-control-expose-headers",
-    b"access-control-max-age",
+    b"x-content-type-options",  # in INERT
+    # What a browser keeps or does for the whole origin.
+    b"accept-ch",
+    b"accept-ch-lifetime",
+    b"alt-svc",
+    b"clear-site-data",
+    b"critical-ch",
+    b"expect-ct",
+    b"nel",
+    b"origin-agent-cluster",
+    b"public-key-pins",
+    b"public-key-pins-report-only",
+    b"report-to",
+    b"reporting-endpoints",
+    b"service-worker-allowed",
+    b"set-cookie",
+    b"set-cookie2",
+    b"set-login",
+    b"shared-storage-write",
+    b"strict-transport-security",
+    b"use-as-dictionary",
+    # What a browser does next by itself.
+    b"refresh",
+    b"speculation-rules",
+    # It would ask for a password of this server, and Authorization is not passed on.
+    b"www-authenticate",
+    # Scripts of other origins are let in by us or not at all.
+    b"timing-allow-origin",
 }
+_NOT_RETURNED_PREFIXES = (
+    b"access-control-",
+    b"attribution-reporting-",
+    b"sec-",
+    b"secure-session-",
+)
+_WEBSOCKET = b"sec-websocket-"
 # Over these a client would speak HTTP of its own to the server behind us, with headers of its own.
 _NO_UPGRADES = re.compile(rb"(h2c|http|tls)([/ ]|\Z)", re.IGNORECASE)
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _MARKS = re.compile(rb"[^a-z0-9]")
+_STEP_UP = re.compile(r"(?:\A|/)(?:\.|%2e){2}(?:[/?#]|\Z)", re.IGNORECASE)
 _NOT_VISIBLE = re.compile(rb"[^!-~]")
 
 
@@ -134,4 +174,21 @@ def returned(request: Request, fields: list[Field]) -> list[Field]:
     """Of the headers of an answer those for the client. What we say ourselves is said once."""
     own = {line.partition(b":")[0] for line in request.exchange.lines.split(b"\r\n")}
     dropped = _NOT_RETURNED | _listed(fields) | own
-    return [(name, value) for name, value in fields if name not in dropped]
+    return [(name, value) for name, value in fields if name not in dropped and _may_return(name)]
+
+
+def _may_return(name: bytes) -> bool:
+    return name.startswith(_WEBSOCKET) or not name.startswith(_NOT_RETURNED_PREFIXES)
+
+
+def refuse_service_worker(request: Request) -> None:
+    """Raises StatusError for a browser that wants to install what is fetched between all pages
+    below a path and this server."""
+    if request.header(b"service-worker") or request.header(b"sec-fetch-dest") == "serviceworker":
+        raise StatusError(403, "Forbidden", "service workers of other servers are not passed on")
+
+
+def leads_up(path: str) -> bool:
+    """Whether a browser would read steps up in a path, which it sees in more spellings than
+    `urllib` does."""
+    return "\\" in path or "\t" in path or bool(_STEP_UP.search(path))

@@ -11,6 +11,7 @@ from fairlead.endpoints.relaying.headers import (
     changing_to,
     framing,
     passed_on,
+    refuse_service_worker,
     request_head,
     wanted_protocol,
 )
@@ -77,8 +78,10 @@ async def pass_on(
     own: list[Field],
     identity: tuple[bytes, ...],
 ) -> Passed:
-    """Send a request to a place and wait for the head of its answer; raises CallError. `own` are
-    headers of ours, `identity` how those begin that name users and are not to come from clients."""
+    """Send a request to a place and wait for the head of its answer; raises CallError, or
+    StatusError for what is not passed on. `own` are headers of ours, `identity` how those begin
+    that name users and are not to come from clients."""
+    refuse_service_worker(request)
     protocol = wanted_protocol(request)
     fields = [
         (b"host", str(place).encode()),

@@ -16,6 +16,7 @@ CREATED = {**STATUS_HEAD, "status": "Success", "code": 201}
 
 async def create_binding(api: Api, request: Request, operation: Operation) -> Answer:
     options = write_options(api.dialect, request, "CreateOptions")
+    operation.manager = options.manager
     binding = await read_object(api, request, operation, options.validation)
     await bind(api, operation, binding, options)
     return value_answer(request, 201, CREATED, api.resources)

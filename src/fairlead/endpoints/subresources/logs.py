@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.parameters import flag, integer
 from fairlead.endpoints.relaying.answers import Relayed
+from fairlead.endpoints.relaying.headers import INERT
 from fairlead.endpoints.relaying.passing import Passed
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.subresources.connecting import container_of, node_place, pod_of
@@ -29,6 +30,7 @@ _AGENT_REASONS = {400: "BadRequest", 404: "NotFound", 503: "ServiceUnavailable"}
 _LOG_HEADERS = (
     (b"cache-control", b"no-cache, private"),
     (b"content-type", b"text/plain"),
+    *INERT,
 )
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from contextlib import suppress
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.relaying.answers import NoChange, answer_of
-from fairlead.endpoints.relaying.headers import forwarded, wanted_protocol
+from fairlead.endpoints.relaying.headers import forwarded, leads_up, wanted_protocol
 from fairlead.endpoints.relaying.passing import pass_on
 from fairlead.endpoints.request import Request
 from fairlead.errors import StatusError, bad_request
@@ -42,10 +41,11 @@ async def relay(
         answer = await pass_to(reach, request, place, target, uri, identity)
     except CallError as error:
         raise unavailable(f"error trying to reach service: {error}") from None
-    answer.headers = tuple(
-        (name, _location(value, place, clean, own_part) if name == b"location" else value)
+    located = (
+        (name, _location(request, value, place, clean, own_part) if name == b"location" else value)
         for name, value in answer.headers
     )
+    answer.headers = tuple(field for field in located if field[1] or field[0] != b"location")
     return answer
 
 
@@ -90,15 +90,27 @@ def _to_the_root(request: Request) -> Answer:
     return Answer(301, b"", "text/plain", ((b"location", location),))
 
 
-def _location(value: bytes, place: Place, path: str, own_part: str) -> bytes:
-    """A redirect within the place leads through the proxy; one to elsewhere stays as it is."""
-    with suppress(ValueError):
-        base = f"{place.url}{quote(path, safe=UNRESERVED)}"
-        parts = urlsplit(urljoin(base, value.decode()))
-        if parts.netloc == urlsplit(place.url).netloc:
-            prefix = quote(own_part, safe=UNRESERVED)
-            steps = parts.path or "/"
-            if not steps.startswith(f"{prefix}/"):
-                steps = f"{prefix}{steps}"
-            return urlunsplit(("", "", steps, parts.query, parts.fragment)).encode()
-    return value
+def _location(request: Request, value: bytes, place: Place, path: str, own_part: str) -> bytes:
+    """A redirect within the place leads through the proxy, one to another server stays as it is.
+    Nothing for one that would leave the proxy for other paths of this server: clients would follow
+    it with their credentials."""
+    prefix = quote(own_part, safe=UNRESERVED)
+    try:
+        said = value.decode()
+        parts = urlsplit(urljoin(f"{place.url}{quote(path, safe=UNRESERVED)}", said))
+    except ValueError:
+        return b""
+    steps = parts.path or "/"
+    if parts.netloc == urlsplit(place.url).netloc:
+        if not steps.startswith(f"{prefix}/"):
+            steps = f"{prefix}{steps}"
+    elif parts.netloc and "\\" not in said and not _is_own_host(request, parts.netloc):
+        return value
+    if not steps.startswith(f"{prefix}/") or not parts.netloc or leads_up(steps):
+        return b""
+    return urlunsplit(("", "", steps, parts.query, parts.fragment)).encode()
+
+
+def _is_own_host(request: Request, netloc: str) -> bool:
+    host = netloc.rpartition("@")[2].lower().removesuffix(":443")
+    return host == request.header(b"host").lower().removesuffix(":443")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote, urlencode
 
+from fairlead import quoting
 from fairlead.endpoints.answers import Answer
 from fairlead.endpoints.parameters import flag
 from fairlead.endpoints.relaying.headers import wanted_protocol
 from fairlead.endpoints.request import Request
 from fairlead.endpoints.subresources.connecting import (
-    PORT,
     admit,
     container_of,
     node_place,
@@ -27,6 +28,8 @@ from fairlead.outgoing.client import CallError
 
 # How agents call what clients want to be connected with.
 _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
+_DIGITS = re.compile("[0-9]+", re.ASCII)
+_LARGEST_PORT = 65535
 _OPTIONS = {"exec": "PodExecOptions", "attach": "PodAttachOptions"}
 
 
@@ -60,10 +63,15 @@ async def forward_port(api: Api, request: Request, operation: Operation) -> Answ
 
 
 def _ports(request: Request) -> list[int]:
+    """The ports of all parameters, each of which may be a list."""
     ports = []
-    for text in request.query.get("ports", []):
-        if not PORT.match(text):
-            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    given = request.query.get("ports", ())
+    for text in (piece for value in given for piece in value.split(",")):
+        is_number = _DIGITS.fullmatch(text) is not None
+        if not is_number or len(text.lstrip("0")) > 5 or int(text) > _LARGEST_PORT:
+            why = "value out of range" if is_number else "invalid syntax"
+            what = f"strconv.ParseUint: parsing {quoting.quote(text)}: {why}"
+            raise bad_request(f"cannot convert to []int32: {what}")
         ports.append(int(text))
     return ports
 

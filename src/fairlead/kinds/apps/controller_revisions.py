@@ -1,4 +1,8 @@
-"""ControllerRevision: a state that a controller remembers; its data never changes."""
+"""ControllerRevision: a state that a controller remembers; its data never changes.
+
+Clients compare the bytes of the data with those of a patch that they make themselves, so the order
+of its keys may not change either.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,6 @@ from fairlead.kinds.context import Context
 from fairlead.kinds.core.shared import go_struct
 from fairlead.kinds.metadata import check_metadata, check_metadata_update
 from fairlead.kinds.rules import IMMUTABLE, non_negative
-from fairlead.patching.values import equal
 
 
 class ControllerRevisionBehaviour(Behaviour):
@@ -27,7 +30,7 @@ class ControllerRevisionBehaviour(Behaviour):
         check_metadata_update(metadata, old["metadata"], causes)
         check_metadata(metadata, True, self.name_rule, causes)
         self.check(value, causes, context)
-        if not equal(value.get("data"), old.get("data")):
+        if orjson.dumps(value.get("data")) != orjson.dumps(old.get("data")):
             causes.invalid("data", _shown(value.get("data")), IMMUTABLE)
 
 

@@ -55,7 +55,7 @@ class DaemonSetBehaviour(TemplateBehaviour):
             steps = strategy.setdefault("rollingUpdate", {})
             steps.setdefault("maxUnavailable", 1)
             steps.setdefault("maxSurge", 0)
-        _template_generation(value)
+        _set_template_generation(value, _template_generation(value))
 
     def prepare_create(self, value: Object, context: Context) -> None:
         super().prepare_create(value, context)

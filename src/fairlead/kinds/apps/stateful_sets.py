@@ -105,6 +105,11 @@ class StatefulSetBehaviour(TemplateBehaviour):
         if context.dialect.claim_templates_mounted:
             _check_claims_mounted(spec, causes)
 
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        self.check_create(value, causes, context)
+        self.check_metadata_change(value, old, causes)
+        self.check_change(value, old, causes, context)
+
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         spec, old_spec = value["spec"], old["spec"]
         if any(

@@ -40,7 +40,8 @@ class AutoscalerBehaviour(Behaviour):
         for metric in spec["metrics"]:
             _drop_empty_value(metric)
         behavior = spec.get("behavior")
-        if behavior is not None:
+        # Clients of v1 write it into an annotation, for which there are no defaults.
+        if behavior is not None and context.group_version != "autoscaling/v1":
             behavior["scaleUp"] = _filled(behavior.get("scaleUp"), SCALE_UP)
             behavior["scaleDown"] = _filled(behavior.get("scaleDown"), SCALE_DOWN)
 
@@ -56,12 +57,13 @@ class AutoscalerBehaviour(Behaviour):
             _drop_container_metrics(value)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        _check_spec(value["spec"], 0 if context.gates["HPAScaleToZero"] else 1, causes)
+        fewest = 0 if context.gates["HPAScaleToZero"] else 1
+        _check_spec(value["spec"], fewest, causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
         may_be_zero = context.gates["HPAScaleToZero"] or old["spec"].get("minReplicas") == 0
-        _check_spec(value["spec"], 0 if may_be_zero else 1, causes)
+        _check_spec(value["spec"], 0 if may_be_zero else 1, causes, context)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -70,7 +72,7 @@ class AutoscalerBehaviour(Behaviour):
         for name in ("currentReplicas", "desiredReplicas"):
             non_negative(value["status"].get(name), f"status.{name}", causes)
 
-    def settle(self, value: Object) -> None:
+    def settle(self, value: Object, applied: bool) -> None:
         """What storing makes of an accepted autoscaler: only so much of it as version v1 and its
         annotations can hold."""
         settled(value)
@@ -98,7 +100,7 @@ def _drop_container_metrics(value: Object) -> None:
         metric.pop(CONTAINER_SOURCE, None)
 
 
-def _check_spec(spec: Object, fewest: int, causes: Causes) -> None:
+def _check_spec(spec: Object, fewest: int, causes: Causes, context: Context) -> None:
     low, high = spec.get("minReplicas"), spec["maxReplicas"]
     if low is not None and low < fewest:
         causes.invalid("spec.minReplicas", low, f"must be greater than or equal to {fewest}")
@@ -108,7 +110,7 @@ def _check_spec(spec: Object, fewest: int, causes: Causes) -> None:
         detail = "must be greater than or equal to `minReplicas`"
         causes.invalid("spec.maxReplicas", high, detail)
     check_reference(spec["scaleTargetRef"], "spec.scaleTargetRef", causes)
-    check_metrics(spec.get("metrics") or [], low, causes)
+    check_metrics(spec.get("metrics") or [], low, causes, context)
     behavior = spec.get("behavior") or {}
     for name in ("scaleUp", "scaleDown"):
         if behavior.get(name) is not None:

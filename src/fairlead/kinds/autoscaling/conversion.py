@@ -130,10 +130,10 @@ def _encoded(value: Any) -> str:
 
 def _spec_to_v1(spec: Object) -> Object:
     made = {name: spec[name] for name in _SPEC_FIELDS if name in spec}
-    cpu = next((metric for metric in spec.get("metrics") or () if is_cpu(metric)), None)
-    if cpu is not None and is_cpu_target(cpu):
-        target = cpu["resource"]["target"]
+    for metric in filter(is_cpu_target, spec.get("metrics") or ()):
+        target = metric["resource"]["target"]
         made["targetCPUUtilizationPercentage"] = target["averageUtilization"]
+        break
     return made
 
 

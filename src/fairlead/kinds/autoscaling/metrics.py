@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
+from fairlead.kinds.context import Context
 from fairlead.kinds.core.shared import go_quantity
 from fairlead.kinds.rules import POSITIVE
 from fairlead.schema.names import dns_label, path_segment, qualified_name
@@ -24,9 +25,11 @@ ONE_TARGET = "must set either a target raw value or a target utilization"
 NOT_BOTH_TARGETS = "may not set both a target raw value and a target utilization"
 
 
-def check_metrics(metrics: list[Object], min_replicas: int | None, causes: Causes) -> None:
+def check_metrics(
+    metrics: list[Object], min_replicas: int | None, causes: Causes, context: Context
+) -> None:
     for index, metric in enumerate(metrics):
-        _check_metric(metric, f"spec.metrics[{index}]", causes)
+        _check_metric(metric, f"spec.metrics[{index}]", causes, context)
     if min_replicas == 0 and not any(m["type"] in ("Object", "External") for m in metrics):
         causes.forbidden(
             "spec.metrics",
@@ -35,7 +38,7 @@ def check_metrics(metrics: list[Object], min_replicas: int | None, causes: Cause
         )
 
 
-def _check_metric(metric: Object, path: str, causes: Causes) -> None:
+def _check_metric(metric: Object, path: str, causes: Causes, context: Context) -> None:
     kind = metric["type"]
     if not kind:
         causes.required(f"{path}.type", "must specify a metric source type")
@@ -49,6 +52,8 @@ def _check_metric(metric: Object, path: str, causes: Causes) -> None:
         causes.unsupported(f"{path}.type", kind, list(SOURCES))
     elif expected not in present:
         detail = "must populate information for the given metric source"
+        if kind == "ContainerResource" and not context.gates["HPAContainerMetrics"]:
+            detail += " (only allowed when HPAContainerMetrics feature is enabled)"
         causes.required(f"{path}.{expected}", detail)
     if len(present) != 1:
         for name in present:

@@ -102,7 +102,7 @@ class JobBehaviour(TemplateBehaviour):
         STATUS.check(value["status"], causes)
         _check_uncounted(value["status"].get("uncountedTerminatedPods") or {}, causes)
 
-    def settle(self, value: Object) -> None:
+    def settle(self, value: Object, applied: bool) -> None:
         """What storing makes of an accepted Job: without labels of its own it has those of its
         template, the generated ones too."""
         labels = value["spec"]["template"]["metadata"].get("labels")

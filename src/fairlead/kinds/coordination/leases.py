@@ -9,6 +9,8 @@ from fairlead.kinds.rules import non_negative, positive
 
 
 class LeaseBehaviour(Behaviour):
+    qualified_finalizers = False
+
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         spec = value["spec"]
         positive(spec.get("leaseDurationSeconds"), "spec.leaseDurationSeconds", causes)

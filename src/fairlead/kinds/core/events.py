@@ -15,7 +15,7 @@ from fairlead.kinds.metadata import check_metadata, check_metadata_update
 from fairlead.kinds.rules import IMMUTABLE
 from fairlead.schema.names import dns_subdomain, qualified_name
 
-STRICT_VERSION = "events/v1"
+CORE_VERSION, STRICT_VERSION = "core/v1", "events/v1"
 TYPES = ("Normal", "Warning")
 MOST_TEXT = 128
 MOST_NOTE = 1024
@@ -128,9 +128,11 @@ def _check_new_style(value: Object, namespace: str, causes: Causes, context: Con
     if not about and namespace not in ("default", context.dialect.system_namespace):
         causes.invalid("involvedObject.namespace", about, ELSEWHERE)
     reporter = value["reportingComponent"]
+    is_core = context.group_version == CORE_VERSION
+    field = "reportingComponent" if is_core else "reportingController"
     if not reporter:
-        causes.required("reportingController")
-    causes.invalid_each("reportingController", reporter, qualified_name(reporter))
+        causes.required(field)
+    causes.invalid_each(field, reporter, qualified_name(reporter))
     for name in ("reportingInstance", "action", "reason"):
         text = value.get(name, "")
         if not text:

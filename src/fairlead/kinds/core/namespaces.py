@@ -36,6 +36,9 @@ class NamespaceBehaviour(Behaviour):
         """`finalize` takes the spec, which holds nothing but finalizers; `status` the status."""
         keep(value, old, "status" if subresource == "finalize" else "spec")
 
+    def holds_back(self, value: Object) -> bool:
+        return bool((value.get("spec") or {}).get("finalizers"))
+
     def prepare_delete(self, value: Object, context: Context) -> None:
         value["metadata"].pop("deletionGracePeriodSeconds", None)
         value["status"] = {**(value.get("status") or {}), "phase": "Terminating"}

@@ -75,7 +75,9 @@ class NodeBehaviour(Behaviour):
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         if value["spec"].get("configSource") is not None:
-            context.warn("spec.configSource: the feature is removed")
+            context.warn(
+                "spec.configSource: deprecated in v1.22, support removal is planned in v1.23"
+            )
 
 
 def _pair_ranges(spec: Object) -> None:

@@ -76,10 +76,15 @@ class ReplicationControllerBehaviour(Behaviour):
         _check_status(value["status"], "status", causes)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        template = value["spec"].get("template")
-        old_template = old["spec"].get("template") if old is not None else None
-        if template is not None and template != old_template:
-            template_warnings(template, "spec.template", context)
+        """As the reference does, an update warns of the template that it replaces."""
+        if old is None:
+            template, path = value["spec"].get("template"), "template"
+        elif value["metadata"].get("generation") != old["metadata"].get("generation"):
+            template, path = old["spec"].get("template"), "spec.template"
+        else:
+            return
+        if template is not None:
+            template_warnings(template, path, context)
 
 
 def _drop_disabled(value: Object, old: Object | None, context: Context) -> None:

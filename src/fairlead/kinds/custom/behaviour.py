@@ -35,8 +35,10 @@ class CustomBehaviour(Behaviour):
             keep(value, old, "status")
         metadata, old_metadata = value["metadata"], old["metadata"]
         keep(metadata, old_metadata, "generation")
-        names = {*value, *old} - {"metadata"}
-        if not all(equal(value.get(name), old.get(name)) for name in names):
+        names = value.keys() - {"metadata"}
+        if names != old.keys() - {"metadata"} or not all(
+            equal(value[name], old[name]) for name in names
+        ):
             metadata["generation"] = old_metadata.get("generation", 0) + 1
 
     def prepare_subresource_update(
@@ -46,6 +48,12 @@ class CustomBehaviour(Behaviour):
         for name in {*value, *old} - {subresource}:
             keep(value, old, name)
         value["metadata"] = {**old["metadata"]}
+
+    def settle(self, value: Object, applied: bool) -> None:
+        """Fill in what reading the object from the store would: the status that a create dropped
+        may have a default. Objects of other versions are converted first, see `stored.kept`."""
+        if self._kind is self._kind.definition.storage:
+            self._kind.compiled.settle(value, applied=applied)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         self._check(value, None, causes)

@@ -93,7 +93,7 @@ def _check_port(port: dict[str, Any], path: str, causes: Causes) -> None:
         if end is not None:
             if end < value:
                 detail = "must be greater than or equal to `port`"
-                causes.invalid(f"{path}.endPort", end, detail)
+                causes.invalid(f"{path}.endPort", value, detail)
             port_number(end, f"{path}.endPort", causes)
         return
     if end is not None:

@@ -20,6 +20,7 @@ _TOLERATION_KEY = ("key", "operator", "value", "effect")
 
 
 class RuntimeClassBehaviour(OrderedBehaviour):
+    qualified_finalizers = False
     update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.CHANGE)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:

@@ -14,7 +14,7 @@ from zlib import compress, decompress
 import orjson
 
 from fairlead.budget import OverTime
-from fairlead.schema.custom.decoding import DecoderBuilder
+from fairlead.schema.custom.decoding import DecoderBuilder, UnknownFields
 from fairlead.schema.custom.defaulting import Fill, filler_of
 from fairlead.schema.custom.embedded import EmbeddedChecks, MetadataRules, Visit
 from fairlead.schema.custom.embedded_defaults import prune_defaults
@@ -87,7 +87,23 @@ class CustomSchema:
         decoders = DecoderBuilder(self._markers, self._metadata)
         made.walkers["decode"] = decoders.root(schema, self._preserve)
         made.walkers["defaults"] = self._filler
+        made.walkers["unknown"] = self._unknown_paths
         return made
+
+    def _unknown_paths(self, value: Object) -> list[str]:
+        fields = UnknownFields(self._markers, self._metadata)
+        return fields.paths(self._schema(), self._preserve, value)
+
+    def settle(self, value: Object, *, applied: bool) -> None:
+        """Make of an object that was accepted, in place, what reading it from the store gives: a
+        configuration that was `applied` is stored as it was merged, with its nulls and whatever
+        fields the types of ownership let through."""
+        if applied:
+            content = self._content(value, [])
+            if content is not value:
+                value.clear()
+                value.update(content)
+        self.fill_defaults(value)
 
     def pruned(self, value: Object) -> Object:
         """A stored object without what the schema does not have; it stays readable whatever it
@@ -131,6 +147,10 @@ class CustomSchema:
     @cached_property
     def _prune(self) -> Decode:
         return DecoderBuilder(self._markers, self._metadata).stored(self._schema(), self._preserve)
+
+    @cached_property
+    def _content(self) -> Decode:
+        return DecoderBuilder(self._markers, self._metadata).content(self._schema(), self._preserve)
 
     @cached_property
     def _filler(self) -> Fill | None:

@@ -9,6 +9,7 @@ fields are looked for in it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from fairlead import budget
@@ -16,12 +17,13 @@ from fairlead.schema.custom.embedded import EmbeddedTypes
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
 from fairlead.schema.custom.numbers import plain, plain_number
 from fairlead.schema.custom.problems import Found
-from fairlead.schema.decode import Decode, decoder
+from fairlead.schema.decode import MOST_UNKNOWN, Decode, decoder, joined_path, unknown_paths
 from fairlead.schema.mismatch import DecodeError
-from fairlead.schema.model import Struct
+from fairlead.schema.model import Object, Struct
 
-_NUMBERS = ("integer", "number")
-_TYPE_META = ("apiVersion", "kind", "metadata")
+_SCALARS = ("string", "boolean", "integer", "number")
+_UNCHANGED = frozenset((str, bool, type(None)))  # classes that decoding leaves as they are
+TYPE_META = ("apiVersion", "kind", "metadata")
 
 
 class _Refusal:
@@ -38,7 +40,7 @@ _REFUSAL = _Refusal()
 
 
 class DecoderBuilder:
-    """Makes the decoders of one schema. None stands for one that would change nothing."""
+    """Makes the decoders of one schema."""
 
     def __init__(self, markers: Markers, metadata: Struct) -> None:
         self._markers = markers
@@ -59,14 +61,7 @@ class DecoderBuilder:
 
     def stored(self, schema: Schema, preserve: bool) -> Decode:
         """What was let in before, if by an earlier schema."""
-        properties = {
-            name: inner
-            for name, inner in (schema.get("properties") or {}).items()
-            if name not in _TYPE_META
-        }
-        keeps = preserve or bool(schema.get(self._markers.preserve))
-        body = self._object({**schema, "properties": properties}, keeps, known=_TYPE_META)
-        metadata = decoder(self._metadata)
+        body, metadata = self.content(schema, preserve), decoder(self._metadata)
 
         def decode(value: Any, unknown: list[str]) -> Any:
             found = body(value, unknown)
@@ -77,36 +72,42 @@ class DecoderBuilder:
 
         return decode
 
-    def of(self, schema: Schema) -> Decode | None:
+    def content(self, schema: Schema, preserve: bool) -> Decode:
+        """All of an object but its metadata, which is left alone."""
+        properties = {
+            name: inner
+            for name, inner in (schema.get("properties") or {}).items()
+            if name not in TYPE_META
+        }
+        keeps = preserve or bool(schema.get(self._markers.preserve))
+        return self._object({**schema, "properties": properties}, keeps, known=TYPE_META)
+
+    def of(self, schema: Schema, keeps: bool = False) -> Decode:
+        """A list that keeps unknown fields keeps those of its items too (`keeps`), but not those
+        of what is below a named field or in a map."""
         markers, kind = self._markers, schema.get("type")
-        if schema.get(markers.int_or_string) or kind in _NUMBERS:
-            return _number
-        if kind in ("string", "boolean"):
-            return None
+        keeps = keeps or bool(schema.get(markers.preserve))
+        if schema.get(markers.int_or_string) or kind in _SCALARS:
+            return _leaf
         if kind == "array":
-            return self._array(schema)
+            return self._array(schema, keeps)
         if kind != "object" and not schema.get("properties"):
             return _plain
-        keeps = bool(schema.get(markers.preserve))
         if not schema.get("properties") and "additionalProperties" in schema:
             return self._map(schema, keeps)
         if schema.get(markers.embedded):
             return self._embedded(schema, keeps)
-        return self._object(schema, keeps or schema.get("additionalProperties") is True)
+        return self._object(schema, keeps)
 
     def _object(self, schema: Schema, keeps: bool, known: tuple[str, ...] = ()) -> Decode:
         properties = schema.get("properties") or {}
         names = {**dict.fromkeys(known), **dict.fromkeys(properties)}.keys()
         nullable = {name for name, inner in properties.items() if inner.get("nullable")}
-        fields = {
-            name: found
-            for name, inner in properties.items()
-            if (found := self.of(inner)) is not None
-        }
+        fields = {name: self.of(inner) for name, inner in properties.items()}
 
         def decode(value: Any, unknown: list[str]) -> Any:
             if value.__class__ is not dict:
-                return value
+                return value if keeps else _leaf(value, unknown)
             out = value
             if not value.keys() <= names:
                 if keeps:
@@ -124,7 +125,7 @@ class DecoderBuilder:
             changed: dict[str, Any] = {}
             for name, item in out.items():
                 decode_field = fields.get(name)
-                if decode_field is not None and item is not None:
+                if decode_field is not None and item.__class__ not in _UNCHANGED:
                     new = decode_field(item, unknown)
                     if new is not item:
                         changed[name] = new
@@ -136,7 +137,7 @@ class DecoderBuilder:
         """An object inside another. Its metadata is of the type that all metadata has."""
         properties = dict(schema.get("properties") or {})
         properties.pop("metadata", None)
-        body = self._object({**schema, "properties": properties}, keeps, known=_TYPE_META)
+        body = self._object({**schema, "properties": properties}, keeps, known=TYPE_META)
         metadata = decoder(self._metadata)
 
         def decode(value: Any, unknown: list[str]) -> Any:
@@ -154,15 +155,13 @@ class DecoderBuilder:
 
         return decode
 
-    def _array(self, schema: Schema) -> Decode | None:
+    def _array(self, schema: Schema, keeps: bool) -> Decode:
         items = items_schema(schema)
-        element = self.of(items) if items is not None else _plain
-        if element is None:
-            return None
+        element = self.of(items, keeps) if items is not None else _plain
 
         def decode(value: Any, unknown: list[str]) -> Any:
             if value.__class__ is not list:
-                return value
+                return value if keeps else _leaf(value, unknown)
             made = [item if item is None else element(item, unknown) for item in value]
             return made if any(map(_differs, made, value)) else value
 
@@ -171,7 +170,7 @@ class DecoderBuilder:
     def _map(self, schema: Schema, keeps: bool) -> Decode:
         values = values_schema(schema)
         if values is None:
-            element: Decode | None = _plain if keeps else _emptied
+            element: Decode = _leaf
             keeps_null = True
         else:
             element = self.of(values)
@@ -179,11 +178,9 @@ class DecoderBuilder:
 
         def decode(value: Any, unknown: list[str]) -> Any:
             if value.__class__ is not dict:
-                return value
+                return value if keeps else _leaf(value, unknown)
             if not keeps_null and None in value.values():
                 value = {key: item for key, item in value.items() if item is not None}
-            if element is None:
-                return value
             made = {
                 key: item if item is None else element(item, unknown) for key, item in value.items()
             }
@@ -196,18 +193,67 @@ def _differs(new: Any, old: Any) -> bool:
     return new is not old
 
 
-def _number(value: Any, _: list[str]) -> Any:
-    return plain_number(value)
-
-
 def _plain(value: Any, _: list[str]) -> Any:
     return plain(value)
 
 
-def _emptied(value: Any, _: list[str]) -> Any:
-    """A value that may be anything, of which nothing is known: objects have no fields."""
+def _leaf(value: Any, unknown: list[str]) -> Any:
+    """A scalar, or whatever came in place of another type: no field of an object there is known."""
     if value.__class__ is dict:
+        unknown.extend(value)
         return {} if value else value
     if value.__class__ is list:
-        return [_emptied(item, _) for item in value]
+        return [_leaf(item, unknown) for item in value]
     return plain_number(value)
+
+
+class UnknownFields:
+    """Finds the paths of fields that decoding by a schema drops."""
+
+    def __init__(self, markers: Markers, metadata: Struct) -> None:
+        self._markers = markers
+        self._metadata = metadata
+        self._embedded: list[str] = []
+
+    def paths(self, schema: Schema, preserve: bool, value: Object) -> list[str]:
+        """In the order in which they are told: those of the metadata, of the content, of the
+        metadata of embedded objects."""
+        whole = {**schema, self._markers.embedded: True}
+        own = unknown_paths(self._metadata, value.get("metadata"))
+        self._embedded = []
+        content = islice(self._of(whole, value, [], preserve), MOST_UNKNOWN)
+        told = sorted(f"metadata.{path}" for path in own)
+        return [*told, *sorted(content), *sorted(self._embedded)]
+
+    def _of(self, schema: Schema | None, value: Any, way: list[str], keeps: bool) -> Iterator[str]:
+        keeps = keeps or bool(schema and schema.get(self._markers.preserve))
+        if value.__class__ is dict:
+            yield from self._of_object(schema or {}, value, way, keeps)
+        elif value.__class__ is list:
+            items = items_schema(schema or {})
+            for index, item in enumerate(value if items is not None or not keeps else ()):
+                yield from self._below(items, item, way, f"[{index}]", keeps)
+
+    def _of_object(
+        self, schema: Schema, value: Object, way: list[str], keeps: bool
+    ) -> Iterator[str]:
+        properties = schema.get("properties") or {}
+        embedded = bool(schema.get(self._markers.embedded))
+        for key, item in value.items():
+            if embedded and key in TYPE_META:
+                if key == "metadata" and way:
+                    inner = unknown_paths(self._metadata, item)
+                    self._embedded += [joined_path([*way, key], path) for path in inner]
+            elif key in properties:
+                yield from self._below(properties[key], item, way, key, False)
+            elif "additionalProperties" in schema:
+                yield from self._below(values_schema(schema), item, way, key, False)
+            elif not keeps:
+                yield joined_path(way, key)
+
+    def _below(
+        self, schema: Schema | None, value: Any, way: list[str], step: str, keeps: bool
+    ) -> Iterator[str]:
+        way.append(step)
+        yield from self._of(schema, value, way, keeps)
+        way.pop()

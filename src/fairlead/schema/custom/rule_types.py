@@ -32,6 +32,7 @@ _RESERVED = frozenset(
 _ESCAPES = ((".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.-/")
 _LETTERS = _FIRST | frozenset("0123456789")
+_KEY = STRING.sized(0)  # the reference estimates by values alone, and takes keys for nothing
 _TEXT: Schema = {"type": "string"}
 _TYPE_META: Schema = {
     "kind": _TEXT,
@@ -49,9 +50,9 @@ class Declared(NamedTuple):
 
 # Formats that are more than text: their type, the fewest bytes and the most.
 _FORMATS: dict[str, tuple[Type, int, int]] = {
-    "duration": (DURATION, 4, 32),
+    "duration": (DURATION, 3, 32),
     "date": (TIMESTAMP, 12, 12),
-    "date-time": (TIMESTAMP, 22, 37),
+    "date-time": (TIMESTAMP, 21, 32),
 }
 _PLAIN = {"boolean": Declared(BOOL, 4), "number": Declared(DOUBLE, 1), "integer": Declared(INT, 1)}
 
@@ -123,7 +124,7 @@ def _map(schema: Schema, values: Schema, markers: Markers, name: str) -> Declare
     most = schema.get("maxProperties")
     if most is None:
         most = (MOST_BYTES - 2) // (element.least + 6)
-    return Declared(MapType(STRING.sized(_LONGEST_TEXT), element.type, max(most, 0)), 2)
+    return Declared(MapType(_KEY, element.type, max(most, 0)), 2)
 
 
 def _object(schema: Schema, markers: Markers, is_object: bool, name: str) -> Declared:
@@ -134,10 +135,11 @@ def _object(schema: Schema, markers: Markers, is_object: bool, name: str) -> Dec
     renamed: dict[str, str] = {}
     least = 2
     for key, inner in properties.items():
-        field = declared(inner, markers, bool(inner.get(markers.embedded)), f"{name}.{key}")
+        shown = escaped(key)
+        within = f"{name}.{shown or key}"
+        field = declared(inner, markers, bool(inner.get(markers.embedded)), within)
         if field is None:
             continue
-        shown = escaped(key)
         if shown is not None:
             fields[shown] = field.type
             if shown != key:

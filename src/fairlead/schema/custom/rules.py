@@ -8,7 +8,13 @@ from typing import Any
 
 from fairlead import budget
 from fairlead.cel.compile import Program, compile_expression
-from fairlead.cel.errors import CompileError, ConstantProblem, CostExceeded, EvaluationError
+from fairlead.cel.errors import (
+    CompileError,
+    ConstantProblem,
+    CostExceeded,
+    EvaluationError,
+    ResultProblem,
+)
 from fairlead.cel.types import BOOL
 from fairlead.records import dataclass, field
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
@@ -34,7 +40,9 @@ NOT_CHECKED = (
 OUT_OF_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
-NOT_BOOL = "cel expression must evaluate to a bool"
+
+# The reference declares `rule` as well, though it has no value in any evaluation.
+_VARIABLES = ("self", "oldSelf", "rule")
 
 # Nothing can be said of an object in which such a thing is wrong.
 _BLOCKING = (REQUIRED, TOO_LONG, TOO_MANY, TYPE)
@@ -79,12 +87,9 @@ class Node:
 def compiled_rule(text: str, of: Declared) -> Program:
     """A rule on values of a type; raises RuleError."""
     try:
-        program = compile_expression(text, {"self": of.type, "oldSelf": of.type})
-    except (CompileError, ConstantProblem) as error:
+        return compile_expression(text, dict.fromkeys(_VARIABLES, of.type), BOOL)
+    except (CompileError, ConstantProblem, ResultProblem) as error:
         raise RuleError(str(error)) from None
-    if program.result_type != BOOL:
-        raise RuleError(NOT_BOOL)
-    return program
 
 
 def rules_of(schema: Schema, markers: Markers, is_object: bool = True) -> Node | None:
@@ -196,6 +201,7 @@ class _Run:
     def _evaluate_one(
         self, node: Node, rule: Rule, program: Program, value: Any, old: Any, path: str
     ) -> None:
+        failed = ""
         limit = _MOST_ON_LOOP if budget.is_on_loop() else MOST_OF_A_RULE
         try:
             result, cost = program.evaluate({"self": value, "oldSelf": old}, limit)
@@ -206,15 +212,14 @@ class _Run:
             self._stop(node, path, f"'{error}': {why}: {rule.named}")
             return
         except EvaluationError as error:
-            self._tell(node, path, _failure(str(error), rule))
-            return
+            result, cost, failed = None, error.cost, _failure(str(error), rule)
         budget.spend(1 + cost)
         if cost > self._left:
             self._stop(node, path, OUT_OF_BUDGET)
             return
         self._left -= cost
         if result is not True:
-            self._tell(node, path, rule.message or f"failed rule: {rule.text}")
+            self._tell(node, path, failed or rule.message or f"failed rule: {rule.text}")
 
     def _stop(self, node: Node, path: str, detail: str) -> None:
         self._left = -1

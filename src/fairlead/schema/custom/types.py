@@ -13,71 +13,62 @@ _SCALARS = {
     "number": Scalar("double"),
     "boolean": Scalar("bool"),
 }
-_INT_OR_STRING = Scalar("IntOrString")
 _LIST_KINDS = ("set", "map")
 
 
 class TypeBuilder:
-    """Makes the types of one schema; `metadata` is what every object has."""
+    """Makes the types of one schema, which ownership goes by; `metadata` is what every object has.
+
+    What is below an object that keeps unknown fields takes unknown fields too, and so does an
+    object of which nothing is described. Whether they are kept is for decoding to say.
+    """
 
     def __init__(self, markers: Markers, metadata: Struct) -> None:
         self._markers = markers
         self._metadata = metadata
 
     def root(self, schema: Schema, kind: str, api_version: str, preserve: bool) -> Struct:
-        made = self._struct(schema, kind, api_version)
-        made.preserve_unknown = made.preserve_unknown or preserve
+        made = self._struct(schema, kind, preserve, api_version)
         made.is_kind = True
         self._add_type_meta(made)
         return made
 
-    def type_of(self, schema: Schema, name: str = "") -> Type:
+    def type_of(self, schema: Schema, name: str = "", is_open: bool = False) -> Type:
         markers, kind = self._markers, schema.get("type")
         if schema.get(markers.int_or_string):
-            return _INT_OR_STRING
+            return ANY
         if kind == "array":
-            return self._list(schema, name)
+            return self._list(schema, name, is_open)
         if kind in _SCALARS:
             return _SCALARS[kind]
-        if kind == "object" and not schema.get("properties") and "additionalProperties" in schema:
-            values = values_schema(schema)
-            element = self.type_of(values, name) if values is not None else ANY
-            return MapOf(element, atomic=schema.get(markers.map_type) == "atomic")
-        if kind == "object" or schema.get("properties"):
-            return self._open_or_struct(schema, name)
-        return ANY
-
-    def _open_or_struct(self, schema: Schema, name: str) -> Type:
-        """What keeps everything and names nothing is not described at all."""
-        markers = self._markers
-        is_open = schema.get(markers.preserve) and not schema.get("properties")
-        if is_open and not schema.get(markers.embedded) and not schema.get(markers.map_type):
+        if schema.get("properties") or schema.get(markers.embedded):
+            made = self._struct(schema, name, is_open)
+            if schema.get(markers.embedded):
+                self._add_type_meta(made)
+            return made
+        if kind != "object":
             return ANY
-        made = self._struct(schema, name)
-        if schema.get(markers.embedded):
-            self._add_type_meta(made)
-        return made
+        values = values_schema(schema)
+        element = self.type_of(values, name, is_open) if values is not None else ANY
+        return MapOf(element, atomic=schema.get(markers.map_type) == "atomic")
 
-    def _struct(self, schema: Schema, name: str, group_version: str = "") -> Struct:
-        properties = schema.get("properties") or {}
+    def _struct(self, schema: Schema, name: str, is_open: bool, group_version: str = "") -> Struct:
+        is_open = is_open or bool(schema.get(self._markers.preserve))
         fields = {
             key: Field(
-                key, self.type_of(inner, key), Presence.DISTINCT, default=inner.get("default")
+                key,
+                self.type_of(inner, key, is_open),
+                Presence.DISTINCT,
+                default=inner.get("default"),
             )
-            for key, inner in properties.items()
+            for key, inner in (schema.get("properties") or {}).items()
         }
-        return Struct(
-            name,
-            group_version,
-            fields,
-            atomic=schema.get(self._markers.map_type) == "atomic",
-            preserve_unknown=bool(schema.get(self._markers.preserve))
-            or schema.get("additionalProperties") is True,
-        )
+        atomic = schema.get(self._markers.map_type) == "atomic"
+        return Struct(name, group_version, fields, atomic=atomic, preserve_unknown=is_open)
 
-    def _list(self, schema: Schema, name: str) -> ListOf:
+    def _list(self, schema: Schema, name: str, is_open: bool) -> ListOf:
         items = items_schema(schema)
-        element = self.type_of(items, name) if items is not None else ANY
+        element = self.type_of(items, name, is_open) if items is not None else ANY
         kind = schema.get(self._markers.list_type)
         if kind not in _LIST_KINDS:
             return ListOf(element)

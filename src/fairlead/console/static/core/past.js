@@ -64,11 +64,19 @@ export function revisionOf(change) {
 }
 
 /**
+ * Under which names a change was made.
+ * @param {Change} change
+ */
+export function managerOf({ by = [] }) {
+  return [...new Set(by.map((one) => one.manager))].filter(Boolean).join(", ");
+}
+
+/**
  * Who is behind a change: the user where that is known, else who says so in the object.
  * @param {Change} change
  */
 export function actorOf(change) {
-  return change.user || change.by?.[0]?.manager || "unknown";
+  return change.user || managerOf(change) || "unknown";
 }
 
 /**

@@ -3,7 +3,7 @@
 import { fill, h } from "../core/dom.js";
 import { Feed } from "../core/feed.js";
 import { bind } from "../core/keys.js";
-import { actorOf, kindOf, revisionOf } from "../core/past.js";
+import { actorOf, kindOf, managerOf, revisionOf } from "../core/past.js";
 import { objectRoute } from "../core/paths.js";
 import { go, keep } from "../core/router.js";
 import { clock } from "../core/time.js";
@@ -188,10 +188,10 @@ class FeedView {
       return [sign, h("span", {}, actor(line.head), faint(` ${line.count}`))];
     }
     const { change } = line;
-    const manager = change.by?.[0]?.manager ?? "";
+    const manager = faint(managerOf(change));
     return [
       clock(change.time),
-      this.grouped.checked ? faint(manager) : actor(actorOf(change)),
+      this.grouped.checked ? manager : h("span", {}, actor(actorOf(change)), " ", manager),
       badge(change),
       change.kind ?? "",
       [change.namespace, change.name].filter(Boolean).join("/"),

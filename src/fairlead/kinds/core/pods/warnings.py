@@ -33,16 +33,17 @@ _OLD_SOURCES: Final[dict[str, tuple[str, str]]] = {
     "photonPersistentDisk": ("photonPersistentDisk", "v1.11, non-functional in v1.16+"),
     "gitRepo": ("gitRepo", "v1.11"),
     "scaleIO": ("scaleIO", "v1.16, non-functional in v1.22+"),
-    "flocker": ("flocker", "v1.22, non-functional in v1.25+"),
-    "storageos": ("storageOS", "v1.22, non-functional in v1.25+"),
-    "quobyte": ("quobyte", "v1.22, non-functional in v1.25+"),
+    "flocker": ("flocker", "v1.22, support removal is planned in v1.26"),
+    "storageos": ("storageOS", "v1.22, support removal is planned in v1.26"),
+    "quobyte": ("quobyte", "v1.22, support removal is planned in v1.26"),
     "glusterfs": (
         "glusterfs",
         "v1.25, this feature will be removed soon after in a subsequent release",
     ),
 }
 _SECCOMP = (
-    'deprecated since v1.19, non-functional in v1.27+; use the "seccompProfile" field instead'
+    "deprecated since v1.19, non-functional in a future release; use the"
+    ' "seccompProfile" field instead'
 )
 
 

@@ -161,7 +161,8 @@ def _update_ports(spec: Object, old: Object, reservation: Reservation) -> None:
             mine.add(wanted)
         pair = (port.get("protocol", ""), wanted)
         if pair in used:
-            raise Refusal(trouble=f"duplicate nodePort: {{{pair[0]} {pair[1]}}}")
+            detail = f"duplicate nodePort: {{{pair[0]} {pair[1]}}}"
+            raise _refused(f"spec.ports[{index}].nodePort", wanted, detail)
         used.add(pair)
 
 

@@ -1,0 +1,92 @@
+"""A namespace that was deleted and made again, for users who have no rights elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from history_support import Granted, as_alice, at, column, history, revision
+from support.things import Space, Things
+from support.waiting import eventually
+
+READING = ("get", "list", "watch")
+
+
+@dataclass(slots=True)
+class Again:
+    """A namespace of a second tenant, alice; the first one had a Secret in it at a revision."""
+
+    space: Space
+    before: str
+    since: str
+
+    @property
+    def hers(self) -> Things:
+        return as_alice(self.space, self.space.things("secrets"))
+
+
+@pytest.fixture
+def again(space: Space) -> Again:
+    secrets, namespaces = space.things("secrets"), space.everywhere("namespaces")
+    old = secrets.create("password", stringData={"of": "the first tenant"})
+    namespaces.patch(space.name, {"metadata": {"annotations": {"owner": "first"}}})
+    namespaces.remove(space.name)
+    eventually(lambda: namespaces.get(space.name).status == 404, "the namespace is gone")
+    made = namespaces.create(space.name)
+    Granted(space, "secrets", *READING)
+    Granted(space, "namespaces", "get")
+    return Again(space, revision(old), revision(made))
+
+
+def test_an_object_of_the_former_namespace_is_not_shown(again: Again) -> None:
+    answer = at(again.hers, "password", again.before)
+    assert (answer.status, answer.body["reason"]) == (410, "Expired")
+    assert at(again.hers, "password", again.since).status == 404
+    assert history(again.hers, "password").status == 404
+    assert history(again.hers, "password", before=again.since).body["items"] == []
+
+
+def test_an_object_that_is_made_again_begins_with_its_creation(again: Again) -> None:
+    again.space.things("secrets").create("password")
+    assert column(history(again.hers, "password"), "type") == ["ADDED"]
+
+
+def test_what_happened_in_the_former_namespace_is_not_told(again: Again) -> None:
+    again.space.things("secrets").create("password")
+    answer = history(again.hers)
+    assert column(answer, "type") == ["ADDED"]
+    assert answer.body["metadata"]["oldest"] == again.since
+    everything = again.hers.client.get("/history", namespace=again.space.name)
+    assert column(everything, "type") == ["ADDED"]
+
+
+def test_the_feed_does_not_begin_before_the_namespace(again: Again) -> None:
+    again.space.things("secrets").create("password")
+    client, place = again.hers.client, again.space.name
+    with client.watch("/history", namespace=place, resourceVersion=again.before) as watch:
+        first = watch.next()
+    assert first.object["type"] == "ADDED"
+    assert int(first.object["resourceVersion"]) > int(again.since)
+
+
+def test_neither_is_the_former_namespace_itself(again: Again) -> None:
+    hers = as_alice(again.space, again.space.everywhere("namespaces"))
+    types = column(history(hers, again.space.name), "type")
+    assert types[0] == "ADDED"
+    assert "DELETED" not in types
+    assert at(hers, again.space.name, again.before).status == 410
+
+
+def test_who_may_read_all_namespaces_is_told_of_those_before(again: Again) -> None:
+    secrets = again.space.things("secrets")
+    assert at(secrets, "password", again.before).status == 200
+    assert column(history(secrets, "password"), "type") == ["ADDED", "DELETED"]
+
+
+def test_a_namespace_that_was_not_made_again_has_all_of_its_past(space: Space) -> None:
+    old = space.config_maps.create("a", data={"x": "1"})
+    space.config_maps.patch("a", {"data": {"x": "2"}})
+    Granted(space, "configmaps", *READING)
+    hers = as_alice(space, space.config_maps)
+    assert at(hers, "a", revision(old)).body["data"] == {"x": "1"}
+    assert column(history(hers, "a"), "type") == ["ADDED", "MODIFIED"]
