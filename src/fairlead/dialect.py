@@ -252,8 +252,8 @@ class Dialect:
     )
     command_line_without_uid = Switch(
         "2, Impersonation",
-        "The command line can impersonate a user and groups, but no uid and no extra fields.",
-        "Its client has `--as-uid`, and takes both from the configuration file.",
+        "The command line has flags to impersonate a user and groups, none for a uid or more.",
+        "Its client has `--as-uid`.",
     )
     local_pod_volumes = Switch(
         "3, Volume",

@@ -91,6 +91,19 @@ def test_a_held_deletion_names_who_holds_it(visit: Visit, cluster: Space) -> Non
     expect(found).to_have_count(0)
 
 
+def test_a_pod_in_its_grace_period_is_not_held_up(visit: Visit, space: Space) -> None:
+    space.ready_for_pods()
+    pods = space.things("pods")
+    spec = {"nodeName": "gone", "containers": [{"name": "c", "image": "i"}]}
+    for name, seconds in (("patient", 600), ("late", 1)):
+        pods.create(name, spec={**spec, "terminationGracePeriodSeconds": seconds})
+        pods.remove(name)
+    visitor = visit(space.server, namespace=space.name)
+    title = "Deletions that are held up"
+    expect(row(visitor, title, "late")).to_have_count(1)
+    expect(row(visitor, title, "patient")).to_have_count(0)
+
+
 def test_a_namespace_that_does_not_end_says_what_remains(visit: Visit, kubernetes: Space) -> None:
     held = {"finalizers": ["example.com/guard"]}
     kubernetes.config_maps.create("held", metadata=held)

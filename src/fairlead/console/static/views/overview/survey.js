@@ -158,6 +158,16 @@ export class Survey extends EventTarget {
   }
 
   /**
+   * When the grace period of an object that is being deleted is over. One dialect tells when the
+   * deletion was asked for, the other one when that period ends.
+   * @param {{deletionTimestamp: string, deletionGracePeriodSeconds?: number}} metadata
+   */
+  #endOf({ deletionTimestamp, deletionGracePeriodSeconds = 0 }) {
+    const isStart = this.catalogue.about.dialect === "cluster";
+    return Date.parse(deletionTimestamp) + (isStart ? deletionGracePeriodSeconds * 1000 : 0);
+  }
+
+  /**
    * @param {Kind} kind
    * @param {any} object
    * @param {Look} look
@@ -169,7 +179,7 @@ export class Survey extends EventTarget {
     const finding = { kind, named: { namespace, name }, state };
     if (deletionTimestamp) {
       // What ends in good time is no news.
-      const isHeld = finalizers?.length || Date.parse(deletionTimestamp) < Date.now();
+      const isHeld = finalizers?.length || this.#endOf(object.metadata) < Date.now();
       if (isHeld) look.ending.push(finding);
     } else if (state.tone === "bad" || state.tone === "warn") {
       if (!(PARTS.includes(key) && ownerReferences?.length)) look.wrong.push(finding);
