@@ -362,7 +362,7 @@ def test_own_groups_need_approval(dialect: Any) -> None:
 
 
 @pytest.mark.parametrize("more", [{"anyOf": [{}]}, {"maxProperties": 0}, {"not": {}}])
-def test_the_root_of_a_schema_with_a_status_path(more: Object) -> None:
+def test_the_root_of_a_schema_with_a_status_path(more: dict[str, Any]) -> None:
     version = {
         **VERSION,
         "schema": {"openAPIV3Schema": {"type": "object", **more}},

@@ -176,17 +176,17 @@ def first_unreadable(node: Type, value: Any) -> DecodeError | None:
         named = value.items() if isinstance(value, dict) else ()
         for name, item in named:
             field = node.fields.get(name)
-            error = first_unreadable(field.type, item) if field is not None else None
-            if error is not None:
-                error.at(node, name)
-                return error
+            unread = first_unreadable(field.type, item) if field is not None else None
+            if unread is not None:
+                unread.at(node, name)
+                return unread
         return None
     if isinstance(node, MapOf):
         items = list(value.values()) if isinstance(value, dict) else []
     else:
         items = value if isinstance(value, list) else []
     found = (first_unreadable(node.element, item) for item in items)
-    return next((error for error in found if error is not None), None)
+    return next((unread for unread in found if unread is not None), None)
 
 
 # What is kept as it is: texts, switches, and numbers that fit into 32 bits. Everything else goes to
