@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -718,6 +719,31 @@ def test_a_quantity_that_cannot_be_read_is_told_before_wrong_types(
     answer = space.client.post(path, {"metadata": {"name": "a"}, "spec": spec})
     assert answer.status == 400
     assert why in answer.message
+
+
+def test_a_replication_controller_warns_of_its_former_template(space: Space) -> None:
+    things = space.things("replicationcontrollers")
+    template = deployment()["spec"]["template"]
+    template["spec"]["imagePullSecrets"] = [{}]
+    body = {"metadata": {"name": "a"}, "spec": {"replicas": 0, "template": template}}
+    made = things.client.post(things.path, body)
+    field = r"template.spec.imagePullSecrets[0].name: invalid empty name \"\""
+    assert made.warnings == [f'299 - "{field}"']
+    named = {"spec": {"template": {"spec": {"imagePullSecrets": None}}}}
+    assert things.patch("a", named).warnings == [f'299 - "spec.{field}"']
+
+
+def test_clients_of_autoscaling_v1_get_no_defaults_for_behaviour(space: Space) -> None:
+    things = space.things("horizontalpodautoscalers", "autoscaling")
+    rules = {"Policies": [{"Type": "Pods", "Value": 1, "PeriodSeconds": 5}]}
+    name = f"autoscaling.alpha.{space.dialect.label_domain}/behavior"
+    body = {
+        "metadata": {"name": "a", "annotations": {name: json.dumps({"ScaleUp": rules})}},
+        "spec": {"scaleTargetRef": {"kind": "K", "name": "n"}, "maxReplicas": 2},
+    }
+    assert things.client.post(things.path, body).status == 201
+    newer = space.things("horizontalpodautoscalers", "autoscaling", "v2").read("a")
+    assert newer["spec"]["behavior"].keys() == {"scaleUp"}
 
 
 def test_the_data_of_a_revision_has_one_owner(space: Space) -> None:

@@ -361,10 +361,11 @@ def test_own_groups_need_approval(dialect: Any) -> None:
         assert [reason for _, reason, _ in kind.wrong(annotated)] == reasons
 
 
-def test_the_root_of_a_schema_with_a_status_path() -> None:
+@pytest.mark.parametrize("more", [{"anyOf": [{}]}, {"maxProperties": 0}, {"not": {}}])
+def test_the_root_of_a_schema_with_a_status_path(more: dict[str, Any]) -> None:
     version = {
         **VERSION,
-        "schema": {"openAPIV3Schema": {"type": "object", "anyOf": [{}]}},
+        "schema": {"openAPIV3Schema": {"type": "object", **more}},
         "subresources": {"status": {}},
     }
     ((field, reason, message),) = Kind(KEY).wrong(

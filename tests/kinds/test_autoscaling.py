@@ -376,6 +376,19 @@ def test_v1_carries_in_annotations_what_it_cannot_express() -> None:
     }
 
 
+def test_v1_shows_the_cpu_target_behind_another_cpu_metric() -> None:
+    target = {"type": "AverageValue", "averageValue": "1"}
+    metrics = [
+        {"type": "Resource", "resource": {"name": "cpu", "target": target}},
+        {
+            "type": "Resource",
+            "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 5}},
+        },
+    ]
+    made = to_v1({"metadata": {}, "spec": {"maxReplicas": 1, "metrics": metrics}}, KUBERNETES)
+    assert made["spec"]["targetCPUUtilizationPercentage"] == 5
+
+
 @pytest.mark.parametrize("metrics", [[CPU], [MEMORY, CPU], [PODS], [EXTERNAL, CPU]])
 @pytest.mark.parametrize("dialect", [KUBERNETES, CLUSTER])
 def test_v1_and_back(metrics: list[Object], dialect: Any) -> None:

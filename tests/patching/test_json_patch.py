@@ -53,6 +53,17 @@ def test_remove_counts_from_the_end():
     assert patched(op("remove", "/list/-1"))["list"] == ["a", "b"]
 
 
+def test_the_whole_document_can_be_replaced_by_an_object():
+    assert patched(op("replace", "", value={"a": {}}), op("add", "/a/b", value=1)) == {
+        "a": {"b": 1}
+    }
+
+
+@pytest.mark.parametrize("value", [None, 5, "x"])
+def test_a_scalar_in_place_of_the_document_changes_nothing(value):
+    assert patched(op("replace", "", value=value)) == patched()
+
+
 def test_replace_of_a_missing_member_adds_it():
     assert patched(op("replace", "/data/c", value="3"))["data"]["c"] == "3"
 
@@ -102,6 +113,7 @@ def test_values_of_the_patch_are_copied():
         op("remove", "/data/no"),
         op("add", "/no/x", value=1),
         op("replace", "/no/x", value=1),
+        op("replace", "", value=[]),
         op("add", "/data/a/deep", value=1),
         op("remove", "/list/3"),
         op("add", "/list/4", value=1),

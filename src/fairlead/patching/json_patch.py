@@ -81,7 +81,7 @@ def _applied(result: dict[str, Any], patch: list[Operation]) -> dict[str, Any]:
         if kind == "add":
             _add(result, _text(operation, "path", "add"), copied(operation.get("value")))
         elif kind == "replace":
-            _replace(result, _text(operation, "path", "replace"), copied(operation.get("value")))
+            result = _replaced(result, operation)
         elif kind == "remove":
             _remove(result, _text(operation, "path", "remove"))
         elif kind == "test":
@@ -175,6 +175,19 @@ def _add(document: Any, path: str, value: Any) -> None:
     missing = f'add operation does not apply: doc is missing path: "{path}"'
     container, member = _parent(document, path, missing)
     _put(container, member, value, f"error in add for path: '{path}'")
+
+
+def _replaced(document: dict[str, Any], operation: Operation) -> dict[str, Any]:
+    """The document after a replacement, which may be one of the whole. The reference passes over
+    one by a scalar."""
+    path, value = _text(operation, "path", "replace"), copied(operation.get("value"))
+    if path:
+        _replace(document, path, value)
+    elif isinstance(value, dict):
+        return value
+    elif isinstance(value, list):
+        raise OperationFailed("the document would be a list")
+    return document
 
 
 def _replace(document: Any, path: str, value: Any) -> None:

@@ -9,7 +9,7 @@ unknown fields once the decoder has seen that there are any.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, final
 
@@ -176,17 +176,17 @@ def first_unreadable(node: Type, value: Any) -> DecodeError | None:
         named = value.items() if isinstance(value, dict) else ()
         for name, item in named:
             field = node.fields.get(name)
-            found = first_unreadable(field.type, item) if field is not None else None
-            if found is not None:
-                found.at(node, name)
-                return found
+            unread = first_unreadable(field.type, item) if field is not None else None
+            if unread is not None:
+                unread.at(node, name)
+                return unread
         return None
     if isinstance(node, MapOf):
         items = list(value.values()) if isinstance(value, dict) else []
     else:
         items = value if isinstance(value, list) else []
-    errors = (first_unreadable(node.element, item) for item in items)
-    return next((one for one in errors if one is not None), None)
+    found = (first_unreadable(node.element, item) for item in items)
+    return next((unread for unread in found if unread is not None), None)
 
 
 # What is kept as it is: texts, switches, and numbers that fit into 32 bits. Everything else goes to
@@ -362,10 +362,19 @@ def unknown_paths(node: Type, value: Any, *, sort_keys: bool = False) -> list[st
     return [path for _, path in found]
 
 
-def unknown_paths_of_custom(struct: Struct, value: dict[str, Any]) -> list[str]:
-    """The same of a custom object, by the schema that its type was made from."""
-    find: Callable[[dict[str, Any]], list[str]] = struct.walkers["unknown"]
-    return find(value)
+def unknown_paths_of_custom(struct: Struct, value: Any) -> list[str]:
+    """The same of a custom object, whose parts are looked at one after the other: its metadata, its
+    content, and the metadata of objects inside it."""
+    metadata = struct.fields["metadata"].type
+    own: list[str] = []
+    content: list[str] = []
+    inner: list[str] = []
+    for holder, path in islice(_unknown(struct, value, [], False), MOST_UNKNOWN):
+        if not isinstance(metadata, Struct) or holder.group_version != metadata.group_version:
+            content.append(path)
+        else:
+            (own if path.startswith("metadata.") else inner).append(path)
+    return [*sorted(own), *sorted(content), *sorted(inner)]
 
 
 def known_part(node: Type, value: Any) -> Any:

@@ -91,7 +91,9 @@ def _check_root(schema: dict[str, Any], path: str, causes: Causes, context: Cont
         )
         causes.invalid(f"{path}.type", kind, detail)
     allowed = {context.dialect.marked(name) for name in ALLOWED_AT_ROOT}
-    if any(held for name, held in schema.items() if name not in allowed):
+    given = [held for name, held in schema.items() if name not in allowed]
+    # A limit of 0 is given, and so is a schema without anything in it.
+    if any(held is not None and held is not False and held != "" for held in given):
         names = " ".join(ALLOWED_AT_ROOT.values())
         detail = (
             f"only [{names}] fields are allowed at the root of the schema if the status"

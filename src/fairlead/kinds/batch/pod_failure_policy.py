@@ -70,11 +70,13 @@ def _check_exit_codes(codes: Object, path: str, names: set[str], causes: Causes)
         causes.invalid(place, _codes_shown(values), "at least one value is required")
     elif len(values) > MOST_EXIT_CODES:
         causes.too_many(place, len(values), MOST_EXIT_CODES)
+    seen: set[int] = set()
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
             causes.invalid(f"{place}[{index}]", value, "must not be 0 for the In operator")
-        if value in values[:index]:
+        if value in seen:
             causes.duplicate(f"{place}[{index}]", value)
+        seen.add(value)
     if values != sorted(values):
         causes.invalid(place, _codes_shown(values), "must be ordered")
 
