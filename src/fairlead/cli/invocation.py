@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.connecting import access_of
-from fairlead.cli.screen import Screen, printable
+from fairlead.cli.screen import Screen
 from fairlead.client import Client
 from fairlead.records import dataclass, field
+from fairlead.terminal import printable
 
 
 @dataclass(slots=True)
