@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,12 @@ from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.simulation import Pods, await_nodes
 from support.things import Space
 from support.webhook import Hooked, WebhookServer
+
+
+def pytest_configure() -> None:
+    """Programs that tests start inherit that SIGINT is ignored, which is so in a run that a shell
+    has started in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _shared(factory: pytest.TempPathFactory, dialect: str) -> Iterator[ServerProcess]:

@@ -42,6 +42,26 @@ def test_a_sleeper_wakes_when_the_clock_is_moved() -> None:
     asyncio.run(work())
 
 
+def test_a_clock_that_is_put_back_lets_sleepers_wait_no_longer_than_before() -> None:
+    async def work() -> None:
+        clock.advance(YEAR)
+        sleeper = asyncio.create_task(clock.sleep(60))
+        steady = asyncio.create_task(clock.sleep(60, is_steady=True))
+        await asyncio.sleep(0)
+        age = clock.steady()
+        clock.reset()
+        assert clock.ahead() == 0.0
+        assert clock.steady() >= age
+        clock.advance(59)
+        await asyncio.sleep(0.01)
+        assert not sleeper.done()
+        assert not steady.done()
+        clock.advance(2)
+        await asyncio.wait_for(asyncio.gather(sleeper, steady), 5)
+
+    asyncio.run(work())
+
+
 def test_a_cancelled_timer_is_silent() -> None:
     rung: list[int] = []
 

@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from time import monotonic as _machine_age
 from time import time as _machine_time
 
-_ahead = 0.0  # seconds
+_ahead = 0.0  # seconds by which `time` is ahead of the machine's
+_steadily_ahead = 0.0  # the same of `steady`, which never goes back
 _LONGEST_NAP = 24 * 3600.0  # event loops do not take any number
 
 
@@ -27,7 +28,7 @@ def time() -> float:
 
 def steady() -> float:
     """Seconds since some moment, which only this clock's own movers make go faster."""
-    return _machine_age() + _ahead
+    return _machine_age() + _steadily_ahead
 
 
 def now() -> datetime:
@@ -66,6 +67,12 @@ class Timer:
             return
         _timers.discard(self)
         self._call()
+
+    def put_back(self, seconds: float) -> None:
+        """The clock was put back: wait no longer than it was to be waited before."""
+        if self._read is time:
+            self.due -= seconds
+        self.set()
 
     def cancel(self) -> None:
         _timers.discard(self)
@@ -109,7 +116,17 @@ async def timeout(seconds: float) -> AsyncIterator[None]:
 
 def advance(seconds: float) -> None:
     """Move the clock; what falls due by it happens now. Call it on the event loop."""
-    global _ahead
+    global _ahead, _steadily_ahead
     _ahead += seconds
+    _steadily_ahead += seconds
     for timer in list(_timers):
         timer.set()
+
+
+def reset() -> None:
+    """Put the clock back to the machine's. Timers ring after the time that they had left, which may
+    be too early for a moment that was written down: who waits for one looks at the clock again."""
+    global _ahead
+    back, _ahead = _ahead, 0.0
+    for timer in list(_timers):
+        timer.put_back(back)

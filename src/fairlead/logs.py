@@ -21,6 +21,7 @@ _MOST_KINDS = 32
 _OTHERS = "other reasons"
 _LONGEST = 200
 _LONGEST_LIST = 2000
+_FIELDS = "fields"  # of a record
 
 
 def quoted(text: object, longest: int = _LONGEST) -> str:
@@ -49,23 +50,38 @@ class OneLine(logging.Formatter):
         return super().formatMessage(record)
 
 
+Field = str | int | float
+
+
+def with_fields(**fields: Field) -> dict[str, dict[str, Field]]:
+    """For `extra=` of a call that logs: what stands beside the message in JSON, without what is
+    empty."""
+    return {_FIELDS: {name: value for name, value in fields.items() if value != ""}}
+
+
 class JsonLines(logging.Formatter):
-    """One object a line; a traceback is one text in it."""
+    """One object a line, with the fields of `with_fields`; a traceback is one text in it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        told: dict[str, Field] = {
+            "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "msg": record.getMessage(),
+            **getattr(record, _FIELDS, {}),
         }
         if record.exc_info:
             told["traceback"] = self.formatException(record.exc_info)
         try:
             return orjson.dumps(told).decode()
         except orjson.JSONEncodeError:  # half a surrogate pair, say
-            known = {name: text.encode(errors="backslashreplace") for name, text in told.items()}
-            return orjson.dumps({name: text.decode() for name, text in known.items()}).decode()
+            return orjson.dumps({name: _encodable(value) for name, value in told.items()}).decode()
+
+
+def _encodable(value: Field) -> Field:
+    if not isinstance(value, str):
+        return value
+    return value.encode(errors="backslashreplace").decode()
 
 
 def set_up_logs(form: str, verbosity: int) -> None:

@@ -29,7 +29,7 @@ def test_a_terminal_has_one_line_that_changes() -> None:
     shown.add_bytes(3 << 20)
     shown.say("done")
     assert terminal.getvalue() == (
-        "\rbackup: 256 objects\x1b[K\rbackup: 300 objects, 3.0 MiB\x1b[K\ndone\n"
+        "\x1b[Gbackup: 256 objects\x1b[K\x1b[Gbackup: 300 objects, 3.0 MiB\x1b[K\ndone\n"
     )
 
 

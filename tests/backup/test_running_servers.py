@@ -204,7 +204,7 @@ def make_other_authority(path: Path) -> None:
     ("context", "said"),
     [
         ("nowhere", 'context "nowhere" does not exist'),
-        ("it", 'cluster "gone" was not found for context "it"'),
+        ("it", 'the context "it" names the cluster "gone"'),
     ],
 )
 def test_a_configuration_that_cannot_be_used_is_told(

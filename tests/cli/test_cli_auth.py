@@ -88,11 +88,14 @@ class TestCanI:
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            (("get", "nothings"), "the server doesn't have a resource type 'nothings'"),
-            (("get", "x.foo"), "the server doesn't have a resource type 'x' in group 'foo'"),
-            (("get", "nodes"), "resource 'nodes' is not namespace scoped"),
-            (("frob", "pods"), "verb 'frob' is not a known verb"),
-            (("frob", "/x"), "verb 'frob' is not a known verb"),
+            (("get", "nothings"), "the server does not serve 'nothings'"),
+            (("get", "x.foo"), "the server does not serve 'x' in group 'foo'"),
+            (
+                ("get", "nodes"),
+                "'nodes' is in no namespace: the question is about the whole cluster",
+            ),
+            (("frob", "pods"), "no resource has the verb 'frob'"),
+            (("frob", "/x"), "no path has the verb 'frob'"),
         ],
     )
     def test_what_may_not_be_meant_is_warned_of(
@@ -105,10 +108,13 @@ class TestCanI:
         ("words", "said"),
         [
             ((), "you must specify two arguments: verb resource or verb resource/resourceName."),
-            (("get", "/x", "--subresource=y"), "--subresource can not be used with NonResourceURL"),
-            (("--list", "get"), "list option must be specified with no arguments"),
-            (("--list", "-q"), "list option can't be specified with neither quiet, all-namespaces"),
-            (("get", "pods", "--no-headers"), "--no-headers cannot be set without --list"),
+            (
+                ("get", "/x", "--subresource=y"),
+                "--subresource is for resources, not for a path such as /healthz",
+            ),
+            (("--list", "get"), "--list tells everything: leave out verb and resource"),
+            (("--list", "-q"), "--list does not go with --quiet"),
+            (("get", "pods", "--no-headers"), "--no-headers is for --list"),
             (("get", "pods/a", "a"), "a name can be given once"),
         ],
     )
@@ -177,7 +183,10 @@ class TestWhoAmI:
     def test_a_refused_token_is_nobody(self, fairlead: Commands, tmp_path: Path) -> None:
         ran = with_token(fairlead, "no-such-token", tmp_path).run("auth", "whoami")
         assert ran.code == 1
-        assert ran.errors == "error: You must be logged in to the server (Unauthorized)\n"
+        assert (
+            ran.errors
+            == "error: the server does not know you (Unauthorized): see `fairlead config view`\n"
+        )
 
     def test_one_who_acts_as_another_is_that_one(self, fairlead: Commands) -> None:
         out = fairlead("auth", "whoami", "--as=bob", "--as-group=dev", "-o=yaml")

@@ -79,7 +79,7 @@ def test_a_decision_is_not_turned_around(fairlead: Commands) -> None:
     fairlead("certificate", "deny", name)
     ran = fairlead.run("certificate", "approve", name, other)
     assert (ran.code, ran.out) == (1, f"{kind(fairlead)}/{other} approved\n")
-    assert ran.errors == f'error: certificate signing request "{name}" is already Denied\n'
+    assert ran.errors == f'error: the request "{name}" was Denied before\n'
 
 
 def test_requests_can_be_named_by_files(fairlead: Commands, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_requests_can_be_named_by_files(fairlead: Commands, tmp_path: Path) -> N
 
 def test_what_cannot_be_decided_on(fairlead: Commands) -> None:
     ran = fairlead.run("certificate", "approve")
-    assert ran.errors.startswith("error: one or more CSRs must be specified as <name> or -f <file")
+    assert ran.errors.startswith("error: name signing requests, or a file with them")
     missing = fairlead.run("certificate", "approve", "nope")
     assert missing.code == 1
     assert missing.errors.startswith("Error from server (NotFound): certificatesigningrequests.")

@@ -123,7 +123,7 @@ def test_bash_replaces_only_the_word_that_it_sees(
     [
         ((), "error: Shell not specified.\n"),
         (("tcsh",), 'error: Unsupported shell type "tcsh".\n'),
-        (("bash", "zsh"), "error: Too many arguments. Expected only the shell type.\n"),
+        (("bash", "zsh"), "error: name one shell and nothing else\n"),
     ],
 )
 def test_shells_that_are_not_known(

@@ -1,4 +1,4 @@
-"""The config commands: what they show, what they write and where, told as kubectl tells it."""
+"""The config commands: what they show, what they write and where."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def file(home: Path) -> Path:
     return home / ".kube" / "config"
 
 
-# The same words as kubectl's.
+# The same files as kubectl's.
 
 STEPS = """
 view
@@ -118,7 +118,7 @@ view --minify
 
 
 @compared
-def test_every_step_is_told_and_written_as_kubectl_does(
+def test_every_step_is_written_as_kubectl_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for line in STEPS.strip().splitlines():
@@ -138,16 +138,10 @@ def test_every_step_is_told_and_written_as_kubectl_does(
         monkeypatch.chdir(ours)
         our = run(line)
         assert our.out.replace("fairlead", "kubectl") == their.stdout, line
-        assert our.errors.replace("fairlead", "kubectl") == _own_words(their.stderr), line
         assert our.code == their.returncode, line
         if (theirs / ".kube" / "config").exists():
             text = (ours / ".kube" / "config").read_text().replace("fairlead", "kubectl")
             assert yaml.safe_load(text) == said(theirs / ".kube" / "config"), line
-
-
-def _own_words(errors: str) -> str:
-    """Without what a library of kubectl's logs about certificates that are none."""
-    return "".join(line for line in errors.splitlines(True) if "cert_rotation" not in line)
 
 
 # Where things are written.
@@ -230,7 +224,7 @@ def test_two_at_once_lose_nothing(home: Path, file: Path) -> None:
 def test_a_file_that_cannot_be_read_is_left_alone(file: Path) -> None:
     file.parent.mkdir()
     file.write_text("clusters: [")
-    text = f'error: error loading config file "{file}": yaml: line 1: did not find expected node'
+    text = f"error: {file} is no client configuration: yaml: line 1: did not find expected node"
     assert fails("use-context x").startswith(text)
     assert fails("set-cluster x --server y").startswith(text)
     assert file.read_text() == "clusters: ["
@@ -286,10 +280,10 @@ def test_names_with_control_characters_do_not_reach_the_terminal_raw(file: Path)
         ("set a", "error: Unexpected args: [a]"),
         ("set-credentials u --exec-command x --exec-env A", "error: invalid argument 'A' for"),
         ("get-contexts -o wide", 'error: output must be one of "" or "name"'),
-        ("view -o odd", "error: unable to match a printer suitable for the output format"),
-        ("view --kubeconfig /proc/1/mem", "error: error loading config file"),
+        ("view -o odd", "error: -o odd is"),
+        ("view --kubeconfig /proc/1/mem", "error: /proc/1/mem is no client configuration"),
         ("set-cluster x --embed-certs --certificate-authority /none", "error: could not read"),
-        ("set clusters.x 1", "error: can't set a map to a value"),
+        ("set clusters.x 1", "error: it has fields of its own"),
         ("set clusters.x.certificate-authority-data %%", "error: error decoding input value"),
         ("bogus", 'error: unknown command "bogus" for "fairlead config"'),
     ],

@@ -61,7 +61,7 @@ def test_an_object_of_any_kind_can_be_empty(group: str, kind: str, dialect: Dial
 @pytest.mark.parametrize("request_text", ["", "bm90aGluZw==", "!", "\u00e9"])
 def test_a_request_that_cannot_be_read_is_told(request_text: str) -> None:
     wanted = layout(*_NEEDS_REQUEST)
-    with pytest.raises(CommandFailed, match="Error parsing CSR"):
+    with pytest.raises(CommandFailed, match="is no signing request"):
         drawn(wanted, {"spec": {"request": request_text}}, [])
 
 

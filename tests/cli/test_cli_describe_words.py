@@ -102,11 +102,11 @@ def test_events_can_be_left_out(fairlead: Commands) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("", "You must specify the type of resource to describe."),
-        ("secrets a -A", "a resource cannot be retrieved by name across all namespaces"),
-        ("secrets a -l k=v", "name cannot be provided when a selector is specified"),
-        ("secrets -f x", 'the path "x" does not exist'),
-        ("nosuch", 'the server doesn\'t have a resource type "nosuch"'),
+        ("", "say what to describe"),
+        ("secrets a -A", "a name is of one namespace: leave out -A, or the name"),
+        ("secrets a -l k=v", "names and a selector contradict each other: give one of them"),
+        ("secrets -f x", 'there is no file "x"'),
+        ("nosuch", 'the server does not serve "nosuch"'),
         ("secrets --chunk-size -1", "--chunk-size must not be negative: -1"),
         ("secrets --chunk-size x", "--chunk-size"),
     ],

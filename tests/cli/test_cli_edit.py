@@ -14,7 +14,7 @@ import yaml
 from support.commands import Commands
 
 Editor = Callable[..., Path]
-STORED = re.compile(r'A copy of your changes has been stored to "(.*)"')
+STORED = re.compile(r"Your text is kept in (.*)")
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_an_object_is_changed(made: Commands, editor: Editor) -> None:
     assert made("edit", "cm", "a") == "configmap/a edited\n"
     assert data(made) == {"x": "two"}
     shown = (folder / "shown-0").read_text()
-    assert shown.startswith("# Please edit the object below. Lines beginning with a '#' will be")
+    assert shown.startswith("# What you save here replaces the object. Lines with a # in")
     assert "managedFields" not in shown
     assert not list(folder.glob("fairlead-edit-*"))
     owners = made.space.config_maps.read("a")["metadata"]["managedFields"]
@@ -69,7 +69,7 @@ def test_nothing_changed_or_everything_removed(made: Commands, editor: Editor) -
     ran = made.run("edit", "cm", "a")
     assert (ran.code, ran.out, ran.errors) == (0, "", "Edit cancelled, no changes made.\n")
     ran = made.run("edit", "cm", "a")
-    assert (ran.code, ran.errors) == (0, "Edit cancelled, saved file was empty.\n")
+    assert (ran.code, ran.errors) == (0, "Nothing was saved: the file is empty.\n")
     assert not list(folder.glob("fairlead-edit-*"))
 
 
@@ -92,9 +92,12 @@ def test_an_object_as_json(made: Commands, editor: Editor) -> None:
 @pytest.mark.parametrize(
     ("mistake", "told"),
     [
-        ("text = text.replace('kind:', 'kind: [')", "# The edited file had a syntax error: "),
+        ("text = text.replace('kind:', 'kind: [')", "# this cannot be read: "),
         ("text = text.replace('\\ndata:', '\\ncolour:')", '# configmaps "a" was not valid:'),
-        ("text = text.replace('name: a', 'name: b')", "# error: At least one of apiVersion, kind"),
+        (
+            "text = text.replace('name: a', 'name: b')",
+            "# error: apiVersion, kind and name say which",
+        ),
     ],
 )
 def test_a_mistake_opens_the_editor_again(
@@ -108,7 +111,7 @@ def test_a_mistake_opens_the_editor_again(
     ran = made.run("edit", "cm", "a")
     assert (ran.code, ran.out) == (0, "configmap/a edited\n")
     again = (folder / "shown-1").read_text()
-    assert again.startswith("# Please edit the object below.")
+    assert again.startswith("# What you save here replaces the object.")
     assert told in again
     assert data(made) == {"x": "two"}
 
@@ -117,7 +120,7 @@ def test_a_mistake_that_stays_is_kept(made: Commands, editor: Editor) -> None:
     editor("text = text.replace('\\ndata:', '\\ncolour:')")
     ran = made.run("edit", "cm", "a")
     assert ran.code == 1
-    assert ran.errors.endswith("error: Edit cancelled, no valid changes were saved.\n")
+    assert ran.errors.endswith("error: Nothing was saved: the file was left as it was refused.\n")
     found = STORED.search(ran.errors)
     assert found
     assert "colour:" in Path(found[1]).read_text()
@@ -134,7 +137,7 @@ def test_changes_of_others_meanwhile(made: Commands, editor: Editor) -> None:
     assert data(made) == {"x": "two", "other": "theirs"}
     ran = made.run("edit", "cm", "a")
     assert ran.code == 1
-    assert "Error from server (Conflict): Operation cannot be fulfilled on configmaps" in ran.errors
+    assert 'configmaps "a" was changed meanwhile, in fields that you changed' in ran.errors
     found = STORED.search(ran.errors)
     assert found
     assert "x: three" in Path(found[1]).read_text()
@@ -144,12 +147,12 @@ def test_changes_of_others_meanwhile(made: Commands, editor: Editor) -> None:
 def test_editors_that_fail(made: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBE_EDITOR", "false")
     ran = made.run("edit", "cm", "a")
-    assert (ran.code, ran.errors) == (1, 'error: there was a problem with the editor "false"\n')
+    assert (ran.code, ran.errors) == (1, "error: the editor failed: false\n")
     monkeypatch.delenv("KUBE_EDITOR")
     monkeypatch.setenv("EDITOR", "/nowhere/editor")
     ran = made.run("edit", "cm", "a")
     assert ran.code == 1
-    assert ran.errors.startswith('error: unable to launch the editor "/nowhere/editor"')
+    assert ran.errors.startswith("error: the editor does not start: /nowhere/editor")
 
 
 def test_a_subresource(made: Commands, editor: Editor) -> None:

@@ -61,9 +61,9 @@ def test_that_there_are_none_is_said(fairlead: Commands) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--types=Odd"], "error: valid --types are Normal or Warning\n"),
-        (["--for=web"], "error: --for must be in resource/name form\n"),
-        (["--for=nothing/web"], 'error: the server doesn\'t have a resource type "nothing"\n'),
+        (["--types=Odd"], "error: --types takes Normal, Warning or both\n"),
+        (["--for=web"], "error: --for takes one object, such as pod/web\n"),
+        (["--for=nothing/web"], 'error: the server does not serve "nothing"\n'),
     ],
 )
 def test_what_makes_no_sense_is_an_error(fairlead: Commands, words: list[str], said: str) -> None:

@@ -6,7 +6,9 @@ from unittest import mock
 
 import pytest
 from support.commands import Commands
+from support.process import ServerProcess
 from support.pseudo_terminal import seen_on_terminal
+from support.things import Space
 
 from fairlead.cli.getting import progress
 
@@ -57,3 +59,32 @@ def test_nothing_of_that_is_shown_in_a_pipe(many: Commands) -> None:
         ran = many.run("get", "secrets", "--chunk-size=2")
     assert ran.errors == ""
     assert "objects" not in ran.out
+
+
+_POD = {"containers": [{"name": "c", "image": "i"}]}
+_HINT = "wait for a node, and there is none. `fairlead serve --simulate-nodes 3`"
+
+
+@pytest.mark.parametrize("words", ["get pods", "describe pod waiting"])
+def test_who_looks_at_pods_that_wait_without_any_node_is_told(
+    fairlead: Commands, words: str
+) -> None:
+    fairlead.space.ready_for_pods()
+    fairlead.space.things("pods").create("waiting", spec=_POD)
+    assert _HINT in seen_on_terminal(fairlead, *words.split())
+    assert fairlead.run(*words.split()).errors == ""  # programs are not
+
+
+@pytest.mark.parametrize("words", ["get pods", "describe pod waiting"])
+def test_nodes_that_are_only_too_small_are_no_reason_to_say_so(
+    simulated: ServerProcess, words: str
+) -> None:
+    client = simulated.client()
+    space = Space(simulated, client)
+    space.ready_for_pods()
+    space.things("pods").create("waiting", spec={**_POD, "nodeSelector": {"no": "such"}})
+    seen = seen_on_terminal(Commands(space), *words.split())
+    assert "Pending" in seen
+    assert _HINT not in seen
+    space.leave()
+    client.close()

@@ -34,7 +34,7 @@ def test_labels_are_set_and_removed(labelled: Commands) -> None:
 def test_a_label_with_another_value_is_only_overwritten_on_purpose(labelled: Commands) -> None:
     ran = labelled.run("label", "cm", "a", "x=2")
     assert ran.code == 1
-    assert ran.errors == "error: 'x' already has a value (1), and --overwrite is false\n"
+    assert ran.errors == "error: x is 1 already; --overwrite replaces it\n"
     assert labelled("label", "cm", "a", "x=2", "--overwrite") == "configmap/a labeled\n"
 
 
@@ -73,13 +73,13 @@ def test_an_object_that_has_changed_keeps_its_labels(labelled: Commands) -> None
 
 
 MISTAKES = {
-    "": "one or more resources must be specified as <resource> <name> or <resource>/<name>",
+    "": "name objects first, such as pod web or pod/web",
     "cm a": "at least one label update is required",
-    "cm a=b": "resource(s) were provided, but no name was specified",
-    "cm a x=y x-": "can not both modify and remove a label in the same command",
+    "cm a=b": "a kind alone is not enough: name objects of it, or give --all or a selector",
+    "cm a x=y x-": "a label is both set and removed",
     "cm a x=!!": 'invalid label value: "x=!!": a valid label must be an empty string or consist of',
-    "cm a b x=y --resource-version=1": "--resource-version may only be used with a single resource",
-    "cm a=b c": "all resources must be specified before label changes: c",
+    "cm a b x=y --resource-version=1": "--resource-version is of one object, and these are several",
+    "cm a=b c": "objects come before what is changed, and this is behind it: c",
 }
 
 
@@ -96,8 +96,7 @@ def test_annotations_are_set_and_removed(labelled: Commands) -> None:
     ran = labelled.run("annotate", "cm", "a", "note=other")
     assert (ran.code, ran.errors) == (
         1,
-        "error: --overwrite is false but found the following declared annotation(s): 'note' already"
-        " has a value (a b=c)\n",
+        "error: already annotated: note is a b=c; --overwrite replaces it\n",
     )
     labelled("annotate", "cm", "a", "note-", "other=1")
     assert labelled("annotate", "cm", "a", "--list") == "other=1\n"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 from support.commands import Commands, Ran
 from support.every_kind import many
-from support.kubectl import Kubectl, compared
+from support.kubectl import Kubectl, compared, said_by_server
 from support.process import ServerProcess
 from support.things import Space
 
@@ -60,14 +60,15 @@ class Both:
             timeout=60,
             check=False,
         )
-        theirs = Ran(done.returncode, done.stdout, done.stderr.replace("kubectl", "fairlead"))
-        return self.fairlead.run(*words), theirs
+        return self.fairlead.run(*words), Ran(done.returncode, done.stdout, done.stderr)
 
     def agree(self, *words: str) -> None:
-        """Ages move; everything else is the same to the byte."""
+        """Ages move, and what is wrong each says in its own words; everything else is the same to
+        the byte."""
         ours, theirs = self.ran(*words)
         assert _AGE.sub("AGE ", ours.out) == _AGE.sub("AGE ", theirs.out)
-        assert (ours.code, ours.errors) == (theirs.code, theirs.errors)
+        assert (ours.code, bool(ours.errors)) == (theirs.code, bool(theirs.errors))
+        assert said_by_server(ours.errors) == said_by_server(theirs.errors)
 
 
 @pytest.fixture(scope="module")

@@ -64,9 +64,13 @@ def test_a_subresource(made: Commands) -> None:
 MISTAKES = {
     ("-p", "["): 'error: unable to parse "[": yaml: ',
     ("-p", "[]"): "Error from server (BadRequest): json: cannot unmarshal array into Go value",
-    (): "error: must specify --patch or --patch-file containing the contents of the patch",
+    (): "error: say what to change: --patch with the patch, or --patch-file",
     ("--type=foo", "-p", "{}"): ('error: --type must be one of [json merge strategic], not "foo"'),
-    ("-p", "{}", "--patch-file=x"): "error: cannot specify --patch and --patch-file together",
+    (
+        "-p",
+        "{}",
+        "--patch-file=x",
+    ): "error: --patch and --patch-file are two patches: give one of them",
     ("--patch-file=/nope",): (
         "error: unable to read patch file: open /nope: no such file or directory"
     ),
@@ -121,4 +125,4 @@ def test_a_patch_that_a_kind_does_not_take_is_told_with_the_kind(
 
 def test_only_some_subresources_can_be_patched(fairlead_kubernetes: Commands) -> None:
     ran = fairlead_kubernetes.run("patch", "deploy", "a", "-p", "{}", "--subresource=x")
-    assert ran.errors == ('error: invalid subresource value: "x". Must be one of [status scale]\n')
+    assert ran.errors == "error: --subresource=x is not possible here, only status, scale\n"

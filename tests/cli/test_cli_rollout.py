@@ -23,7 +23,7 @@ from fairlead.cli.rolling.state import progress_of, revision_of
 from fairlead.client import Client, ResourceType
 from fairlead.dialect import KUBERNETES
 
-DONE = 'deployment "web" successfully rolled out'
+DONE = 'deployment "web" rolled out'
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_deployment_is_followed_taken_back_and_looked_back_on(running: Command
     assert running("rollout", "status", "deploy/web").splitlines()[-1] == DONE
     assert running("rollout", "status", "deploy/web", "--revision=3").splitlines()[-1] == DONE
     assert running("rollout", "undo", "deploy/web", "--to-revision=3") == (
-        "deployment.apps/web skipped rollback (current template already matches revision 3)\n"
+        "deployment.apps/web not changed (revision 3 is what runs now)\n"
     )
 
 
@@ -87,24 +87,24 @@ def test_dry_runs_of_undo_change_nothing(running: Commands) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("history", "deploy/web", "--revision=9"), "unable to find the specified revision"),
-        (("history", "deploy/web", "--revision=-1"), "revision must be a positive integer: -1"),
-        (("undo", "deploy/web"), 'no rollout history found for deployment "web"'),
+        (("history", "deploy/web", "--revision=9"), "there is no such revision"),
+        (("history", "deploy/web", "--revision=-1"), "--revision takes a number from 1 on, not -1"),
+        (("undo", "deploy/web"), 'deployment "web" has only one revision'),
         (
             ("undo", "deploy/web", "--to-revision=9"),
-            "unable to find specified revision 9 in history",
+            "there is no revision 9",
         ),
         (
             ("undo", "deploy/web", "--to-revision=-1"),
-            "unable to find specified revision -1 in history",
+            "there is no revision -1",
         ),
         (
             ("status", "deploy/web", "--revision=9"),
-            "desired revision (9) is different from the running revision (1)",
+            "revision 1 runs now, not 9",
         ),
         (("status",), "required resource not specified"),
-        (("status", "cm"), "rollout status is only supported on individual resources"),
-        (("status", "cm/a"), "no status viewer has been implemented for ConfigMap"),
+        (("status", "cm"), "rollout status follows one workload at a time"),
+        (("status", "cm/a"), "ConfigMap is nothing that rolls out"),
         (("history", "cm/a"), 'no history viewer has been implemented for "ConfigMap"'),
         (("undo", "cm/a"), 'no rollbacker has been implemented for "ConfigMap"'),
         (("restart", "cm/a"), 'configmaps "a" restarting is not supported'),
@@ -129,8 +129,8 @@ def test_a_rollout_that_is_not_done_is_waited_for_as_long_as_one_likes(fairlead:
     deployments(fairlead).create("web", spec=replicated(1))  # no node takes its pod
     Workloads(fairlead.space).await_pods(1)
     ran = fairlead.run("rollout", "status", "deploy/web", "--timeout=200ms")
-    assert (ran.code, ran.errors) == (1, "error: timed out waiting for the condition\n")
-    waiting = 'Waiting for deployment "web" rollout to finish: 0 of 1 updated replicas are'
+    assert (ran.code, ran.errors) == (1, "error: not rolled out in the time that --timeout gives\n")
+    waiting = 'deployment "web": 0 of 1 new pods are'
     assert ran.out.splitlines()[-1] == f"{waiting} available..."
     looked = fairlead("rollout", "status", "deploy/web", "--watch=false")
     assert looked == f"{waiting} available...\n"
@@ -141,14 +141,14 @@ def test_a_rollout_that_has_failed_ends_the_wait(fairlead: Commands) -> None:
     deployments(fairlead).create("web", spec=spec)
     ran = fairlead.run("rollout", "status", "deploy/web")
     assert ran.code == 1
-    assert ran.errors == 'error: deployment "web" exceeded its progress deadline\n'
+    assert ran.errors == 'error: deployment "web" has made no progress in its deadline\n'
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "done"),
     [
-        ("statefulsets", "st", "partitioned roll out complete: 2 new pods have been updated..."),
-        ("daemonsets", "da", 'daemon set "da" successfully rolled out'),
+        ("statefulsets", "st", "rolled out above the partition: 2 new pods"),
+        ("daemonsets", "da", 'daemon set "da" rolled out'),
     ],
 )
 def test_sets_are_followed_and_taken_back(
@@ -210,7 +210,7 @@ def test_a_server_that_goes_away_does_not_hold_it_for_ever(
         text=True,
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("Waiting for deployment")
+        assert process.stdout.readline().startswith('deployment "')
         server.kill()
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
@@ -235,11 +235,10 @@ def test_a_paused_deployment_waits_until_it_is_resumed(fairlead: Commands) -> No
     ran = fairlead.run("rollout", "restart", "deploy/web")
     assert (ran.code, ran.errors) == (
         1,
-        'error: deployments.apps "web" can\'t restart paused deployment'
-        " (run rollout resume first)\n",
+        'error: deployments.apps "web" is paused: fairlead rollout resume first\n',
     )
     back = fairlead.run("rollout", "undo", "deploy/web")
-    assert back.errors.startswith("error: you cannot rollback a paused deployment; resume it first")
+    assert back.errors.startswith("error: it is paused: fairlead rollout resume first")
     assert fairlead.run("rollout", "pause", "deploy/web").code == 1
     assert fairlead("rollout", "resume", "deploy/web") == "deployment.apps/web resumed\n"
 
@@ -273,30 +272,30 @@ def state(**status: Any) -> Object:
 @pytest.mark.parametrize(
     ("kind", "status", "said"),
     [
-        ("Deployment", {"observedGeneration": 1}, "Waiting for deployment spec update to be"),
-        ("Deployment", {"updatedReplicas": 1}, "finish: 1 out of 3 new replicas have been updated"),
+        ("Deployment", {"observedGeneration": 1}, 'deployment "x": no controller has seen'),
+        ("Deployment", {"updatedReplicas": 1}, "1 of 3 pods are new"),
         (
             "Deployment",
             {"updatedReplicas": 3, "replicas": 5},
-            "finish: 2 old replicas are pending termination...",
+            ": 2 old pods are still there...",
         ),
-        ("DaemonSet", {"observedGeneration": 1}, "Waiting for daemon set spec update to be"),
+        ("DaemonSet", {"observedGeneration": 1}, 'daemon set "x": no controller has seen'),
         (
             "DaemonSet",
             {"desiredNumberScheduled": 2, "updatedNumberScheduled": 1},
-            '"x" rollout to finish: 1 out of 2 new pods have been updated...',
+            '"x": 1 of 2 pods are new...',
         ),
         (
             "DaemonSet",
             {"desiredNumberScheduled": 2, "updatedNumberScheduled": 2},
-            '"x" rollout to finish: 0 of 2 updated pods are available...',
+            '"x": 0 of 2 new pods are available...',
         ),
-        ("StatefulSet", {"observedGeneration": 0}, "Waiting for statefulset spec update to be"),
-        ("StatefulSet", {"readyReplicas": 1}, "Waiting for 2 pods to be ready..."),
+        ("StatefulSet", {"observedGeneration": 0}, 'stateful set "x": no controller has seen'),
+        ("StatefulSet", {"readyReplicas": 1}, "2 pods are not ready yet..."),
         (
             "StatefulSet",
             {"readyReplicas": 3, "updatedReplicas": 1, "updateRevision": "b"},
-            "waiting for statefulset rolling update to complete 1 pods at revision b...",
+            "1 pods are at revision b...",
         ),
     ],
 )
@@ -309,7 +308,7 @@ def test_it_says_what_is_waited_for(kind: str, status: Object, said: str) -> Non
 def test_a_set_whose_pods_nobody_replaces_cannot_be_followed() -> None:
     value = state()
     value["spec"]["updateStrategy"] = {"type": "OnDelete"}
-    with pytest.raises(CommandFailed, match="only available for RollingUpdate strategy type"):
+    with pytest.raises(CommandFailed, match="its strategy is not RollingUpdate"):
         progress_of(ResourceType("apps", "v1", "x", "DaemonSet", True), value)
 
 

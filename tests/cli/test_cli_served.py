@@ -42,7 +42,7 @@ def test_wide_resources_and_their_order(fairlead: Commands) -> None:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (("--sort-by=age",), "error: --sort-by accepts only name or kind\n"),
+        (("--sort-by=age",), "error: --sort-by takes name or kind\n"),
         (("-o", "xml"), "error: --output xml is not available\n"),
         (("pods",), "error: unexpected argument 'pods'\n"),
     ],

@@ -36,8 +36,13 @@ def test_closed_streams_are_written_to_in_vain() -> None:
 
 
 @pytest.mark.parametrize("words", ["apply -f -", "raw /version -X POST -d -"])
-def test_ctrl_c_ends_waiting_for_input(fairlead_kubernetes: Commands, words: str) -> None:
-    asked = [sys.executable, "-m", "fairlead", *words.split()]
+@pytest.mark.parametrize("trap", ["", "trap '' INT; "], ids=["", "ignored"])
+def test_ctrl_c_ends_waiting_for_input(
+    fairlead_kubernetes: Commands, words: str, trap: str
+) -> None:
+    """Also if the shell has SIGINT ignored, as it has for what it starts in the background."""
+    shell = ["bash", "-c", f'{trap}exec "$@"', "-"]
+    asked = [*shell, sys.executable, "-m", "fairlead", *words.split()]
     process = subprocess.Popen(
         [*asked, "--kubeconfig", str(fairlead_kubernetes.config)],
         stdin=subprocess.PIPE,

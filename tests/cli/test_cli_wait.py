@@ -73,7 +73,7 @@ def test_conditions(fairlead: Commands) -> None:
     [
         (
             ["cm/a", "--for=condition=X", "--timeout=0.2s"],
-            "error: timed out waiting for the condition on configmaps/a\n",
+            "error: not met in time on configmaps/a\n",
         ),
         (
             ["cm", "-l", "x=y", "--for=condition=X", "--timeout=0"],
@@ -86,13 +86,16 @@ def test_conditions(fairlead: Commands) -> None:
             'Error from server (NotFound): configmaps "c" not found\n',
         ),
         (["cm", "-l", "x=z", "--for=condition=X"], "error: no matching resources found\n"),
-        (["cm", "--for=delete"], "error: resource(s) were provided, but no name was specified\n"),
+        (
+            ["cm", "--for=delete"],
+            "error: a kind alone is not enough: name objects of it, or give --all or a selector\n",
+        ),
         (
             ["cm/a", "--for=jsonpath={.data}=3"],
-            "error: jsonpath leads to a nested object or list which is not supported\n",
+            "error: the path of --for leads to a map or a list: name a value in it\n",
         ),
         (["cm/a", "--for=jsonpath={.x"], "error: "),
-        (["cm/a", "--for=jsonpath="], "error: jsonpath wait format must be"),
+        (["cm/a", "--for=jsonpath="], "error: --for=jsonpath takes a path"),
     ],
 )
 def test_what_is_not_so_is_an_error(fairlead: Commands, words: list[str], said: str) -> None:

@@ -109,7 +109,7 @@ def test_one_who_may_see_little_is_told_what_is_left_out(fairlead_kubernetes: Co
     ("words", "said"),
     [
         (["cm/a"], "error: kinds are named here, not objects"),
-        (["nothings"], 'error: the server doesn\'t have a resource type "nothings"'),
+        (["nothings"], 'error: the server does not serve "nothings"'),
         (["-o", "yaml"], 'error: the only output format is json, not "yaml"'),
     ],
 )

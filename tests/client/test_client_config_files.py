@@ -94,7 +94,7 @@ def test_a_named_file_must_be_there(home: Path) -> None:
 
 
 def test_without_any_file_it_is_said_where_one_was_looked_for(home: Path) -> None:
-    with pytest.raises(AccessError, match="no configuration has been provided") as raised:
+    with pytest.raises(AccessError, match="no server is named") as raised:
         load_access()
     assert f"{home}/.kube/config" in str(raised.value)
 
@@ -108,8 +108,8 @@ def test_each_file_that_cannot_be_read_is_named(
     with pytest.raises(AccessError) as raised:
         load_access()
     assert str(raised.value).splitlines() == [
-        f'error loading config file "{home}/1": yaml: line 1: did not find expected node content',
-        f'error loading config file "{home}/2": clusters is not a list',
+        f"{home}/1 is no client configuration: yaml: line 1: did not find expected node content",
+        f"{home}/2 is no client configuration: clusters is not a list",
     ]
 
 
@@ -172,11 +172,11 @@ def test_what_is_chosen_must_be_there(home: Path, choices: dict[str, str], said:
 def test_what_the_files_name_must_be_there(home: Path) -> None:
     value = configuration()
     value["current-context"] = "x"
-    said = "invalid configuration: context was not found for specified context: x"
+    said = 'invalid configuration: there is no context "x"'
     assert refusal(home / "c", value) == said
     value = configuration()
     value["users"] = []
-    said = 'invalid configuration: user "me" was not found for context "here"'
+    said = 'invalid configuration: the context "here" names the user "me", which is not there'
     assert refusal(home / "c", value) == said
 
 
@@ -295,19 +295,19 @@ def test_a_server_without_a_scheme_gets_one(home: Path, cluster: Any, url: str) 
 @pytest.mark.parametrize(
     ("cluster", "user", "said"),
     [
-        ({"server": ""}, {}, 'no server found for cluster "place"'),
-        ({"server": "https://x:99999"}, {}, "host must be a URL or a host:port pair"),
-        ({"server": "https://x y"}, {}, "host must be a URL or a host:port pair"),
+        ({"server": ""}, {}, 'the cluster "place" has no server'),
+        ({"server": "https://x:99999"}, {}, "the server is no URL and no HOST:PORT"),
+        ({"server": "https://x y"}, {}, "the server is no URL and no HOST:PORT"),
         ({"server": "ftp://x"}, {}, "is not an http or https URL"),
         ({"server": 7}, {}, 'server of the cluster "place" must be text'),
-        ({"server": "https://x", "proxy-url": "gopher://y"}, {}, "invalid 'proxy-url'"),
+        ({"server": "https://x", "proxy-url": "gopher://y"}, {}, 'the proxy-url "gopher://y"'),
         ({"server": "https://x", "insecure-skip-tls-verify": True,
-          "certificate-authority-data": "eA=="}, {}, "with the insecure flag is not allowed"),
+          "certificate-authority-data": "eA=="}, {}, "is of no use with insecure-skip-tls-verify"),
         ({"server": "https://x", "certificate-authority-data": "%"}, {}, "is not base64"),
         ({"server": "https://x", "certificate-authority": "no"}, {}, "unable to read cert"),
-        (None, {"client-certificate-data": "eA=="}, "client-key-data or client-key must be"),
-        (None, {"token": "a", "username": "b"}, "found [token basicAuth], only one is allowed"),
-        (None, {"as-groups": ["g"]}, "without impersonating a user"),
+        (None, {"client-certificate-data": "eA=="}, "has a client certificate without its key"),
+        (None, {"token": "a", "username": "b"}, "several ways to sign in: token, basicAuth;"),
+        (None, {"as-groups": ["g"]}, "of a user that is not named"),
         (None, {"as": "a\r\nX: y"}, "is not a line of text"),
         (None, {"as": "a", "as-groups": [7]}, "is not a line of text"),
         (None, {"as": "a", "as-groups": 7}, "is malformed"),
@@ -317,13 +317,13 @@ def test_a_server_without_a_scheme_gets_one(home: Path, cluster: Any, url: str) 
         (None, {"exec": {"command": "x", "apiVersion": "a/v1", "interactiveMode": "Never"}},
          'exec plugin: invalid apiVersion "a/v1"'),
         (None, {"exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v1"}},
-         "interactiveMode must be specified for me to use exec authentication plugin"),
+         "interactiveMode is missing in the credential plugin (exec) of me"),
         (None, {"exec": {"command": "x", "apiVersion": "client.authentication.cluster.io/v1",
                          "interactiveMode": "No"}}, 'invalid interactiveMode for me: "No"'),
-        (None, {"exec": {}}, "command must be specified for me to use exec authentication plugin"),
+        (None, {"exec": {}}, "command is missing in the credential plugin (exec) of me"),
         (None, {"auth-provider": 7}, 'auth-provider of the user "me" is not an object'),
         (None, {"auth-provider": {"name": "oidc", "config": {"a": 7}}}, "config must hold texts"),
-        (None, {"auth-provider": {"name": "gcp"}}, 'no Auth Provider found for name "gcp"'),
+        (None, {"auth-provider": {"name": "gcp"}}, 'the auth provider "gcp" is unknown'),
         (None, {"auth-provider": {"name": "oidc"}}, "Must provide idp-issuer-url"),
     ],
 )  # fmt: skip
@@ -335,8 +335,8 @@ def test_all_that_is_wrong_is_told_at_once(home: Path) -> None:
     value = configuration({"server": "https://x", "certificate-authority": "/no"}, {"exec": {}})
     value["users"][0]["user"] = {"token": "a", "password": "b", "client-key": "/k", "as-uid": "7"}
     said = refusal(home / "c", value)
-    assert "more than one authentication method found for me" in said
-    assert "without impersonating a user" in said
+    assert "me has several ways to sign in" in said
+    assert "of a user that is not named" in said
     assert (
         "unable to read certificate-authority /no for place due to open /no: no such file" in said
     )
@@ -345,15 +345,15 @@ def test_all_that_is_wrong_is_told_at_once(home: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ({"kind": "Pod"}, 'no kind "Pod" is registered for version "v1"'),
-        ({"apiVersion": "v2"}, 'no kind "Config" is registered for version "v2"'),
+        ({"kind": "Pod"}, 'it is "Pod" of "v1", not Config of v1'),
+        ({"apiVersion": "v2"}, 'it is "Config" of "v2", not Config of v1'),
         ({"users": [7]}, "users has an entry that is not a name and a user"),
         ({"users": [{"name": "a"}, {"name": "a"}]}, 'duplicate name "a" in users'),
         ({"current-context": 7}, "current-context must be text"),
     ],
 )
 def test_a_file_of_another_form_is_refused(home: Path, value: Any, said: str) -> None:
-    assert refusal(home / "c", value) == f'error loading config file "{home}/c": {said}'
+    assert refusal(home / "c", value) == f"{home}/c is no client configuration: {said}"
 
 
 def test_a_token_that_no_header_can_hold_is_refused(home: Path) -> None:

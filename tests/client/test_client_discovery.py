@@ -48,7 +48,7 @@ def test_nothing_is_meant(space: Space, word: str) -> None:
     async def work(client: Client) -> None:
         await client.resource(word)
 
-    with pytest.raises(UnknownResource, match="doesn't have a resource type"):
+    with pytest.raises(UnknownResource, match="does not serve"):
         talk(space, work)
 
 
@@ -58,7 +58,7 @@ def test_the_resource_of_an_object(space: Space) -> None:
         assert found.type.qualified == "statefulsets.apps"
         assert found.type.namespaced
         assert "scale" in found.type.subresources
-        with pytest.raises(UnknownKind, match='no matches for kind "Boat" in version "apps/v1"'):
+        with pytest.raises(UnknownKind, match='does not serve the kind "Boat" in "apps/v1"'):
             await client.resource_of({"apiVersion": "apps/v1", "kind": "Boat"})
 
     talk(space, work)

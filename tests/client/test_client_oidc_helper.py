@@ -177,16 +177,19 @@ def test_a_lock_that_stays_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_tokens_that_cannot_be_written_are_told(provider: IdentityProvider, file: Path) -> None:
     access = access_with(file, provider.settings())
     file.write_text("a: [")
-    assert "could not persist new tokens" in refusal(access)
+    assert "the new tokens cannot be written down" in refusal(access)
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"refresh-token": None}, "No valid id-token, and cannot refresh without refresh-token"),
+        (
+            {"refresh-token": None},
+            "the id-token has run out, and there is no refresh-token to get another one",
+        ),
         ({"refresh-token": "other"}, 'failed to refresh token: oauth2: 400 "{"error": "invalid_g'),
         ({"client-secret": "other"}, 'failed to refresh token: oauth2: 401 "{"error": "invalid_c'),
-        ({"id-token": "no.jwt"}, "ID Token is not a valid JWT"),
+        ({"id-token": "no.jwt"}, "the id-token is no JWT"),
         ({"id-token": "a.b.c"}, "failed to parse claims of the ID Token"),
         ({"idp-certificate-authority": None}, "failed to verify certificate"),
         ({"idp-issuer-url": "https://127.0.0.1:1"}, "connection refused"),
@@ -202,8 +205,8 @@ def test_what_cannot_be_refreshed_is_told(
 @pytest.mark.parametrize(
     ("discovery", "said"),
     [
-        (b"\x1b[2Jbroken", 'oidc: failed to query metadata endpoint 500 "�[2Jbroken"'),
-        ({"issuer": "x"}, "oidc: discovery object doesn't contain a token_endpoint"),
+        (b"\x1b[2Jbroken", 'the identity provider does not describe itself: 500 "^[[2Jbroken"'),
+        ({"issuer": "x"}, "the identity provider names no token_endpoint"),
     ],
 )
 def test_a_provider_that_cannot_be_asked_is_told(
@@ -217,8 +220,8 @@ def test_a_refresh_without_an_id_token_is_an_error(provider: IdentityProvider, f
     provider.answer = {"id_token": None}
     before = write(file, configuration(user=provider.settings())).read_bytes()
     assert refusal(load_access(file)) == (
-        'token response did not contain an id_token, either the scope "openid" wasn\'t requested'
-        " upon login, or the provider doesn't support id_tokens as part of the refresh response"
+        "the identity provider answered without an id_token: perhaps the refresh-token was got"
+        ' without the scope "openid", or it gives none on a refresh'
     )
     assert file.read_bytes() == before
 

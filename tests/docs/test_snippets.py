@@ -31,7 +31,7 @@ PAGES = [
 MOST_NOT_RUN = 6
 PROGRAMS = ("kubectl", "curl", "etcd", "openssl")
 # Files that a program finds by itself.
-FOUND_BY = {"pyproject.toml": "$ pytest"}
+FOUND_BY = {"pyproject.toml": "$ pytest", "conftest.py": "$ pytest"}
 LANGUAGES = {"console", "python", "yaml", "json", "toml", "text"}
 
 

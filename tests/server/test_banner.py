@@ -50,3 +50,8 @@ def test_it_says_what_was_in_the_data_directory() -> None:
 def test_it_says_where_the_console_is_if_there_is_one() -> None:
     assert f" {ADDRESS}/console/ " in banner(ADDRESS, CLUSTER, Path("data"), 1, console=True)
     assert "/console/" not in banner(ADDRESS, CLUSTER, Path("data"), 1)
+
+
+def test_it_says_that_pods_need_nodes_if_there_are_none() -> None:
+    assert "--simulate-nodes 3" in banner(ADDRESS, CLUSTER, Path("data"), 1)
+    assert "--simulate-nodes" not in banner(ADDRESS, CLUSTER, Path("data"), 1, nodes=3)

@@ -18,7 +18,7 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from support.process import ServerProcess, serve_command
+from support.process import FreshServer, ServerProcess, serve_command
 
 from fairlead.logs import JsonLines
 
@@ -122,6 +122,35 @@ def stop_twice(terminal: Terminal, shown: str) -> None:
         assert terminal.code() == 0
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_terminal_that_closes_ends_it_in_good_order(
+    terminals: list[Terminal], tmp_path: Path, workers: int
+) -> None:
+    """The request that is under way is finished first."""
+    terminal = Terminal(tmp_path, LONG, f"--workers={workers}")
+    terminals.append(terminal)
+    with unfinished_request(terminal.until("a second one at once")) as request:
+        os.killpg(terminal.pid, signal.SIGHUP)  # as the system does: to the whole process group
+        assert "finishing what is under way" in terminal.until("finishing what is under way")
+        request.sendall(b'{"metadata": {"name": "finished"}}'.ljust(100))
+        assert request.recv(100).startswith(b"HTTP/1.1 201")
+    assert terminal.code() == 0
+
+
+def test_nohup_keeps_it_running(tmp_path: Path) -> None:
+    command = ["nohup", *serve_command(tmp_path, "kubernetes", ())]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert "serves on" in process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1.0)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+
+
 def served(directory: Path, *flags: str) -> tuple[list[str], list[str]]:
     """What a server prints and logs that is asked something and told to stop."""
     command = serve_command(directory, "kubernetes", flags)
@@ -160,10 +189,33 @@ def test_a_log_for_programs_is_one_object_a_line(
 ) -> None:
     _, errors = served(tmp_path, "--log-format=json", *flags)
     lines = [json.loads(line) for line in errors]
-    assert {tuple(line) for line in lines} == {("time", "level", "logger", "message")}
+    assert {tuple(line)[:4] for line in lines} == {("ts", "level", "logger", "msg")}
     assert {line["level"] for line in lines} == levels
-    asked = [line for line in lines if "'/version'" in line["message"]]
-    assert [(line["level"], line["logger"]) for line in asked] == [("info", "fairlead.requests")]
+    (asked,) = [line for line in lines if line.get("path") == "/version"]
+    assert (asked["level"], asked["logger"]) == ("info", "fairlead.requests")
+    assert (asked["method"], asked["code"], asked["address"]) == ("GET", 200, "127.0.0.1")
+    assert asked["duration_ms"] > 0
+
+
+def test_a_request_is_logged_with_its_facts(fresh_server: FreshServer, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+    audit = ("--audit-policy-file", str(policy), "--audit-log-path", str(tmp_path / "audit"))
+    server = fresh_server("--log-format=json", "-v", *audit)
+    path = "/api/v1/namespaces/default/configmaps"
+    made = server.client().post(path, {"metadata": {"name": "a"}})
+    assert made.status == 201
+    server.stop()
+    lines = [json.loads(line) for line in server.log.read_text().splitlines()]
+    (asked,) = [line for line in lines if line.get("path") == path]
+    about = {"resource": "core/v1/configmaps", "namespace": "default"}
+    facts = {**about, "verb": "create", "code": 201}
+    assert facts.items() <= asked.items()
+    assert asked["user"] == "admin"
+    assert asked["audit_id"] == made.headers["Audit-Id"]
+    own = [line for line in lines if line.get("user", "").startswith("system:") and "verb" in line]
+    assert own  # what controllers do
+    assert all("path" not in line for line in own)
 
 
 def test_why_it_cannot_start_is_in_the_log_for_programs(tmp_path: Path) -> None:
@@ -178,7 +230,7 @@ def test_why_it_cannot_start_is_in_the_log_for_programs(tmp_path: Path) -> None:
         )
     told = json.loads(done.stderr)
     assert (done.returncode, told["level"]) == (1, "critical")
-    assert told["message"] == f"cannot listen on 127.0.0.1:{port}: Address already in use"
+    assert told["msg"] == f"cannot listen on 127.0.0.1:{port}: Address already in use"
 
 
 def test_a_directory_in_use_is_told_in_one_line(server: ServerProcess) -> None:
@@ -208,4 +260,4 @@ def test_tracebacks_and_odd_text_stay_within_their_line() -> None:
     assert "\n" not in line
     told = json.loads(line)
     assert "ValueError: two" in told["traceback"]
-    assert (told["level"], told["message"]) == ("error", "a\n\\ud800")
+    assert (told["level"], told["msg"]) == ("error", "a\n\\ud800")

@@ -36,6 +36,11 @@ compared = pytest.mark.skipif(
 )
 
 
+def said_by_server(errors: str) -> list[str]:
+    """The refusals of the server among what was told. The rest is in each program's own words."""
+    return [line for line in errors.splitlines() if line.startswith("Error from server")]
+
+
 class Kubectl:
     """Runs kubectl in a namespace, as the admin whose configuration the server wrote."""
 

@@ -14,6 +14,12 @@ from support.commands import Commands
 
 def seen_on_terminal(commands: Commands, *words: str, width: int = 120, **environment: str) -> str:
     """All that a terminal of some width is sent."""
+    flags = ("--kubeconfig", str(commands.config), "-n", commands.space.name)
+    return shown_on_terminal(*flags, *words, width=width, **environment)
+
+
+def shown_on_terminal(*words: str, width: int = 120, **environment: str) -> str:
+    """The same, for words that say themselves which server is meant."""
     ours, theirs = pty.openpty()
     received: list[bytes] = []
 
@@ -27,14 +33,13 @@ def seen_on_terminal(commands: Commands, *words: str, width: int = 120, **enviro
     reader = threading.Thread(target=read)
     reader.start()
     settings = {"COLUMNS": str(width), "TERM": "xterm", "NO_COLOR": "", **environment}
-    flags = ("--kubeconfig", str(commands.config), "-n", commands.space.name)
     with (
         mock.patch.dict(os.environ, settings),
         open(theirs, "w") as screen,
         redirect_stdout(screen),
         redirect_stderr(screen),
     ):
-        main([*flags, *words])
+        main([*words])
     reader.join()
     os.close(ours)
     return b"".join(received).decode().replace("\r\n", "\n")

@@ -18,10 +18,11 @@ def shared_kit() -> Iterator[Cluster]:
 
 @pytest.fixture
 def kit(shared_kit: Cluster) -> Iterator[Cluster]:
-    """The shared one; what a test has done to it is undone, except for the clock."""
+    """The shared one; what a test has done to it is undone."""
     with shared_kit.snapshot() as before:
         yield shared_kit
         shared_kit.end_lent([before])
+    shared_kit.reset_clock()
 
 
 @pytest.fixture

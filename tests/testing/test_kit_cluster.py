@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,24 @@ def test_users_are_who_they_say_and_may_do_what_roles_say(kit: Cluster, space: s
         namespace=space,
     )
     assert ann.client.resource("configmaps").list(space)["items"]
+
+
+@pytest.mark.parametrize("lifetime", ["10m", 600, timedelta(minutes=10)])
+def test_a_lifetime_is_written_in_any_way_that_durations_are(
+    kit: Cluster, space: str, lifetime: str | float | timedelta
+) -> None:
+    robot = kit.service_account("robot", space, role="view", lifetime=lifetime)
+    ann = kit.as_user("ann", ["system:masters"], lifetime=lifetime)
+    for client in (robot.client, ann.client):
+        assert client.resource("configmaps").list(space)["kind"] == "ConfigMapList"
+
+
+@pytest.mark.parametrize("lifetime", ["ten minutes", "", "-5m", 0])
+def test_a_lifetime_that_is_none_is_told_at_the_call(kit: Cluster, lifetime: str | float) -> None:
+    with pytest.raises(ValueError, match="lifetime="):
+        kit.as_user("ann", lifetime=lifetime)
+    with pytest.raises(ValueError, match="lifetime="):
+        kit.service_account("robot", lifetime=lifetime)
 
 
 def test_service_accounts_come_with_a_token(kit: Cluster, space: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.waiting import eventually
 
 from fairlead.testing import Cluster
 
@@ -169,6 +170,26 @@ def test_an_operator_of_kopf(kit: Cluster, space: str, tmp_path: Path) -> None:
     assert runner.exit_code == 0
     assert owner["kind"] == "Website"
     assert record.count(verb="create", resource="configmaps") == 1
+
+
+def test_what_is_printed_beside_an_operator_of_kopf_is_not_lost(
+    kit: Cluster, space: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "operator.py"
+    program.write_text(OPERATOR)
+    kit.definitions(DEFINITION)
+    with kit.clients.kopf("run", "-n", space, str(program)) as running:
+        eventually(lambda: "Initial authentication" in running.output, "the operator runs")
+        print("seen by those who run the tests")
+    assert "seen by those who run the tests\n" in capsys.readouterr().out
+    assert running.exit_code == 0
+
+
+def test_an_operator_of_kopf_that_cannot_run_fails_the_test(kit: Cluster, tmp_path: Path) -> None:
+    program = tmp_path / "operator.py"
+    program.write_text("raise LookupError('no such thing')")
+    with pytest.raises(LookupError, match="no such thing"), kit.clients.kopf("run", str(program)):
+        pass
 
 
 def _kind() -> dict[str, str]:

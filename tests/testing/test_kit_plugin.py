@@ -24,6 +24,7 @@ def _nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SUITE = """
 import asyncio
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -102,6 +103,20 @@ def test_a_factory_makes_others(cluster, cluster_factory):
     assert "deployment" not in [one["name"] for one in other.controllers()]
 
 
+@pytest.fixture
+def later(cluster):
+    cluster.advance("30h")
+
+
+def test_a_clock_that_is_moved(cluster, later):
+    cluster.advance("20h")
+    assert cluster.now() > datetime.now(UTC) + timedelta(hours=49)
+
+
+def test_is_put_back(cluster):
+    assert abs(cluster.now() - datetime.now(UTC)) < timedelta(hours=1)
+
+
 def test_the_flags_are_those_of_the_configuration(cluster):
     assert len(cluster.admin.resource("nodes").list()["items"]) == 2
 """
@@ -111,7 +126,7 @@ def test_the_fixtures_do_what_they_say(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nfairlead_flags = --simulate-nodes 2\n")
     pytester.makepyfile(SUITE)
     result = pytester.runpytest_subprocess(*FLAGS)
-    result.assert_outcomes(passed=11)
+    result.assert_outcomes(passed=13)
 
 
 def test_a_failing_test_comes_with_the_log_and_its_requests(pytester: pytest.Pytester) -> None:

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TextIO
 
 from fairlead.storage.backend import Row
+from fairlead.terminal import OWN, guarded
 
 _LINES_EVERY, _LOOKS_EVERY = 5.0, 0.2  # seconds, in a log and on a terminal
 
@@ -17,7 +18,7 @@ class Progress:
 
     def __init__(self, what: str, *, verbose: bool = False, stream: TextIO | None = None) -> None:
         self._what = what
-        self._stream = stream or sys.stderr
+        self._stream = guarded(stream or sys.stderr)
         self._terminal = self._stream.isatty()
         self._shown = verbose or self._terminal
         self._every = _LOOKS_EVERY if self._terminal else _LINES_EVERY
@@ -63,7 +64,7 @@ class Progress:
         text = f"{self._what}: {self._counts()}"
         if self._terminal:
             self._unfinished = True
-            print(f"\r{text}\x1b[K", end="", file=self._stream, flush=True)
+            print(f"{OWN}[G{text}{OWN}[K", end="", file=self._stream, flush=True)
         else:
             print(text, file=self._stream, flush=True)
 

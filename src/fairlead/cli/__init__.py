@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairlead import __version__
+from fairlead.cli.interrupts import heed_interrupts
 from fairlead.cli.streams import cannot_write, open_closed_streams
+from fairlead.terminal import guard_terminals
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +23,9 @@ _LONGEST_WORD = 300
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; gives the exit code: 1 if it failed, 2 if it was not understood, 130 if it
     was interrupted before it had begun."""
+    heed_interrupts()
     open_closed_streams()
+    guard_terminals()
     try:
         try:
             return _run(list(sys.argv[1:] if arguments is None else arguments))
@@ -76,7 +80,7 @@ def _run_server_side(command: str, words: list[str], what: str, text: str) -> in
     from fairlead.cli.parsing import Parser
 
     if command == "serve":
-        what, text = "", "run a server until SIGTERM or Ctrl-C"
+        what, text = "", "run a server until SIGTERM, SIGHUP or Ctrl-C"
     name = f"{PROGRAM} {command}"
     usage = " ".join(filter(None, (name, what, "[FLAGS]")))
     parser = Parser(prog=name, usage=usage, description=f"{text[:1].upper()}{text[1:]}.")

@@ -58,7 +58,7 @@ def dry_run(options: argparse.Namespace) -> str:
     wanted = str(options.dry_run)
     wanted = _OLD_DRY_RUNS.get(wanted, wanted)
     if wanted not in _NOTES:
-        raise Mistake(f'Invalid dry-run value ({wanted}). Must be "none", "server", or "client".')
+        raise Mistake(f"--dry-run={wanted} is unknown: it takes none, client or server")
     return wanted
 
 
@@ -73,8 +73,7 @@ def check_subresource(
     """Raises Mistake."""
     if options.subresource and options.subresource not in known:
         raise Mistake(
-            f'invalid subresource value: "{options.subresource}". Must be one of'
-            f" [{' '.join(known)}]"
+            f"--subresource={options.subresource} is not possible here, only {', '.join(known)}"
         )
 
 
@@ -89,8 +88,7 @@ def write_query(options: argparse.Namespace) -> dict[str, Any]:
     if wanted is not None:
         if wanted not in _VALIDATIONS:
             raise Mistake(
-                f'invalid - validate option "{wanted}"; must be one of: strict (or true), warn,'
-                " ignore (or false)"
+                f"--validate={wanted} is unknown: it takes strict (true), warn or ignore (false)"
             )
         query["fieldValidation"] = _VALIDATIONS[wanted]
     return query

@@ -16,12 +16,11 @@ from fairlead.client import Resource
 from fairlead.client.resources import Object
 
 _NOTHING = """\
-You must provide one or more resources by argument or filename.
-Example resource specifications include:
-   '-f rsrc.yaml'
-   '--filename=rsrc.json'
-   '<resource> <name>'
-   '<resource>'"""
+nothing is named. Say which objects are meant, in one of these ways:
+   configmap settings
+   configmap/settings secret/keys
+   configmaps -l app=web
+   -f FILE"""
 
 
 class Chosen(NamedTuple):
@@ -47,12 +46,9 @@ def check_choice(at: Invocation, words: Sequence[str], nothing: str = _NOTHING) 
     are none."""
     options = at.options
     if options.all and (options.selector or options.field_selector):
-        raise Mistake("setting 'all' parameter but found a non empty selector. ")
+        raise Mistake("--all and a selector contradict each other: give one of them")
     if options.filename and words:
-        raise Mistake(
-            "when paths, URLs, or stdin is provided as input, you may not specify resource"
-            " arguments as well"
-        )
+        raise Mistake("objects are named by files (-f) and by words at once: give one of them")
     if not options.filename and not words:
         raise Mistake(nothing)
 
@@ -85,16 +81,16 @@ async def _of_target(at: Invocation, target: Target) -> AsyncIterator[Chosen]:
     space = at.namespace if resource.type.namespaced else ""
     if target.names:
         if is_by_rule(at):
-            raise Mistake("name cannot be provided when a selector is specified")
+            raise Mistake("names and a selector contradict each other: give one of them")
         if options.all_namespaces and resource.type.namespaced:
-            raise Mistake("a resource cannot be retrieved by name across all namespaces")
+            raise Mistake("a name is of one namespace: leave out -A, or the name")
         if not all(target.names):
-            raise Mistake("resource name may not be empty")
+            raise Mistake("the name is empty")
         for name in target.names:
             yield Chosen(resource, name, space)
         return
     if not is_by_rule(at):
-        raise Mistake("resource(s) were provided, but no name was specified")
+        raise Mistake("a kind alone is not enough: name objects of it, or give --all or a selector")
     query = {"labelSelector": options.selector, "fieldSelector": options.field_selector}
     async for page in resource.pages(
         "" if options.all_namespaces else space, **{key: one for key, one in query.items() if one}

@@ -27,7 +27,7 @@ _VALUES: dict[tuple[str, ...], tuple[str, str]] = {
     ("--client-key",): ("FILE", "key of that certificate"),
     ("--as",): ("USER", "act as this user"),
     ("--as-uid",): ("UID", "act as a user with this uid, in the dialect kubernetes"),
-    ("--request-timeout",): ("TIME", "how long to wait for an answer, as 5s or 2m; 0 is for ever"),
+    ("--request-timeout",): ("TIME", "how long an answer may take, as 5s or 2m; 0 is for ever"),
 }
 _REPEATED: dict[tuple[str, ...], tuple[str, str]] = {
     ("--as-group",): ("GROUP", "act as a member of this group; can be given more than once"),
@@ -36,7 +36,7 @@ VALUED = frozenset(name for names in (*_VALUES, *_REPEATED) for name in names)
 _INSECURE = "--insecure-skip-tls-verify"
 _CLUSTER_FIELDS = ("server", "certificate-authority", "tls-server-name", "insecure-skip-tls-verify")
 _USER_FIELDS = ("token", "username", "password", "client-certificate", "client-key", "as", "as-uid")
-_STDIN_READER = "used by stdin resource manifest reader"
+_STDIN_READER = "a manifest is read from standard input already"
 
 
 def add_connection_flags(parser: ArgumentReader) -> None:
@@ -88,6 +88,5 @@ def _seconds(text: str) -> float | None:
         return parse_duration(f"{text}s" if text.isascii() and text.isdigit() else text) or None
     except DurationError:
         raise UsageError(
-            "Invalid timeout value. Timeout must be a single integer in seconds, or an integer"
-            " followed by a corresponding time unit (e.g. 1s | 2m | 3h)"
+            "--request-timeout takes a number of seconds, or a time such as 90s, 2m or 3h"
         ) from None

@@ -58,10 +58,10 @@ def _names(at: Invocation, group: str) -> list[str]:
             raise Mistake(f"{origin}: can only handle certificate signing requests")
         name = (value.get("metadata") or {}).get("name")
         if not name:
-            raise Mistake("resource name may not be empty")
+            raise Mistake("the name is empty")
         names.append(name)
     if not names:
-        raise UsageError("one or more CSRs must be specified as <name> or -f <filename>")
+        raise UsageError("name signing requests, or a file with them (-f)")
     return names
 
 
@@ -77,7 +77,7 @@ async def _decided(resource: Resource, name: str, verdict: Verdict, force: bool)
         conditions = value.setdefault("status", {}).setdefault("conditions", [])
         types = [condition["type"] for condition in conditions]
         if verdict.opposite in types:
-            raise Mistake(f'certificate signing request "{name}" is already {verdict.opposite}')
+            raise Mistake(f'the request "{name}" was {verdict.opposite} before')
         if verdict.condition in types and not force:
             return value
         if verdict.condition not in types:

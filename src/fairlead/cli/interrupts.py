@@ -8,6 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+def heed_interrupts() -> None:
+    """Have SIGINT end this process also where a shell that started it in the background has the
+    signal ignored: whoever sends it means it."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Where a command waits for something that is not the loop's, Ctrl-C ends that too. The loop

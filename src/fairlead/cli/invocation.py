@@ -6,9 +6,10 @@ import argparse
 
 from fairlead.cli.connecting import access_of
 from fairlead.cli.errors import UsageError
-from fairlead.cli.screen import Screen, printable
+from fairlead.cli.screen import Screen
 from fairlead.client import Client
 from fairlead.records import dataclass, field
+from fairlead.terminal import printable
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ class Located(NamedTuple):
 def files_of(at: Invocation, doing: str) -> list[Manifest]:
     """The objects that the flag -f names; raises CommandFailed."""
     if not at.options.filename:
-        raise Mistake("must specify one of -f and -k")
+        raise Mistake("name a file: -f FILE")
     found = manifests(at.options.filename, at.options.recursive)
     if not found:
         raise Mistake(f"no objects passed to {doing}")
@@ -59,9 +59,8 @@ class Places:
         except UnknownKind as error:
             metadata = value["metadata"]
             raise Mistake(
-                f'resource mapping not found for name: "{metadata.get("name") or ""}"'
-                f' namespace: "{metadata.get("namespace") or ""}" from "{one.origin}": {error}\n'
-                "ensure CRDs are installed first"
+                f'{one.origin}: "{metadata.get("name") or ""}" cannot be sent: {error}\n'
+                "if a CustomResourceDefinition makes that kind, create it first"
             ) from None
         namespace = ""
         if resource.type.namespaced:
@@ -89,9 +88,8 @@ def _namespace_of(at: Invocation, value: Object) -> str:
         return at.namespace
     if at.options.namespace and given != at.options.namespace:
         raise Mistake(
-            f'the namespace from the provided object "{given}" does not match the namespace'
-            f" \"{at.options.namespace}\". You must pass '--namespace={given}' to perform this"
-            " operation."
+            f"the file says namespace {given} and -n {at.options.namespace}: leave out -n, or give"
+            f" -n {given}"
         )
     return str(given)
 
@@ -112,5 +110,5 @@ def require_name(one: Located, doing: str = "") -> str:
     if not one.name:
         generated = one.value["metadata"].get("generateName")
         if generated and doing:
-            raise Mistake(f"from {generated}: cannot use generate name with {doing}")
+            raise Mistake(f"{generated}: {doing} needs a name, not generateName")
     return checked_name(one.name)

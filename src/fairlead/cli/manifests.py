@@ -22,7 +22,7 @@ _LOOKED_AT: dict[str, type] = {
     **dict.fromkeys(("name", "generateName", "namespace"), str),
     **dict.fromkeys(("labels", "annotations"), dict),
 }
-ADVICE = "if you choose to ignore these errors, turn validation off with --validate=false"
+ADVICE = "--validate=false sends it as it is"
 
 
 class ManifestError(Mistake):
@@ -87,7 +87,7 @@ def _read(name: str, recursive: bool) -> Iterator[Manifest]:
             if file.suffix in _ENDINGS and file.is_file():
                 yield from parsed(file.read_text("utf-8-sig"), str(file))
     except FileNotFoundError:
-        raise ManifestError(f'the path "{name}" does not exist') from None
+        raise ManifestError(f'there is no file "{name}"') from None
     except (OSError, UnicodeDecodeError) as error:
         raise ManifestError(f"error reading {name}: {error}") from None
 
@@ -110,10 +110,7 @@ def _fetched(address: str) -> str:
         with urlopen(address, timeout=_SECONDS_FOR_ADDRESS) as answer:
             content: bytes = answer.read(_LARGEST_ANSWER + 1)
     except HTTPError as error:
-        raise ManifestError(
-            f'unable to read URL "{address}", server reported {error.code} {error.reason},'
-            f" status code={error.code}"
-        ) from None
+        raise ManifestError(f'"{address}" cannot be read: {error.code} {error.reason}') from None
     except (OSError, HTTPException, ValueError) as error:
         why = getattr(error, "reason", None) or error  # one that urlopen put another into
         why = getattr(why, "verify_message", None) or getattr(why, "strerror", None) or why

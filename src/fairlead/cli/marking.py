@@ -22,7 +22,7 @@ from fairlead.cli.located import Located
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.client.resources import MERGE_PATCH
 
-_NOTHING = "one or more resources must be specified as <resource> <name> or <resource>/<name>"
+_NOTHING = "name objects first, such as pod web or pod/web"
 
 
 class Marks(NamedTuple):
@@ -59,7 +59,7 @@ def split_words(words: Sequence[str], word: str) -> tuple[list[str], list[str]]:
     start = next((at for at, one in enumerate(words) if _is_change(one)), len(words))
     for one in words[start:]:
         if not _is_change(one):
-            raise Mistake(f"all resources must be specified before {word} changes: {one}")
+            raise Mistake(f"objects come before what is changed, and this is behind it: {one}")
     return list(words[:start]), list(words[start:])
 
 
@@ -80,7 +80,7 @@ def parse_marks(word: str, changes: Sequence[str], check: Callable[[str, str], N
             removed.append(change[:-1])
     if made.keys() & set(removed):
         article = "an" if word == "annotation" else "a"
-        raise Mistake(f"can not both modify and remove {article} {word} in the same command")
+        raise Mistake(f"{article} {word} is both set and removed")
     return Marks(word, f"{word}s", made, removed)
 
 
@@ -98,7 +98,7 @@ async def mark(
     if not marks.set and not marks.removed and not at.options.list:
         raise Mistake(f"at least one {marks.word} update is required")
     if at.options.resource_version and (is_by_rule(at) or len(words) > 2):
-        raise Mistake("--resource-version may only be used with a single resource")
+        raise Mistake("--resource-version is of one object, and these are several")
     failures = Failures()
     seen = [one async for one in chosen_objects(at, words, failures)]
     for one in seen:

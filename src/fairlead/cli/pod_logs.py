@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.screen import printable
 from fairlead.client import Resource
 from fairlead.client.session import Request
+from fairlead.terminal import printable
 
 Object = dict[str, Any]
 
@@ -50,7 +50,7 @@ async def pods_of(at: Invocation, word: str, namespace: str, patience: float) ->
     ApiError."""
     kind, slash, name = word.partition("/")
     if "/" in name:
-        raise Mistake("arguments in resource/name form may not have more than one slash")
+        raise Mistake("KIND/NAME has one slash")
     resource = await at.client.resource(kind if slash else "pods")
     value = await resource.get(name if slash else word, namespace)
     if resource.type.kind == "Pod" and not resource.type.group:
@@ -63,7 +63,7 @@ def _selector(value: Object) -> str:
     """That of the pods of an object; raises Mistake."""
     kind, spec = value["kind"], value.get("spec") or {}
     version = value["apiVersion"].rpartition("/")[2]
-    said = f"cannot get the logs from *{version}.{kind}"
+    said = f"a {kind} ({version}) has no logs"
     if kind in _BY_SELECTOR:
         return _written(spec.get("selector") or {})
     if kind not in _BY_LABELS:
@@ -102,11 +102,11 @@ async def _first(
         watch = pods.watch(namespace, labelSelector=selector, timeout=patience)
         async for event in watch:
             return event.object
-        raise Mistake("timed out waiting for the condition")
+        raise Mistake("no pod came in the time that --pod-running-timeout gives")
     first: Object = min(found, key=_order)
     if len(found) > 1:
         name = printable(first["metadata"]["name"])
-        at.screen.warn(f"Found {len(found)} pods, using pod/{name}")
+        at.screen.warn(f"These are {len(found)} pods; the logs are those of pod/{name}")
     return first
 
 
@@ -141,7 +141,7 @@ def streams_of(
         wanted: Sequence[str] = names
     elif container:
         if container not in names:
-            raise Mistake(f"container {container} is not valid for pod {metadata['name']}")
+            raise Mistake(f"the pod {metadata['name']} has no container {container}")
         wanted = [container]
     else:
         wanted = [_default(at, spec, named, (metadata.get("annotations") or {}).get(default))]
@@ -158,5 +158,5 @@ def _default(
     if len(named) > 1:
         ordered = sorted(named, key=lambda one: one[1])  # plain ones first
         listed = ", ".join(f"{name}{note}" for name, note in ordered)
-        at.screen.warn(printable(f'Defaulted container "{first}" out of: {listed}'))
+        at.screen.warn(printable(f"The logs are those of container {first}; all are {listed}"))
     return first

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairlead.cli.screen import printable
 from fairlead.client.access.model import CredentialsError, InvalidConfiguration
 from fairlead.client.errors import ApiError
 from fairlead.client.transport.errors import Unreachable
+from fairlead.terminal import printable
 
 
 def worded(error: Exception) -> str:
@@ -24,13 +24,13 @@ def _worded(error: Exception) -> str:
     if isinstance(error, InvalidConfiguration):
         return _invalid_configuration(error.problems)
     if isinstance(error, CredentialsError):
-        return f"Unable to connect to the server: {error}"
+        return f"error: no connection to the server: {error}"
     return f"error: {error}"
 
 
 def _refused(error: ApiError) -> str:
     if error.reason == "Unauthorized":
-        return f"error: You must be logged in to the server ({error.message})"
+        return f"error: the server does not know you ({error.message}): see `fairlead config view`"
     if error.reason == "Invalid" and error.details:
         return _invalid(error.details, error.causes)
     if error.reason:
@@ -63,9 +63,6 @@ def _invalid_configuration(problems: Sequence[str]) -> str:
 def _unreached(text: str) -> str:
     if text.endswith("connection refused"):
         place = text.rpartition("dial tcp ")[2].partition(": connect")[0]
-        return (
-            f"The connection to the server {place} was refused - did you specify the right host"
-            " or port?"
-        )
+        return f"error: nothing listens on {place}: does the server run, and is that its address?"
     why = text.rpartition('": ')[2]  # without the request
-    return f"Unable to connect to the server: {why}"
+    return f"error: no connection to the server: {why}"

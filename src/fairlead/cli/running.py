@@ -15,9 +15,9 @@ from fairlead.cli.connecting import add_connection_flags, behind_command
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.refusals import worded
-from fairlead.cli.screen import printable
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
 from fairlead.client.names import InvalidName
+from fairlead.terminal import printable
 
 _TRACEBACKS = "FAIRLEAD_TRACEBACKS"
 EXPECTED = (AccessError, ApiError, InvalidName, Unreachable, UnknownKind, UnknownResource)

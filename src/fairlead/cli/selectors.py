@@ -36,7 +36,7 @@ def as_object(text: str) -> dict[str, Any]:
     expressions: list[dict[str, Any]] = []
     for rule in _requirements(text):
         if rule.operator not in _WORDS:
-            raise Mistake(f'"{rule.operator}" is not a valid label selector operator')
+            raise Mistake(f'a selector has no operator "{rule.operator}"')
         if rule.operator == "in" and len(rule.values) == 1 and rule.key not in labels:
             labels[rule.key] = next(iter(rule.values))
         else:

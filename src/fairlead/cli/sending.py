@@ -7,25 +7,19 @@ from urllib.parse import quote
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.client.session import Request
+from fairlead.terminal import write_bytes
 
 
 async def pour(at: Invocation, request: Request) -> bytes:
     """Write the body of a successful answer to the output piece by piece; gives its last piece.
     Raises ApiError and Unreachable."""
-    out = at.screen.out
     last = b""
     async with at.client.session.open(request) as answer:
         async for piece in answer.pieces():
             if not piece:
                 continue
             last = piece
-            buffer = getattr(out, "buffer", None)
-            if buffer is not None:
-                out.flush()
-                buffer.write(piece)
-                buffer.flush()
-            else:
-                out.write(piece.decode(errors="replace"))
+            write_bytes(at.screen.out, piece)
     return last
 
 

@@ -19,7 +19,9 @@ class Target(NamedTuple):
 async def targets_of(client: Client, words: Sequence[str]) -> list[Target]:
     """Raises UsageError, CommandFailed and UnknownResource."""
     if not words:
-        raise UsageError("You must provide one or more resources by argument or filename.")
+        raise UsageError(
+            "name an object, such as configmap settings or configmap/settings, or a file (-f)"
+        )
     if any("/" in word for word in words):
         return [await _pair(client, word) for word in words]
     kinds, names = words[0].split(","), tuple(map(checked_name, words[1:]))
@@ -32,7 +34,7 @@ async def targets_of(client: Client, words: Sequence[str]) -> list[Target]:
     if not found:
         raise UnknownResource(words[0])
     if names and len(found) > 1 == len(kinds):
-        raise CommandFailed("error: you must specify only one resource")
+        raise CommandFailed("error: one object at a time, please")
     return _distinct(found)
 
 
@@ -40,18 +42,12 @@ async def _pair(client: Client, word: str) -> Target:
     kind, slash, name = word.partition("/")
     if not slash:
         raise CommandFailed(
-            "error: there is no need to specify a resource type as a separate argument when passing"
-            " arguments in resource/name form (e.g. 'fairlead get resource/<resource_name>'"
-            " instead of 'fairlead get resource resource/<resource_name>'"
+            "error: KIND/NAME names the kind already: write pod/web, not pods pod/web"
         )
     if "/" in name:
-        raise CommandFailed(
-            "error: arguments in resource/name form may not have more than one slash"
-        )
+        raise CommandFailed("error: KIND/NAME has one slash")
     if not kind or not name or "," in kind:
-        raise CommandFailed(
-            "error: arguments in resource/name form must have a single resource and name"
-        )
+        raise CommandFailed("error: KIND/NAME needs both, and one kind")
     return Target(await client.resource(kind), (checked_name(name),))
 
 

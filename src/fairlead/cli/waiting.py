@@ -10,8 +10,8 @@ from fairlead.client.resources import Object
 from fairlead.client.waiting import Holds, exists, has_condition, is_gone, is_other_than
 
 _FORMAT = (
-    "jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or"
-    " --for=jsonpath='{.status.readyReplicas}'"
+    "--for=jsonpath takes a path and a value that it should have, as in"
+    " --for=jsonpath='{.status.phase}'=Running"
 )
 
 
@@ -80,7 +80,7 @@ def _is(found: list[Any], wanted: str) -> bool:
     from fairlead.cli.output.values import plain
 
     if len(found) > 1:
-        raise Mistake("given jsonpath expression matches more than one value")
+        raise Mistake("the path of --for finds several values")
     if isinstance(found[0], dict | list):
-        raise Mistake("jsonpath leads to a nested object or list which is not supported")
+        raise Mistake("the path of --for leads to a map or a list: name a value in it")
     return plain(found[0]).strip() == wanted.strip()

@@ -59,7 +59,7 @@ class UnknownResource(Exception):
     """Nothing that is served has this name."""
 
     def __init__(self, wanted: str) -> None:
-        super().__init__(f'the server doesn\'t have a resource type "{wanted}"')
+        super().__init__(f'the server does not serve "{wanted}"')
         self.wanted = wanted
 
 
@@ -172,7 +172,7 @@ class UnknownKind(Exception):
     """Objects of this kind are not served."""
 
     def __init__(self, api_version: str, kind: str) -> None:
-        super().__init__(f'no matches for kind "{kind}" in version "{api_version}"')
+        super().__init__(f'the server does not serve the kind "{kind}" in "{api_version}"')
 
 
 def _group(listed: Mapping[str, Any]) -> Group:

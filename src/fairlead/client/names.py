@@ -10,10 +10,10 @@ class InvalidName(ValueError):
 def checked_name(name: str, what: str = "resource name") -> str:
     """Raises InvalidName. No name at all would mean all objects."""
     if not name:
-        raise InvalidName(f"{what} may not be empty")
+        raise InvalidName(f"the {what} is empty")
     if name in (".", ".."):
-        raise InvalidName(f"invalid {what} \"{name}\": [may not be '{name}']")
+        raise InvalidName(f'"{name}" cannot be a {what}')
     for sign in "/%":
         if sign in name:
-            raise InvalidName(f"invalid {what} \"{name}\": [may not contain '{sign}']")
+            raise InvalidName(f'"{name}" cannot be a {what}: it has a {sign} in it')
     return name

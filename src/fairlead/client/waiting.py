@@ -67,7 +67,7 @@ async def wait_until(
     async with aclosing(settling) as found:
         async for _, value in found:
             return value
-    raise TimeoutError(f"timed out waiting for the condition on {resource.type.name}/{name}")
+    raise TimeoutError(f"{resource.type.name}/{name} did not get there in time")
 
 
 async def settled(

@@ -39,7 +39,8 @@ class EventExpiry:
         self._api = api
         self._seconds = seconds
         self._first_of_ours = api.store.next_revision
-        # Revision and time of the last write, by key; no time if it was before our own.
+        # Revision of the last write and when it was seen by the steady clock, by key; no time if
+        # it was before our own.
         self._written: dict[str, tuple[int, float | None]] = {}
         self._newest = 0
         self._in_order = True
@@ -56,7 +57,7 @@ class EventExpiry:
         if known is not None and known[0] == revision:
             written = known
         else:
-            written = revision, clock.time() if revision >= self._first_of_ours else None
+            written = revision, clock.steady() if revision >= self._first_of_ours else None
         self._written[change.key] = written
         self._in_order = self._in_order and revision > self._newest
         self._newest = max(self._newest, revision)
@@ -75,14 +76,14 @@ class EventExpiry:
         if first is None:
             return None
         self._waiting = True
-        return max(self._end_of(first) - clock.time(), 0.0) + _GROUPED
+        return max(self._end_of(first) - clock.steady(), 0.0) + _GROUPED
 
     def _due(self) -> list[str]:
         """The first of those whose time has come."""
         if not self._in_order:
             self._written = dict(sorted(self._written.items(), key=lambda item: item[1][0]))
             self._in_order = True
-        now = clock.time()
+        now = clock.steady()
         due: list[str] = []
         for key in self._written:
             if len(due) == _AT_ONCE or self._end_of(key) > now:
@@ -94,7 +95,8 @@ class EventExpiry:
         revision, written = self._written[key]
         if written is None:
             version = self._version(key)
-            written = _last_written(version) if version is not None else 0.0
+            age = self._seconds if version is None else clock.time() - _last_written(version)
+            written = clock.steady() - age
             self._written[key] = revision, written
         return written + self._seconds
 
@@ -112,7 +114,7 @@ class EventExpiry:
             check_fence()
             await self._api.store.delete(self._collection, key, version)
         except Conflict:  # it is being written; if that fails it stays a little longer
-            self._written.setdefault(key, (revision, clock.time()))
+            self._written.setdefault(key, (revision, clock.steady()))
         except StorageError:
             self._written.setdefault(key, (revision, written))
             self._in_order = False

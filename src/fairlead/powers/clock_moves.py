@@ -22,12 +22,25 @@ def handlers() -> Handlers:
         return {NAME: {"metadata": {"name": NAME}, "status": _status()}}
 
     async def move(operation: Operation, value: Object) -> Object:
-        if operation.name != NAME:
-            raise not_found(operation.resource.main.ref(operation.name))
+        _check_name(operation)
         clock.advance(_seconds(value.get("spec") or {}))
         return {**value, "status": _status()}
 
-    return {**reading(KEY, clocks), (f"{KEY}/move", "create"): acting(move)}
+    async def reset(operation: Operation, value: Object) -> Object:
+        _check_name(operation)
+        clock.reset()
+        return {**value, "status": _status()}
+
+    return {
+        **reading(KEY, clocks),
+        (f"{KEY}/move", "create"): acting(move),
+        (f"{KEY}/reset", "create"): acting(reset),
+    }
+
+
+def _check_name(operation: Operation) -> None:
+    if operation.name != NAME:
+        raise not_found(operation.resource.main.ref(operation.name))
 
 
 def _status() -> Object:

@@ -18,7 +18,7 @@ from fairlead.server.checks import Progress, named_checks
 from fairlead.server.health import Health
 from fairlead.server.metrics import Metrics
 from fairlead.server.pages import Pages
-from fairlead.server.request_log import log_operation, log_page
+from fairlead.server.request_log import log_operation, log_request
 
 if TYPE_CHECKING:
     from fairlead.audit.auditor import Auditor
@@ -61,7 +61,7 @@ def build_application(
         metrics,
         options.max_requests_inflight,
         options.max_mutating_requests_inflight,
-        log_page if options.verbosity else None,
+        log_request if options.verbosity else None,
         auditor,
         worker.slot if worker is not None else None,
         powers.record.ended if powers is not None else None,

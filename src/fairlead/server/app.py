@@ -59,7 +59,7 @@ class Application:
         metrics: Metrics,
         most_reading: int,
         most_writing: int,
-        log_page: Callable[[Request, int, float], None] | None = None,
+        log_request: Callable[[Request, int, float], None] | None = None,
         auditor: Auditor | None = None,
         slot: Slot | None = None,
         on_end: Callable[[Request, int, float], None] | None = None,
@@ -70,7 +70,7 @@ class Application:
         self._most = (most_reading, most_writing)
         self._taken: list[int] | memoryview = [0, 0] if slot is None else slot.counts
         self._page = slot.page if slot is not None else None
-        self._log_page = log_page
+        self._log_request = log_request
         self._on_end = on_end
         self._gate = gate
         self._endings: dict[Series, Callable[[bool], None]] = {}
@@ -164,7 +164,7 @@ class Application:
     ) -> Callable[[bool], None]:
         """What is to be done when a stream is over: where nobody wants to hear of it one for all of
         a series, and nothing of the request is held."""
-        heard = self._auditor or self._on_end or self._log_page or self.handler.api.observers
+        heard = self._auditor or self._on_end or self._log_request
         if heard:
             return partial(self._end_stream, series, request, code, started)
         ending = self._endings.get(series)
@@ -187,12 +187,8 @@ class Application:
     def _tell(self, request: Request, code: int, seconds: float) -> None:
         if self._on_end is not None:
             self._on_end(request, code, seconds)
-        if request.operation is None:
-            if self._log_page is not None:
-                self._log_page(request, code, seconds)
-            return
-        for observe in self.handler.api.observers:
-            observe(request.operation, code, seconds)
+        if self._log_request is not None:
+            self._log_request(request, code, seconds)
 
     async def _caught_up(self, request: Request) -> bool:
         """Have everything that anybody was told of before this request, on whichever server: also

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.compilation import is_compiled
 from fairlead.dialect import CLUSTER, Dialect
 from fairlead.logs import are_for_programs
+from fairlead.terminal import OWN, guarded
 
 if TYPE_CHECKING:
     from fairlead.storage.store import Store
@@ -44,8 +46,10 @@ def banner(
     seconds: float,
     found: str = "",
     console: bool = False,
+    nodes: int = 0,
 ) -> str:
-    """The first line has the address, for programs that start a server."""
+    """The first line has the address, for programs that start a server. `nodes` are those that it
+    simulates."""
     config = (directory / "admin.kubeconfig").absolute()
     lines = [
         f"Fairlead serves on {address} (dialect {dialect.name})",
@@ -61,6 +65,8 @@ def banner(
         )
     else:
         lines.append("  or            kubectl get namespaces")
+    if not nodes:
+        lines.append("  pods          stay Pending without nodes: --simulate-nodes 3 has some")
     if console:
         lines.append(f"  console       {address}/console/ ({_own_command()} console signs in)")
     return "\n".join(lines)
@@ -71,9 +77,9 @@ def show_banner(text: str) -> None:
     if sys.stdout.isatty():
         first, _, others = text.partition("\n")
         if not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
-            first = f"\x1b[1m{first}\x1b[0m"
+            first = f"{OWN}[1m{first}{OWN}[0m"
         text = f"{first}\n{others}\n  Ctrl-C        stops it in good order, a second one at once"
-    print(text, flush=True)
+    print(text, file=guarded(sys.stdout), flush=True)
 
 
 _STOPPING = (
@@ -86,7 +92,8 @@ def tell_stopping(times: int) -> None:
     """Say on a terminal what a signal to stop does, which may be the first one or another."""
     if sys.stderr.isatty() and not are_for_programs():
         said = _STOPPING[min(times, len(_STOPPING)) - 1]
-        print(f"\rfairlead: {said}", file=sys.stderr, flush=True)
+        with suppress(OSError):  # the terminal may be gone, which is why the signal came
+            print(f"{OWN}[Gfairlead: {said}", file=guarded(sys.stderr), flush=True)
 
 
 def _size(count: float) -> str:

@@ -23,13 +23,12 @@ _PRIORITY_CLASSES = (
     (
         "system-cluster-critical",
         2_000_000_000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another"
-        " node if necessary.",
+        "For pods without which the cluster does not work; they may run on any node.",
     ),
     (
         "system-node-critical",
         2_000_001_000,
-        "Used for system critical pods that must not be moved from their current node.",
+        "For pods without which a node does not work; they stay where they are.",
     ),
 )
 

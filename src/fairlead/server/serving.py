@@ -153,7 +153,15 @@ class Server:
         self.ready = True
         if worker is None:
             age = process_age()
-            told = banner(url, self.dialect, options.data_dir, age, self._found, options.console)
+            told = banner(
+                url,
+                self.dialect,
+                options.data_dir,
+                age,
+                self._found,
+                options.console,
+                options.simulate_nodes,
+            )
             show_banner(told)
         else:
             worker.place.tell_ready(self._found)
@@ -269,7 +277,7 @@ class Server:
         if self._worker is not None:  # whose parent says when there is a hurry
             loop.add_signal_handler(signal.SIGTERM, self.stopping.set)
             return
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in stop_signals():
             loop.add_signal_handler(number, self._stop)
 
     def _stop(self) -> None:
@@ -306,6 +314,14 @@ def tune_garbage_collector() -> None:
     gc.enable()
 
 
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """Those that end a server in good order. A terminal that closes sends SIGHUP; `nohup` says that
+    it is not meant."""
+    always = (signal.SIGTERM, signal.SIGINT)
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return always if is_ignored else (*always, signal.SIGHUP)
+
+
 def serve(options: argparse.Namespace, run: Callable[..., None]) -> int:
     """Run a server, or the workers of one; gives the exit code."""
 
@@ -326,7 +342,7 @@ def _serve_together(options: argparse.Namespace, run: Callable[..., None]) -> in
     async def work(place: Place) -> None:
         await Server(options, Worker(place, options.workers)).run()
 
-    parent = Parent(options, lambda place: _exit_code(lambda: run(work(place))))
+    parent = Parent(options, lambda place: _exit_code(lambda: run(work(place))), stop_signals())
     return _exit_code(parent.run)
 
 

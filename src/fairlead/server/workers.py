@@ -36,7 +36,6 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _LASTING = 10.0  # a worker that lived so long did not die at once
 _MOST_FAILURES = 5  # of the owner, one after the other, to become ready again
 _SPARE = 10.0  # seconds beyond what a worker allows itself for its end
-_HEEDED = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 _BACKLOG = 2048
 _PREFIX = "fairlead-workers-"
 
@@ -59,7 +58,9 @@ class _Worker:
 class Parent:
     """`work` is what a worker does until it ends, with its exit code."""
 
-    def __init__(self, options: argparse.Namespace, work: Work) -> None:
+    def __init__(
+        self, options: argparse.Namespace, work: Work, stop_signals: tuple[signal.Signals, ...]
+    ) -> None:
         self._options = options
         self._work = work
         self._page = Page(options.workers)
@@ -70,6 +71,8 @@ class Parent:
         self._code = 0
         self._told = False
         self._started = time.time()
+        self._stop_signals = stop_signals
+        self._heeded = (*self._stop_signals, signal.SIGCHLD)
 
     def run(self) -> int:
         """Until told to stop, or until the owner of the store cannot be kept running; gives the
@@ -103,7 +106,7 @@ class Parent:
         woken, waking = socket.socketpair()
         for end in (woken, waking):
             end.setblocking(False)
-        for number in _HEEDED:
+        for number in self._heeded:
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(waking.fileno())
         self._selector.register(woken, selectors.EVENT_READ)
@@ -139,7 +142,7 @@ class Parent:
 
     def _start(self, worker: _Worker) -> None:
         mine, its = socket.socketpair()
-        signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
+        signal.pthread_sigmask(signal.SIG_BLOCK, self._heeded)
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
@@ -152,17 +155,18 @@ class Parent:
         self._page.slot(worker.number).occupy(pid)
         its.close()
         self._selector.register(mine, selectors.EVENT_READ, worker)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, self._heeded)
 
     def _become(self, worker: _Worker, control: socket.socket, parent: int) -> None:
         """The rest of a worker's life, in its process."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
-            for number in _HEEDED:
+            for number in self._heeded:
                 signal.signal(number, signal.SIG_DFL)
-            # A terminal tells it to all of them: the parent says what is to be done.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            # A terminal sends these to the whole process group: the parent decides what to do.
+            for number in (signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
             end_with(parent)
             for other in self._workers:
                 if other.control is not None:
@@ -170,7 +174,7 @@ class Parent:
                 if other is not worker:
                     other.listener.close()
             self._selector.close()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, self._heeded)
             code = self._work(self._place(worker, control))
         except Exception as error:
             detail = error if self._options.verbosity else None
@@ -210,7 +214,15 @@ class Parent:
                 url = f"https://{self._address}"
                 found = found_file(self._directory).read_text()
                 age = process_age()
-                told = banner(url, dialect, options.data_dir, age, found, options.console)
+                told = banner(
+                    url,
+                    dialect,
+                    options.data_dir,
+                    age,
+                    found,
+                    options.console,
+                    options.simulate_nodes,
+                )
                 show_banner(told)
 
     def _bury(self) -> None:
@@ -267,7 +279,7 @@ class Parent:
 
     def _heed(self, numbers: bytes) -> None:
         for number in numbers:
-            if number in (signal.SIGTERM, signal.SIGINT):
+            if number in self._stop_signals:
                 tell_stopping(self._stopping + 1)
                 self._stop()
 

@@ -150,7 +150,8 @@ class NodeKeeper:
         if lease is None:
             await client.create(LEASES, _new_lease(node, namespace, moment))
             return uniform(_RENEWAL / 4, _RENEWAL)  # from here on the nodes come one by one
-        due = _RENEWAL - _since(lease["spec"].get("renewTime"), moment)
+        since = _since(lease["spec"].get("renewTime"), moment)
+        due = _RENEWAL - since if since >= 0 else 0.0  # the clock was put back
         if due > 1:
             return due
         await client.change(LEASES, namespace, name, _renewed(moment))

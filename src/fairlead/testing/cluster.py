@@ -19,7 +19,7 @@ from fairlead.dialect import DIALECTS
 from fairlead.testing.contents import Contents, Source, objects_of
 from fairlead.testing.dumps import Loading
 from fairlead.testing.libraries import Libraries
-from fairlead.testing.powers import Lent, Powers, all_of
+from fairlead.testing.powers import Duration, Lent, Powers, all_of, lifetime_of
 from fairlead.testing.process import Process, ServerFailed
 from fairlead.testing.users import User, Users
 from fairlead.testing.webhooks import Admission, Function, Webhook, configuration
@@ -83,10 +83,12 @@ class Cluster(Powers):
         return Client.load(self.kubeconfig)
 
     def as_user(
-        self, name: str, groups: str | Sequence[str] = (), *, lifetime: timedelta = _YEAR
+        self, name: str, groups: str | Sequence[str] = (), *, lifetime: Duration = _YEAR
     ) -> User:
-        """A user, who may do what roles say, with a certificate."""
-        return self._users.with_certificate(name, all_of(groups), self.now(), lifetime)
+        """A user, who may do what roles say, with a certificate that is good for `lifetime`, as
+        `"10m"`, seconds or a timedelta."""
+        life = lifetime_of(lifetime)
+        return self._users.with_certificate(name, all_of(groups), self.now(), life)
 
     def service_account(
         self,
@@ -94,12 +96,13 @@ class Cluster(Powers):
         namespace: str = "default",
         role: str = "",
         *,
-        lifetime: timedelta = _HOUR,
+        lifetime: Duration = _HOUR,
     ) -> User:
-        """A service account, which is made if it is not there, with a token; bound to a cluster
-        role in its namespace if one is named."""
+        """A service account, which is made if it is not there, with a token that is good for
+        `lifetime`, at least ten minutes; bound to a cluster role in its namespace if one is
+        named."""
+        seconds = int(lifetime_of(lifetime).total_seconds())
         self._contents.ensure_account(name, namespace, role, self.dialect)
-        seconds = int(lifetime.total_seconds())
         token = self._contents.account_token(name, namespace, self.dialect, seconds)
         full = f"system:serviceaccount:{namespace}:{name}"
         return self._users.with_token(full, token, namespace)

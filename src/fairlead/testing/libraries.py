@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import sys
+import threading
 import warnings
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import ExitStack, contextmanager
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 _VARIABLE = "KUBECONFIG"
 _READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.kube_config")
@@ -67,14 +71,11 @@ class Libraries:
         return pykube.HTTPClient(pykube.KubeConfig.from_file(self._path))
 
     @contextmanager
-    def kopf(self, *arguments: str, **settings: Any) -> Iterator[Any]:
-        """An operator that runs within the context, by `kopf.testing.KopfRunner`; the arguments
-        are those of `kopf`, such as `"run", "-A", "operator.py"`."""
-        with self.environment():
-            from kopf.testing import KopfRunner
-
-            with KopfRunner(list(arguments), **settings) as runner:
-                yield runner
+    def kopf(self, *arguments: str, **settings: Any) -> Iterator[KopfOperator]:
+        """An operator that runs within the context; the arguments are those of `kopf`, such as
+        `"run", "-A", "operator.py"`, the settings those of `kopf.testing.KopfRunner`."""
+        with self.environment(), KopfOperator(arguments, **settings) as running:
+            yield running
 
     @contextmanager
     def environment(self) -> Iterator[None]:
@@ -87,6 +88,65 @@ class Libraries:
                     known = vars(sys.modules[name])
                     changes.enter_context(_replaced(known, _DEFAULT_LOCATION, self._path))
             yield
+
+
+class KopfOperator:
+    """An operator of kopf in a thread of this process. `kopf.testing.KopfRunner` does the same but
+    takes the standard streams of the whole process meanwhile: what tests print would be lost."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        timeout: float | None = None,
+        reraise: bool = True,
+        **controls: Any,
+    ) -> None:
+        """`timeout` is for its end; `controls` are `registry` and `settings` of the operator."""
+        self._arguments = list(arguments)
+        self._timeout = timeout
+        self._reraise = reraise
+        self._stop = threading.Event()
+        self._controls = {"stop_flag": self._stop, **controls}
+        self._thread = threading.Thread(target=self._run, name="kopf")
+        self._said = StringIO()
+        self.exit_code = 0
+        self.exception: BaseException | None = None
+
+    @property
+    def output(self) -> str:
+        """What kopf and the operator's handlers have logged."""
+        return self._said.getvalue()
+
+    def _run(self) -> None:
+        from kopf import cli
+
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            controls = cli.CLIControls(loop=loop, **self._controls)
+            cli.main.main(self._arguments, "kopf", standalone_mode=False, obj=controls)
+        except BaseException as error:
+            self.exception = error
+            self.exit_code = int(getattr(error, "exit_code", 1))
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    def __enter__(self) -> Self:
+        self._handler = logging.StreamHandler(self._said)
+        logging.getLogger("kopf").addHandler(self._handler)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: object, raised: BaseException | None, trace: object) -> None:
+        self._stop.set()
+        self._thread.join(self._timeout)
+        logging.getLogger("kopf").removeHandler(self._handler)
+        if self._thread.is_alive():
+            raise RuntimeError(f"the operator has not ended in {self._timeout} seconds")
+        if self.exception is not None and self._reraise:
+            raise self.exception from raised
 
 
 @contextmanager

@@ -95,11 +95,16 @@ def cluster_factory(pytestconfig: pytest.Config) -> Iterator[ClusterFactory]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Note how things are when a test begins."""
+    """Note how things are when a test begins, and put clocks back that it or a fixture moved."""
     item.stash[_beginnings] = {
         id(one): (one.log_size(), one.estimated_now()) for one in item.config.stash[_clusters]
     }
-    return (yield)
+    try:
+        return (yield)
+    finally:
+        for one in item.config.stash[_clusters]:
+            if one.clock_was_moved and one.runs:
+                one.reset_clock()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -36,6 +36,17 @@ def all_of(texts: str | Sequence[str]) -> list[str]:
     return [texts] if isinstance(texts, str) else list(texts)
 
 
+def lifetime_of(value: Duration) -> timedelta:
+    """How long credentials are good; raises ValueError."""
+    try:
+        seconds = _seconds(value)
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise ValueError(f'lifetime={value!r} is no duration such as "10m", 600 or a timedelta')
+    return timedelta(seconds=seconds)
+
+
 def _duration(value: Duration) -> str:
     if isinstance(value, timedelta):
         value = value.total_seconds()
@@ -141,6 +152,16 @@ class Powers:
         moved = self._do("clocks", "clock", "move", spec=spec)
         self._ahead = timedelta(seconds=moved["status"]["aheadSeconds"])
         return _moment(moved)
+
+    def reset_clock(self) -> datetime:
+        """Put the clock back to that of the machine. Objects keep the times that they have."""
+        shown = self._do("clocks", "clock", "reset")
+        self._ahead = timedelta()
+        return _moment(shown)
+
+    @property
+    def clock_was_moved(self) -> bool:
+        return bool(self._ahead)
 
     def pause(self, *controllers: str) -> Pause:
         """Let controllers do nothing until `resume`, or the end of the context."""

@@ -73,11 +73,11 @@ async def question_of(at: Invocation, *, minds_scope: bool = True) -> Question:
     verb = words[0]
     if words[1].startswith("/"):
         if subresource:
-            raise UsageError("--subresource can not be used with NonResourceURL")
+            raise UsageError("--subresource is for resources, not for a path such as /healthz")
         if len(words) == 3:
-            raise UsageError("NonResourceURL and ResourceName can not specified together")
+            raise UsageError("a path such as /healthz has no object: leave out the name")
         if verb not in _PATH_VERBS:
-            _warn(at, f"verb '{verb}' is not a known verb")
+            _warn(at, f"no path has the verb '{verb}'")
         return Question(verb, path=words[1])
     word, _, name = words[1].partition("/")
     if len(words) == 3:
@@ -88,9 +88,11 @@ async def question_of(at: Invocation, *, minds_scope: bool = True) -> Question:
     namespace = "" if at.options.all_namespaces else at.namespace
     if minds_scope and type is not None and not type.namespaced and namespace:
         group = f" in group '{type.group}'" if type.group else ""
-        _warn(at, f"resource '{type.name}' is not namespace scoped{group}")
+        _warn(
+            at, f"'{type.name}'{group} is in no namespace: the question is about the whole cluster"
+        )
     if verb not in _RESOURCE_VERBS and not at.options.all_namespaces:
-        _warn(at, f"verb '{verb}' is not a known verb")
+        _warn(at, f"no resource has the verb '{verb}'")
     if type is None:
         return Question(verb, "", word, subresource, namespace, name)
     return Question(verb, type.group, type.name, subresource, namespace, name, type=type)
@@ -104,7 +106,7 @@ async def _type(at: Invocation, word: str) -> ResourceType | None:
     except UnknownResource:
         name, _, group = word.partition(".")
         where = f" in group '{group}'" if group else ""
-        _warn(at, f"the server doesn't have a resource type '{name}'{where}")
+        _warn(at, f"the server does not serve '{name}'{where}")
         return None
 
 

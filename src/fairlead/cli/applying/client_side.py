@@ -121,9 +121,8 @@ class ClientSide:
 
     def _warn_of_missing(self, one: Located) -> None:
         self._at.screen.warn(
-            f"Warning: resource {one.resource.type.name}/{one.name} is missing the"
-            f" {self._annotation} annotation which is required by fairlead apply --client-side."
-            " It should only be used on resources created declaratively by either fairlead create"
-            " --save-config or fairlead apply. The missing annotation will be patched"
-            " automatically."
+            f"Warning: {one.resource.type.name}/{one.name} has no annotation"
+            f" {self._annotation}, in which apply --client-side remembers what it was given. It is"
+            " added now; fields that are no longer in the file can be removed from the next apply"
+            " on."
         )

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from fairlead.cli.located import Located
 from fairlead.cli.output import tables
 from fairlead.cli.output.formats import named
-from fairlead.cli.screen import printable
 from fairlead.client.errors import Conflict
+from fairlead.terminal import printable
 
 _REASON = "FieldManagerConflict"
 _MESSAGE = re.compile(
@@ -23,16 +23,11 @@ _NOTHING = "-"
 _MASKED = "***"
 
 ADVICE = """\
-Please review the fields above--they currently have other managers. Here
-are the ways you can resolve this warning:
-* If you intend to manage all of these fields, please re-run the apply
-  command with the `--force-conflicts` flag.
-* If you do not intend to manage all of the fields, please edit your
-  manifest to remove references to the fields that should keep their
-  current managers.
-* You may co-own fields by updating your manifest to match the existing
-  value; in this case, you'll become the manager if the other manager(s)
-  stop managing the field (remove it from their configuration)."""
+Nothing was changed: somebody else owns the fields above. For each of them,
+* take it over: apply again with --force-conflicts; or
+* leave it to its owner: delete it from your file; or
+* share it: give it the value that it has now. It stays if the other owner
+  lets go of it."""
 
 
 class Owned(NamedTuple):

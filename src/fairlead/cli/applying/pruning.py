@@ -51,7 +51,7 @@ def allowed_kinds(texts: Sequence[str]) -> list[tuple[str, str]]:
         parts = text.split("/")
         if len(parts) != 3:
             raise Mistake(
-                f"invalid GroupVersionKind format: {text}, please follow <group/version/kind>"
+                f"{text} does not name a kind as group/version/kind, such as core/v1/ConfigMap"
             )
         group, version, kind = parts
         found.append((version if group in ("", "core") else f"{group}/{version}", kind))

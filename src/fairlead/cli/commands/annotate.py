@@ -24,5 +24,5 @@ def _outcome(marks: Marks, changed: bool) -> str:
 
 
 def _overwritten(standing: Mapping[str, str]) -> str:
-    listed = ", ".join(f"'{key}' already has a value ({value})" for key, value in standing.items())
-    return f"--overwrite is false but found the following declared annotation(s): {listed}"
+    listed = ", ".join(f"{key} is {value}" for key, value in standing.items())
+    return f"already annotated: {listed}; --overwrite replaces it"

@@ -9,6 +9,7 @@ from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
 from fairlead.client import ResourceType
+from fairlead.terminal import printable
 
 _HEADER = ("NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND")
 _WIDE = ("VERBS", "CATEGORIES")
@@ -31,12 +32,12 @@ async def run(at: Invocation) -> int:
     if options.output not in ("", "wide", "name"):
         raise CommandFailed(f"error: --output {options.output} is not available")
     if options.sort_by not in ("", "name", "kind"):
-        raise CommandFailed("error: --sort-by accepts only name or kind")
+        raise CommandFailed("error: --sort-by takes name or kind")
     found = [type for type in await _preferred(at) if _is_wanted(at, type)]
     found.sort(key=lambda type: _place(options.sort_by, type))
     if options.output == "name":
         for type in found:
-            at.screen.print(type.qualified)
+            at.screen.print(printable(type.qualified))
         return 0
     is_wide = options.output == "wide"
     rows = [_row(type, is_wide) for type in found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.invocation import Invocation
+from fairlead.terminal import printable
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -17,5 +18,5 @@ async def run(at: Invocation) -> int:
         for version in group.versions
     ]
     for version in sorted(found):
-        at.screen.print(version)
+        at.screen.print(printable(version))
     return 0

@@ -95,23 +95,21 @@ def _check(at: Invocation, client_side: bool) -> None:
     """Raises Mistake for flags that do not go together."""
     options = at.options
     if options.force_conflicts and client_side:
-        raise Mistake("--force-conflicts only works with --server-side")
+        raise Mistake("--force-conflicts has no meaning with --client-side")
     if options.force and not client_side:
-        raise Mistake("--force cannot be used with --server-side")
+        raise Mistake("--force needs --client-side")
     if options.force and dry_run(options) == "server":
-        raise Mistake("--dry-run=server cannot be used with --force")
+        raise Mistake("--force deletes objects: it cannot be tried with --dry-run=server")
     if dry_run(options) == "client" and not client_side:
         raise Mistake(
-            "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server"
-            " instead?)"
+            "only the server can tell what it would do: use --dry-run=server, or --client-side"
         )
     if options.prune and options.all and options.selector:
-        raise Mistake("cannot set --all and --selector at the same time")
+        raise Mistake("--all and --selector contradict each other: give one of them")
     if options.prune and not options.all and not options.selector:
         raise Mistake(
-            "all resources selected for prune without explicitly passing --all. To prune all"
-            " resources, pass the --all flag. If you did not mean to prune all resources, specify"
-            " a label selector"
+            "--prune deletes whatever the files no longer have. Say among which objects: --all, or"
+            " those with a label (-l)"
         )
     allowed_kinds(options.prune_allowlist)
 
@@ -170,8 +168,7 @@ class _Batch:
     def _remember(self, found: Located, made: Object) -> None:
         if "deletionTimestamp" in made["metadata"]:
             self._at.screen.warn(
-                f"Warning: Detected changes to resource {found.name} which is currently being"
-                " deleted."
+                f"Warning: {found.name} is being deleted; what is applied goes with it"
             )
         self._places.made(found.value)
         if found.value["kind"] == "Namespace":

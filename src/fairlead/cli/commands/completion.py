@@ -17,7 +17,7 @@ async def run(at: Invocation) -> int:
     if not words:
         raise UsageError("Shell not specified.")
     if len(words) > 1:
-        raise UsageError("Too many arguments. Expected only the shell type.")
+        raise UsageError("name one shell and nothing else")
     script = SCRIPTS.get(words[0])
     if script is None:
         raise UsageError(f'Unsupported shell type "{words[0]}".')

@@ -88,7 +88,7 @@ async def _prepared(at: Invocation, value: Object) -> Object:
 async def _create_from_flags(at: Invocation, form: str) -> int:
     names = at.options.words[len(form.split()) :]
     if len(names) != 1:
-        raise UsageError(f"exactly one NAME is required, got {len(names)}")
+        raise UsageError(f"give one NAME, not {len(names)}")
     dialect = await at.client.discovery.dialect()
     making = Making(names[0], options_of(FORMS[form], at.options), at.client, dialect)
     value = await FORMS[form].build(making)

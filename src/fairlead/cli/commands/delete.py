@@ -17,15 +17,15 @@ from fairlead.cli.deleting.removing import await_departure, remove
 from fairlead.cli.errors import CommandFailed, Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import named, singular
-from fairlead.cli.screen import printable
 from fairlead.cli.sending import escaped_path, pour
 from fairlead.client.errors import NotFound
 from fairlead.client.session import Request
+from fairlead.terminal import printable
 
-_SCOPE_WARNING = "Warning: deleting cluster-scoped resources, not scoped to the provided namespace"
+_SCOPE_WARNING = "Warning: these objects are in no namespace: -n does not narrow what is deleted"
 _AT_ONCE_WARNING = (
-    "Warning: Immediate deletion does not wait for confirmation that the running resource has been"
-    " terminated. The resource may continue to run on the cluster indefinitely."
+    "Warning: --force deletes the record at once. Nobody waits until what runs has ended: it may go"
+    " on unseen."
 )
 
 
@@ -43,7 +43,7 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(at: Invocation) -> int:
     options = at.options
     if options.output not in ("", "name"):
-        raise Mistake(f"unexpected -o output mode: {options.output}. We only support '-o name'")
+        raise Mistake(f"-o {options.output} is not possible here, only -o name")
     if options.raw:
         return await _delete_raw(at)
     deletion = deletion_of(options, at.screen, options.force)
@@ -94,6 +94,6 @@ def _tell(at: Invocation, one: Chosen, word: str) -> None:
 
 async def _delete_raw(at: Invocation) -> int:
     if at.options.words or at.options.filename:
-        raise Mistake("arguments may not be passed when --raw is specified")
+        raise Mistake("--raw takes a path and no other words")
     await pour(at, Request("DELETE", escaped_path(at.options.raw)))
     return 0

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.getting.asking import Wanted, asked_by
+from fairlead.cli.getting.showing import tell_if_no_nodes
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.refusals import worded
@@ -49,8 +50,8 @@ async def run(at: Invocation) -> int:
         raise UsageError(f"--chunk-size must not be negative: {at.options.chunk_size}")
     if not at.options.words and not at.options.filename:
         raise CommandFailed(
-            "error: You must specify the type of resource to describe. Use"
-            ' "fairlead api-resources" for a complete list of supported resources.'
+            "error: say what to describe, such as pods or deployment/web; fairlead api-resources"
+            " lists all kinds"
         )
     failures: list[Exception] = []
     objects = [one async for one in _objects(at, failures)]
@@ -65,7 +66,15 @@ async def run(at: Invocation) -> int:
     async for text in _texts(at, objects, failures):
         at.screen.out.write(f"{separator}{text}")
         separator = "\n\n"
+    if any(map(_waits_for_node, objects)):
+        await tell_if_no_nodes(at)
     return _tell(at, failures)
+
+
+def _waits_for_node(one: Described) -> bool:
+    phase = (one.value.get("status") or {}).get("phase")
+    placed = (one.value.get("spec") or {}).get("nodeName")
+    return one.type.kind == "Pod" and phase == "Pending" and not placed
 
 
 def _may_be_prefix(words: Sequence[str]) -> bool:
@@ -103,7 +112,7 @@ async def _describe_matching(at: Invocation, missing: NotFound) -> int:
     """All whose names begin with a word that is nobody's name."""
     kind, prefix = at.options.words
     if "," in kind:
-        raise CommandFailed("error: you may only specify a single resource type")
+        raise CommandFailed("error: the beginning of a name goes with one kind, not with several")
     resource = await _known(at, await at.client.resource(kind))
     answer = await resource.list(at.namespace, limit=at.options.chunk_size)
     matching = [

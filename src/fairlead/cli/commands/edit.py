@@ -27,8 +27,8 @@ from fairlead.client import ApiError
 from fairlead.client.errors import BadRequest, Invalid
 
 _NO_CHANGES = "Edit cancelled, no changes made."
-_NOT_SAVED = "Edit cancelled, no valid changes were saved."
-_RENAMED = "At least one of apiVersion, kind and name was changed"
+_NOT_SAVED = "Nothing was saved: the file was left as it was refused."
+_RENAMED = "apiVersion, kind and name say which object it is: they cannot be changed here"
 _FORMATS = ("yaml", "json")
 
 
@@ -45,7 +45,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 async def run(at: Invocation) -> int:
     if at.options.output not in _FORMATS:
-        raise Mistake(f"The flag 'output' must be one of {'|'.join(_FORMATS)}")
+        raise Mistake(f"-o takes {' or '.join(_FORMATS)}")
     check_choice(at, at.options.words)
     check_subresource(at.options, ("status",))
     failures = Failures()
@@ -58,7 +58,7 @@ async def run(at: Invocation) -> int:
         await editing.run()
     except CommandFailed:
         if editing.tried:
-            at.screen.warn(f'A copy of your changes has been stored to "{path}"')
+            at.screen.warn(f"Your text is kept in {path}")
             raise
         path.unlink(missing_ok=True)
         raise
@@ -82,7 +82,7 @@ class _Editing:
         while True:
             after = await edited(self._path, text)
             if not without_comments(after).strip():
-                self._at.screen.warn("Edit cancelled, saved file was empty.")
+                self._at.screen.warn("Nothing was saved: the file is empty.")
                 return
             if without_comments(after) == without_comments(text):
                 if not self.tried:
@@ -101,7 +101,7 @@ class _Editing:
             values = self._matched(values_of(text))
         except ManifestError as error:
             said = str(error).removeprefix("error: ")
-            return [f"The edited file had a syntax error: {said}"]
+            return [f"this cannot be read: {said}"]
         except Mistake as error:
             return [str(error)]
         problems: list[str] = []
@@ -111,7 +111,7 @@ class _Editing:
             except (Invalid, BadRequest) as error:
                 problems.append(_refused(one, error))
             except ApiError as error:
-                again = f"You can run `fairlead replace -f {self._path}` to try this update again."
+                again = f"To send it again: fairlead replace -f {self._path}"
                 raise CommandFailed(f"{worded(error)}\n{again}") from None
         return problems
 

@@ -24,11 +24,11 @@ async def run(at: Invocation) -> int:
     words = at.options.words
     if not words:
         raise CommandFailed(
-            "error: You must specify the type of resource to explain."
-            ' Use "fairlead api-resources" for a complete list of supported resources.'
+            "error: say what to explain, such as pods or pods.spec; fairlead api-resources lists"
+            " all kinds"
         )
     if len(words) > 1:
-        raise CommandFailed("error: We accept only this format: explain RESOURCE")
+        raise CommandFailed("error: one kind or field at a time, please")
     type, path = await _meant(at, words[0].split("."))
     if at.options.api_version:
         type = await _in_version(at, type, at.options.api_version)

@@ -68,11 +68,8 @@ async def run(at: Invocation) -> int:
         return await _raw(at)
     if not options.words and not options.filename:
         raise CommandFailed(
-            'You must specify the type of resource to get. Use "fairlead api-resources" for a'
-            " complete list of supported resources.\n\n"
-            "error: Required resource not specified.\n"
-            'Use "fairlead explain <resource>" for a detailed description of that resource (e.g.'
-            " fairlead explain pods).\nSee 'fairlead get -h' for help and examples"
+            "error: say what to get, such as pods or deployment/web. fairlead api-resources lists"
+            " all kinds, fairlead explain KIND tells what one is, fairlead get --help the flags"
         )
     in_table = is_table(options.output)
     printer = None if in_table else printer_for(_choice(at))
@@ -103,24 +100,21 @@ def _check(at: Invocation) -> None:
     options = at.options
     wrong = ""
     if options.raw and (options.watch or options.watch_only or options.selector):
-        wrong = (
-            "--raw may not be specified with other flags that filter the server request or alter"
-            " the output"
-        )
+        wrong = "--raw prints what the server answers at a path: no flag changes that"
     elif options.raw and options.output:
-        wrong = "--raw and --output are mutually exclusive"
+        wrong = "--raw has a format of its own: leave out -o"
     elif options.raw and options.words:
-        wrong = "arguments may not be passed when --raw is specified"
+        wrong = "--raw takes a path and no other words"
     elif options.raw and not options.raw.startswith("/"):
-        wrong = f'--raw must be a valid URL path: parse "{options.raw}": invalid URI for request'
+        wrong = f"--raw takes a path that begins with /, not {options.raw}"
     elif options.show_labels and not is_table(options.output):
-        wrong = f"--show-labels option cannot be used with {options.output} printer"
+        wrong = f"--show-labels is for tables, not for -o {options.output}"
     elif options.output_watch_events and not (options.watch or options.watch_only):
-        wrong = "--output-watch-events option can only be used with --watch or --watch-only"
+        wrong = "--output-watch-events needs --watch or --watch-only"
     elif options.subresource and options.subresource not in _SUBRESOURCES:
         wrong = (
-            f'invalid subresource value: "{options.subresource}". Must be one of'
-            f" [{' '.join(_SUBRESOURCES)}]"
+            f"--subresource={options.subresource} is not possible here, only"
+            f" {', '.join(_SUBRESOURCES)}"
         )
     elif options.chunk_size < 0:
         wrong = f"--chunk-size: {options.chunk_size} is less than nothing"

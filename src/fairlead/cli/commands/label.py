@@ -35,6 +35,5 @@ def _outcome(marks: Marks, changed: bool) -> str:
 
 def _overwritten(standing: Mapping[str, str]) -> str:
     return "\n".join(
-        f"'{key}' already has a value ({value}), and --overwrite is false"
-        for key, value in standing.items()
+        f"{key} is {value} already; --overwrite replaces it" for key, value in standing.items()
     )

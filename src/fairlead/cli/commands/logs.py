@@ -14,13 +14,13 @@ from fairlead.cli.errors import CommandFailed, Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.pod_logs import DEFAULT, Stream, pods_of, streams_of
 from fairlead.cli.refusals import worded
-from fairlead.cli.screen import printable
 from fairlead.client import ApiError, Unreachable
 from fairlead.schema.ages import moment
+from fairlead.terminal import printable, write_bytes
 
 _USAGE = (
-    "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\n"
-    "POD or TYPE/NAME is a required argument for the logs command"
+    "say whose logs, such as fairlead logs POD, fairlead logs deployment/web or fairlead logs -l"
+    " app=web"
 )
 _HINT = "\nSee 'fairlead logs -h' for help and examples"
 _SELECTED_TAIL = 10  # lines of each where labels say which pods
@@ -52,7 +52,7 @@ def add_flags(parser: ArgumentReader) -> None:
         metavar="DURATION",
         type=seconds,
         default=20.0,
-        help="how long to wait for a pod of KIND/NAME",
+        help="how long KIND/NAME may take to have a pod",
     )
 
 
@@ -63,7 +63,7 @@ async def run(at: Invocation) -> int:
     pods = await at.client.resource("pods")
     found = await _pods(at)
     if not found:
-        at.screen.warn(f"No resources found in {at.namespace} namespace.")
+        at.screen.warn(f"No pods found in namespace {at.namespace}.")
         return 0
     annotation = (await at.client.discovery.dialect()).label(DEFAULT)
     streams = [
@@ -73,9 +73,8 @@ async def run(at: Invocation) -> int:
     ]
     if options.follow and len(streams) > options.max_log_requests:
         raise Mistake(
-            f"you are attempting to follow {len(streams)} log streams, but maximum allowed"
-            f" concurrency is {options.max_log_requests}, use --max-log-requests to increase the"
-            " limit"
+            f"{len(streams)} logs cannot be followed at once, only {options.max_log_requests};"
+            " --max-log-requests allows more"
         )
     await _show(at, streams)
     return 0
@@ -86,14 +85,16 @@ def _container(at: Invocation) -> str:
     words, named = at.options.words, str(at.options.container)
     if at.options.selector:
         if len(words) > 0:
-            raise Mistake(f"only a selector (-l) or a POD name is allowed{_HINT}")
+            raise Mistake(
+                f"a pod and a selector (-l) contradict each other: give one of them{_HINT}"
+            )
         return named
     if len(words) not in (1, 2):
         raise Mistake(f"{_USAGE}{_HINT}")
     if len(words) == 1:
         return named
     if named:
-        raise Mistake("only one of -c or an inline [CONTAINER] arg is allowed")
+        raise Mistake("the container is named twice: leave out -c or the second word")
     return str(words[1])
 
 
@@ -101,15 +102,15 @@ def _check(at: Invocation, container: str) -> None:
     options = at.options
     wrong = ""
     if options.all_containers and container:
-        wrong = f"--all-containers=true should not be specified with container name {container}"
+        wrong = f"--all-containers and the one container {container} contradict each other"
     elif options.tail is not None and options.tail < -1:
-        wrong = "--tail must be greater than or equal to -1"
+        wrong = "--tail takes a number of lines, or -1 for all"
     elif options.limit_bytes < 0:
-        wrong = "--limit-bytes must be greater than 0"
+        wrong = "--limit-bytes takes a number of bytes, at least 1"
     elif options.since < 0:
-        wrong = "--since must be greater than 0"
+        wrong = "--since takes a time such as 5m"
     elif options.since and options.since_time:
-        wrong = "at most one of `sinceTime` or `sinceSeconds` may be specified"
+        wrong = "--since and --since-time contradict each other: give one of them"
     elif options.since_time and moment(options.since_time) is None:
         wrong = f'parsing time "{options.since_time}": it is no time such as 2006-01-02T15:04:05Z'
     if wrong:
@@ -162,25 +163,14 @@ async def _show_one(at: Invocation, stream: Stream, by_lines: bool) -> None:
             async for piece in pieces:
                 has_come = True
                 if not by_lines:
-                    _write(at, piece)
+                    write_bytes(at.screen.out, piece)
                     continue
                 *whole, begun = (begun + piece).split(b"\n")
-                _write(at, b"".join(prefix + line + b"\n" for line in whole))
+                write_bytes(at.screen.out, b"".join(prefix + line + b"\n" for line in whole))
         if begun:
-            _write(at, prefix + begun)
+            write_bytes(at.screen.out, prefix + begun)
     except (ApiError, Unreachable) as error:
         said = f"error: {error}" if has_come else worded(error)
         if not at.options.ignore_errors:
             raise CommandFailed(said) from None
         at.screen.warn(printable(said))
-
-
-def _write(at: Invocation, content: bytes) -> None:
-    """As it is: what programs print is theirs."""
-    raw = getattr(at.screen.out, "buffer", None)
-    if raw is None:
-        at.screen.out.write(content.decode(errors="replace"))
-    else:
-        at.screen.flush()
-        raw.write(content)
-    at.screen.flush()

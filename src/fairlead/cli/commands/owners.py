@@ -11,7 +11,7 @@ from fairlead.cli.manifests import Manifest, add_file_flags, manifests
 from fairlead.cli.masking import masked
 from fairlead.cli.naming import Named, named_object
 from fairlead.cli.output import documents
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 if TYPE_CHECKING:
     from fairlead.cli.ownership.fields import Field
@@ -98,9 +98,8 @@ async def _named_by(at: Invocation, manifest: Manifest) -> Named:
     space = str(metadata.get("namespace") or at.namespace) if resource.type.namespaced else ""
     if at.options.namespace and space not in ("", at.options.namespace):
         raise CommandFailed(
-            f'error: the namespace from the provided object "{space}" does not match the namespace'
-            f" \"{at.options.namespace}\". You must pass '--namespace={space}' to perform this"
-            " operation."
+            f"error: the file says namespace {space} and -n {at.options.namespace}: leave out -n,"
+            f" or give -n {space}"
         )
     return Named(resource, name, space)
 

@@ -67,9 +67,9 @@ def _patch(at: Invocation) -> Any:
     """The patch as JSON values; raises Mistake."""
     options = at.options
     if options.patch and options.patch_file:
-        raise Mistake("cannot specify --patch and --patch-file together")
+        raise Mistake("--patch and --patch-file are two patches: give one of them")
     if not options.patch and not options.patch_file:
-        raise Mistake("must specify --patch or --patch-file containing the contents of the patch")
+        raise Mistake("say what to change: --patch with the patch, or --patch-file")
     text = options.patch
     if options.patch_file:
         try:
@@ -125,7 +125,9 @@ async def _merged_here(at: Invocation, one: Located, patch: Any) -> Object:
             return merged
         struct = type_of(await at.client.discovery.dialect(), one.resource.type)
         if struct is None:
-            raise Mistake("strategic merge patch is not supported for custom resources locally")
+            raise Mistake(
+                "custom resources have no strategic patch: use --type=merge or --type=json"
+            )
         return apply_strategic_patch(struct, one.value, strategic_document(patch))
     except PatchError as error:
         raise Mistake(str(error)) from None

@@ -68,9 +68,9 @@ def _deletion(at: Invocation) -> Deletion | None:
                 raise Mistake(f"--{flag.replace('_', '-')} must have --force specified")
         return None
     if options.subresource:
-        raise Mistake("--subresource can not be used with --force")
+        raise Mistake("--force replaces whole objects, not a --subresource")
     if dry_run(options) != "none":
-        raise Mistake("--dry-run can not be used when --force is set")
+        raise Mistake("--force deletes objects: it cannot be tried with --dry-run")
     return deletion_of(options, at.screen)
 
 

@@ -56,16 +56,14 @@ async def run(at: Invocation) -> int:
     if options.replicas is None:
         raise Mistake('required flag(s) "replicas" not set')
     if options.replicas < 0:
-        raise Mistake(
-            "The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0"
-        )
+        raise Mistake("say how many: --replicas=COUNT, from 0 on")
     check_output(at)
     check_choice(at, options.words)
     query = write_query(options)
     failures = Failures()
     found = [one async for one in chosen_objects(at, options.words, failures)]
     if options.resource_version and len(found) > 1:
-        raise Mistake("cannot use --resource-version with multiple resources")
+        raise Mistake("--resource-version is of one object, and these are several")
     if not found and not failures:
         raise Mistake("no objects passed to scale")
     for one in found:
@@ -122,7 +120,7 @@ async def _write(at: Invocation, one: Located, query: Mapping[str, str]) -> None
 
 
 def _unexpected(what: str, wanted: object, found: object) -> None:
-    raise Mistake(f"Expected {what} to be {wanted}, was {found}")
+    raise Mistake(f"not scaled: {what} is {found}, not {wanted}")
 
 
 async def _wait(at: Invocation, one: Located) -> None:
@@ -135,6 +133,6 @@ async def _wait(at: Invocation, one: Located) -> None:
         if planned == wanted == scale.get("status", {}).get("replicas", 0):
             return
         if monotonic() + pause > ends:
-            raise Mistake(f'timed out waiting for "{one.name}" to be synced')
+            raise Mistake(f"{one.name} did not get there in the time that --timeout gives")
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_BETWEEN_LOOKS)

@@ -9,9 +9,9 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import documents
-from fairlead.cli.screen import printable
 from fairlead.client.session import Request
 from fairlead.compilation import is_compiled
+from fairlead.terminal import printable
 
 _PATIENCE = 10.0
 
@@ -24,7 +24,7 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(at: Invocation) -> int:
     options = at.options
     if options.output not in ("", "json", "yaml"):
-        raise CommandFailed("error: --output must be 'yaml' or 'json'")
+        raise CommandFailed("error: -o takes json or yaml")
     asks = not options.client and _has_configuration(at)
     if not options.output:
         at.screen.print(f"fairlead {__version__}" + (" (compiled)" if is_compiled() else ""))

@@ -55,9 +55,7 @@ async def run(at: Invocation) -> int:
     waits = [_wait(at, group, wanted, failures) for group in groups.values()]
     late = [one for group in await asyncio.gather(*waits) for one in group]
     before = "error: " if len(late) == 1 and not failures else ""
-    why = (
-        "timed out waiting for the condition on" if at.options.timeout else "condition not met for"
-    )
+    why = "not met in time on" if at.options.timeout else "condition not met for"
     for one in late:
         failures.add(CommandFailed(f"{before}{why} {one.resource.type.name}/{one.name}"))
     return failures.finish()

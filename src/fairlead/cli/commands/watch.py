@@ -14,9 +14,9 @@ from fairlead.cli.feed.telling import Lines, document, managers_behind
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.colours import Paint
 from fairlead.cli.refusals import worded
-from fairlead.cli.screen import printable
 from fairlead.cli.targets import targets_of
 from fairlead.client import ApiError, Resource
+from fairlead.terminal import printable
 
 _NOISE = ("leases", "events")  # unless they are named
 _VALUES = {

@@ -51,9 +51,9 @@ async def _resource_rules(at: Making, verbs: list[str]) -> list[Object]:
 async def _role(at: Making) -> Object:
     verbs = _verbs(at)
     if not verbs:
-        raise Mistake("at least one verb must be specified")
+        raise Mistake("name verbs: --verb=get,list")
     if not at.values("resource"):
-        raise Mistake("at least one resource must be specified")
+        raise Mistake("name resources: --resource=pods")
     return _of_group(at, "Role", rules=await _resource_rules(at, verbs))
 
 
@@ -63,7 +63,7 @@ async def _cluster_role(at: Making) -> Object:
     if aggregated:
         if verbs or resources or paths or at.values("resource_name"):
             raise Mistake(
-                "aggregation rule must be specified without nonResourceURLs, resources or verbs"
+                "--aggregation-rule collects rules of others: leave out verbs, resources and paths"
             )
         labels = pairs(aggregated, "{} is not a label with its value")
         return _of_group(
@@ -73,14 +73,14 @@ async def _cluster_role(at: Making) -> Object:
             aggregationRule={"clusterRoleSelectors": [{"matchLabels": labels}]},
         )
     if not verbs:
-        raise Mistake("at least one verb must be specified")
+        raise Mistake("name verbs: --verb=get,list")
     if not resources and not paths:
-        raise Mistake("one of resource or nonResourceURL must be specified")
+        raise Mistake("say what the verbs are for: --resource or --non-resource-url")
     rules = await _resource_rules(at, verbs)
     if paths:
         for verb in verbs:
             if verb not in _PATH_VERBS:
-                raise Mistake(f"invalid verb: '{verb}' for nonResourceURL")
+                raise Mistake(f"paths do not have the verb {verb}")
         rules.append({"nonResourceURLs": paths, "verbs": verbs})
     return _of_group(at, "ClusterRole", rules=rules)
 
@@ -106,7 +106,7 @@ async def _binding(at: Making, kind: str) -> Object:
     if kind == "ClusterRoleBinding":
         at.required("clusterrole")
     elif bool(role) == bool(cluster_role):
-        raise Mistake("exactly one of clusterrole or role must be specified")
+        raise Mistake("name one role: --clusterrole or --role")
     reference = {
         "apiGroup": at.dialect.group_name(_GROUP),
         "kind": "Role" if role else "ClusterRole",

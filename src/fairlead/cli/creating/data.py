@@ -15,10 +15,7 @@ from fairlead.cli.creating.hashing import with_hash
 from fairlead.cli.errors import Mistake
 
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
-_BAD_KEY = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',"
-    "  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-)
+_BAD_KEY = "letters, digits, '-', '_' and '.' make a key, as in 'key.name'"
 _VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 _HASH = Flag("append_hash", "put a hash of the content behind the name", switch=True)
 _SOURCES = (
@@ -32,7 +29,7 @@ def _contents(at: Making, kind: str) -> dict[str, bytes]:
     """What the flags say is to be in the object; raises Mistake."""
     options = at.options
     if options.from_env_file and (options.from_file or options.from_literal):
-        raise Mistake("from-env-file cannot be combined with from-file or from-literal")
+        raise Mistake("--from-env-file gives all keys: leave out --from-file and --from-literal")
     found: dict[str, bytes] = {}
     for key, value in (
         *_literals(options.from_literal),
@@ -40,12 +37,9 @@ def _contents(at: Making, kind: str) -> dict[str, bytes]:
         *(pair for text in at.values("from_env_file") for pair in _variables(text)),
     ):
         if not _KEY.fullmatch(key) or len(key) > 253 or key in (".", ".."):
-            raise Mistake(f'"{key}" is not a valid key name for a {kind}: {_BAD_KEY}')
+            raise Mistake(f'"{key}" cannot be a key of a {kind}: {_BAD_KEY}')
         if key in found:
-            raise Mistake(
-                f'cannot add key "{key}", another key by that name already exists in Data for'
-                f' {kind} "{at.name}"'
-            )
+            raise Mistake(f'the key "{key}" of {kind} "{at.name}" is given twice')
         found[key] = value
     return found
 
@@ -54,7 +48,7 @@ def _literals(texts: list[str]) -> Iterator[tuple[str, bytes]]:
     for text in texts:
         key, sign, value = text.partition("=")
         if not sign or not key:
-            raise Mistake(f"invalid literal source {text}, expected key=value")
+            raise Mistake(f"--from-literal takes KEY=VALUE, not {text}")
         yield key, value.encode()
 
 
@@ -63,14 +57,14 @@ def _file(text: str) -> Iterator[tuple[str, bytes]]:
     if not sign:
         key, place = "", text
     if "=" in place:
-        raise Mistake("key names or file paths cannot contain '='")
+        raise Mistake("--from-file takes FILE or KEY=FILE: neither has another '=' in it")
     if sign and (not key or not place):
         missing = "key name" if not key else "file path"
         raise Mistake(f"{missing} for {'file path' if not key else 'key name'} {text} missing")
     path = Path(place)
     if path.is_dir():
         if key:
-            raise Mistake("cannot give a key name for a directory path")
+            raise Mistake("the files of a folder give keys themselves: leave out KEY=")
         for file in sorted(path.iterdir()):
             if file.is_file():
                 yield file.name, content_of(file)
@@ -91,14 +85,14 @@ def _variables(name: str) -> Iterator[tuple[str, bytes]]:
     try:
         text = content_of(Path(name)).decode()
     except UnicodeDecodeError:
-        raise Mistake(f"env file {name} contains invalid utf8 bytes") from None
+        raise Mistake(f"{name} is not UTF-8") from None
     for line in text.removeprefix("\ufeff").splitlines():
         line = line.lstrip()
         if not line or line.startswith("#"):
             continue
         key, sign, value = line.partition("=")
         if not _VARIABLE.fullmatch(key):
-            raise Mistake(f'"{key}" is not a valid key name: it cannot name a variable')
+            raise Mistake(f'"{key}" cannot name a variable')
         yield key, (value if sign else os.environ.get(key, "")).encode()
 
 
@@ -132,7 +126,7 @@ async def _generic(at: Making) -> Object:
 async def _tls(at: Making) -> Object:
     files = {"tls.crt": at.text("cert"), "tls.key": at.text("key")}
     if not all(files.values()):
-        raise Mistake("key and cert must be specified")
+        raise Mistake("both files are needed: --cert and --key")
     contents = {name: content_of(Path(file)) for name, file in files.items()}
     _check_pair(files["tls.crt"], files["tls.key"])
     return _secret(at, contents, at.dialect.label("@/tls"))
@@ -161,8 +155,8 @@ async def _registry(at: Making) -> Object:
     )
     if not (user and password and server):
         raise Mistake(
-            "either --from-file or the combination of --docker-username, --docker-password and"
-            " --docker-server is required"
+            "say who signs in: --docker-server with --docker-username and --docker-password, or"
+            " --from-file"
         )
     entry = {"username": user, "password": password}
     if at.text("docker_email"):

@@ -46,9 +46,11 @@ async def _disruption_budget(at: Making) -> Object:
     least, most = at.text("min_available"), at.text("max_unavailable")
     selector = at.text("selector")
     if not least and not most:
-        raise Mistake("one of min-available or max-unavailable must be specified")
+        raise Mistake("say what may be missing: --min-available or --max-unavailable")
     if least and most:
-        raise Mistake("min-available and max-unavailable cannot be both specified")
+        raise Mistake(
+            "--min-available and --max-unavailable contradict each other: give one of them"
+        )
     if not selector:
         raise Mistake("a selector must be specified")
     spec: Object = {"selector": as_object(selector)}

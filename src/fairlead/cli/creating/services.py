@@ -20,7 +20,7 @@ def _port_number(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise Mistake(f'strconv.ParseUint: parsing "{text}": invalid syntax')
     if len(text) > 5 or not 1 <= int(text) <= 65535:
-        raise Mistake("must be between 1 and 65535, inclusive")
+        raise Mistake("a port is a number from 1 to 65535")
     return int(text)
 
 
@@ -49,7 +49,7 @@ async def _service(at: Making, type: str) -> Object:
         if ports:
             raise Mistake("can not map ports with clusterip=None")
     elif not ports and type != "ExternalName":
-        raise Mistake("at least one tcp port specifier must be provided")
+        raise Mistake("name a port: --tcp=80 or --tcp=80:8080")
     if type == "NodePort" and at.number("node_port"):
         for port in ports:
             port["nodePort"] = at.number("node_port")
@@ -72,15 +72,13 @@ async def _ingress(at: Making) -> Object:
     rules, default = at.options.rule, at.text("default_backend")
     if not rules and not default:
         raise Mistake(
-            "not enough information provided: every ingress has to either specify a"
-            " default-backend (which catches all traffic) or a list of rules (which catch specific"
-            " paths)"
+            "say where requests go: --rule for a host and path, --default-backend for all others"
         )
     spec: Object = {}
     if default:
         found = _BACKEND.fullmatch(default)
         if not found:
-            raise Mistake("default-backend should be in format servicename:serviceport")
+            raise Mistake("--default-backend takes SERVICE:PORT")
         spec["defaultBackend"] = _backend(found[1], found[2])
     if at.text("class"):
         spec["ingressClassName"] = at.text("class")
@@ -88,7 +86,7 @@ async def _ingress(at: Making) -> Object:
         spec |= _rules(rules)
     metadata: Object = {"name": at.name}
     if at.options.annotation:
-        wrong = "{} is an invalid annotation and should be in format key=[value]"
+        wrong = "--annotation takes KEY=VALUE, not {}"
         metadata["annotations"] = pairs(at.options.annotation, wrong)
     return {
         "apiVersion": at.dialect.group_name("networking.@/v1"),
@@ -105,8 +103,8 @@ def _rules(texts: list[str]) -> Object:
         found = _RULE.fullmatch(text)
         if not found:
             raise Mistake(
-                f"rule {text} is invalid and should be in format"
-                " host/path=svcname:svcport[,tls[=secret]]"
+                f"--rule takes HOST/PATH=SERVICE:PORT, with ,tls or ,tls=SECRET behind it, not"
+                f" {text}"
             )
         host, path = found["host"], found["path"]
         paths.setdefault(host, []).append(

@@ -27,7 +27,7 @@ async def _deployment(at: Making) -> Object:
     if not images:
         raise Mistake('required flag(s) "image" not set')
     if len(images) > 1 and command:
-        raise Mistake("cannot specify multiple --image options and command")
+        raise Mistake("a command is for one container, and these are several images")
     replicas, port = at.number("replicas"), at.number("port")
     if replicas < 0:
         raise Mistake("--replicas must not be negative")
@@ -55,7 +55,7 @@ def _job_spec(at: Making, image: str, restart: str) -> Object:
 async def _job(at: Making) -> Object:
     image, origin = at.text("image"), at.text("from")
     if bool(image) == bool(origin):
-        raise Mistake("either --image or --from must be specified")
+        raise Mistake("say what runs: --image, or --from=cronjob/NAME")
     if origin:
         return await _job_of(at, origin)
     return {
@@ -72,10 +72,10 @@ async def _job_of(at: Making, origin: str) -> Object:
         raise Mistake("cannot specify --from and command")
     kind, slash, name = origin.partition("/")
     if not slash or not name:
-        raise Mistake("from must be an existing cronjob")
+        raise Mistake("--from takes a cron job: cronjob/NAME")
     resource = await at.client.resource(kind)
     if resource.type.kind != "CronJob":
-        raise Mistake("from must be an existing cronjob")
+        raise Mistake("--from takes a cron job: cronjob/NAME")
     found = await resource.get(name, at.options.namespace or None)
     template = found["spec"]["jobTemplate"]
     metadata = template.get("metadata") or {}

@@ -69,10 +69,10 @@ def deletion_of(options: argparse.Namespace, screen: Screen, forced: bool = Fals
     grace = _number(options.grace_period)
     if getattr(options, "now", False):
         if grace != _USUAL:
-            raise Mistake("--now and --grace-period cannot be specified together")
+            raise Mistake("--now is a grace period of 1 s: leave out --grace-period")
         grace = 1
     if forced and grace > 0:
-        raise Mistake("--force and --grace-period greater than 0 cannot be specified together")
+        raise Mistake("--force does not wait: leave out --grace-period, or make it 0")
     if forced:
         grace = 0
     elif grace == 0:
@@ -100,13 +100,8 @@ def _number(text: str) -> int:
 def _policy(text: str, screen: Screen) -> str:
     if text in _OLD_POLICIES:
         new = _OLD_POLICIES[text]
-        screen.warn(
-            f"warning: --cascade={text} is deprecated (boolean value) and can be replaced with"
-            f" --cascade={new}."
-        )
+        screen.warn(f"warning: --cascade={text} is an old spelling of --cascade={new}")
         text = new
     if text not in _POLICIES:
-        raise Mistake(
-            f'invalid cascade value ({text}). Must be "background", "foreground", or "orphan"'
-        )
+        raise Mistake(f"--cascade={text} is unknown: it takes background, foreground or orphan")
     return _POLICIES[text]

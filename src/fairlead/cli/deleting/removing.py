@@ -33,7 +33,7 @@ async def await_departure(at: Invocation, doomed: list[Doomed], timeout: float |
             await departures.wait()
     except TimeoutError:
         late = "\n".join(
-            f"error: timed out waiting for the condition on {one.resource.type.name}/{one.name}"
+            f"error: {one.resource.type.name}/{one.name} is not gone in time"
             for one, _ in departures.remaining()
         )
         raise CommandFailed(late) from None

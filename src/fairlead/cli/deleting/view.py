@@ -12,9 +12,9 @@ from fairlead.cli.deleting.departures import Departures, Doomed
 from fairlead.cli.deleting.dependents import Dependents
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import named
-from fairlead.cli.screen import printable
 from fairlead.client.resources import Object
 from fairlead.dialect import Dialect
+from fairlead.terminal import printable, unguarded
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -46,7 +46,7 @@ async def _show(at: Invocation, departures: Departures) -> None:
     from rich.live import Live
 
     console = Console(
-        file=at.screen.out,
+        file=unguarded(at.screen.out),
         no_color=not at.screen.has_colour,
         width=at.screen.width,
         force_terminal=True,

@@ -28,7 +28,7 @@ _LISTED = (
     ("StreetAddress", "2.5.4.9"),
     ("PostalCode", "2.5.4.17"),
 )
-_UNREADABLE = "error: Error parsing CSR: PEM block type must be CERTIFICATE REQUEST"
+_UNREADABLE = "error: its request is no signing request in PEM"
 
 
 def _draw(page: Page, request: Subject) -> None:

@@ -15,14 +15,10 @@ from fairlead.cli.describing.parts.quantities import amount_of, quantity_text
 from fairlead.schema.quantity import format_quantity
 
 _SCOPES = {
-    "Terminating": "Matches all pods that have an active deadline. These pods have a limited"
-    " lifespan on a node before being actively terminated by the system.",
-    "NotTerminating": "Matches all pods that do not have an active deadline. These pods usually"
-    " include long running pods whose container command is not expected to terminate.",
-    "BestEffort": "Matches all pods that do not have resource requirements set. These pods have a"
-    " best effort quality of service.",
-    "NotBestEffort": "Matches all pods that have at least one resource requirement set. These pods"
-    " have a burstable or guaranteed quality of service.",
+    "Terminating": "Pods with activeDeadlineSeconds: they are ended when that time is up.",
+    "NotTerminating": "Pods without activeDeadlineSeconds, such as servers, which run on.",
+    "BestEffort": "Pods that request nothing and have no limits.",
+    "NotBestEffort": "Pods with a request or a limit.",
 }
 _LIMITS = {
     "Min": "min",

@@ -123,7 +123,7 @@ def _draw_policy(page: Page, policy: Subject) -> None:
     page.write("Spec:")
     selected = selector_or_none(policy.part("spec.podSelector"))
     if selected == NONE:
-        selected += " (Allowing the specific traffic to all pods in this namespace)"
+        selected += " (all pods of the namespace)"
     page.write(f"PodSelector:     {selected}", 1)
     types = policy.texts("spec.policyTypes")
     for kind, peers, where in (("ingress", "from", "source"), ("egress", "to", "destination")):
@@ -143,7 +143,7 @@ def _draw_rules(page: Page, rules: list[Fields], kind: str, peers: str, where: s
             page.write("----------", 2)
         ports = rule.items("ports")
         if not ports:
-            page.write("To Port: <any> (traffic allowed to all ports)", 2)
+            page.write("To Port: <any> (all ports)", 2)
         for port in ports:
             number, protocol = port.text("port", "<nil>"), port.text("protocol", "TCP")
             page.write(f"To Port: {number}/{protocol}", 2)

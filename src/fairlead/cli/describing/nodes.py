@@ -104,7 +104,7 @@ def _draw_pods(page: Page, node: Subject) -> None:
     page.pair("Non-terminated Pods", f"({len(found.items)} in total)")
     page.table(_POD_HEAD, (_pod_row(pod, room) for pod in found.items))
     page.write("Allocated resources:")
-    page.write("(Total limits may be over 100 percent, i.e., overcommitted.)", 1)
+    page.write("(Limits can add up to more than the node has.)", 1)
     page.table(("Resource", "Requests", "Limits"), _totals(found.items, room))
 
 

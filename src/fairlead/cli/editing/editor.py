@@ -27,9 +27,9 @@ async def edited(path: Path, text: str) -> str:
     try:
         process = await asyncio.create_subprocess_exec(*shlex.split(command), str(path))
     except (OSError, ValueError) as error:
-        raise Mistake(f'unable to launch the editor "{command}": {error}') from None
+        raise Mistake(f"the editor does not start: {command}: {error}") from None
     if await process.wait():
-        raise Mistake(f'there was a problem with the editor "{command}"')
+        raise Mistake(f"the editor failed: {command}")
     try:
         return await asyncio.to_thread(path.read_text)
     except (OSError, UnicodeDecodeError) as error:

@@ -69,8 +69,7 @@ def _conflict(one: Located) -> Conflict:
         {
             "code": 409,
             "reason": "Conflict",
-            "message": f'Operation cannot be fulfilled on {name} "{one.name}": the object has been'
-            " modified; please apply your changes to the latest version and try again",
+            "message": f'{name} "{one.name}" was changed meanwhile, in fields that you changed',
         }
     )
     assert isinstance(found, Conflict)

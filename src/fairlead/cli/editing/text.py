@@ -7,13 +7,14 @@ from typing import Any
 
 from fairlead.cli.manifests import Manifest, parsed
 from fairlead.cli.output import documents
+from fairlead.terminal import printable
 
 Object = dict[str, Any]
 
 _HEAD = """\
-Please edit the object below. Lines beginning with a '#' will be ignored,
-and an empty file will abort the edit. If an error occurs while saving this file will be
-reopened with the relevant failures.
+What you save here replaces the object. Lines with a # in front do not count.
+Save an empty file to change nothing. If the server refuses what you saved,
+you get it back, with the reasons up here.
 """
 
 
@@ -27,7 +28,8 @@ def text_of(values: Sequence[Object], as_json: bool) -> str:
 
 def commented(problems: Sequence[str], body: str) -> str:
     """A text below what to do with it, and what was wrong with it before."""
-    lines = [line for problem in (_HEAD, *problems) for line in (*problem.splitlines(), "")]
+    texts = (_HEAD, *map(printable, problems))
+    lines = [line for text in texts for line in (*text.splitlines(), "")]
     head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
     return f"{head}{body.rstrip()}\n"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.explaining.schemas import Schema
 from fairlead.cli.explaining.wrapping import wrapped
-from fairlead.cli.screen import printable
 from fairlead.client import ResourceType
+from fairlead.terminal import printable
 
 _FIELD = 3  # spaces in front of a field, and of each level below it
 _TEXT = 5

@@ -10,7 +10,7 @@ import orjson
 
 from fairlead.cli.comparing import without
 from fairlead.cli.masking import masked_pair
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 Object = dict[str, Any]
 

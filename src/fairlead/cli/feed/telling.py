@@ -13,10 +13,10 @@ from fairlead.cli.masking import masked
 from fairlead.cli.output.colours import DIM, GREEN, RED, YELLOW, Paint
 from fairlead.cli.output.tables import line, widths
 from fairlead.cli.ownership.managers import Manager
-from fairlead.cli.screen import printable
 from fairlead.cli.versions.authors import authors_of
 from fairlead.cli.versions.differences import Sight, painted
 from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED
+from fairlead.terminal import printable
 
 _COLOURS = {CREATED: GREEN, CHANGED: YELLOW, DELETED: RED}
 _WIDTH = 9

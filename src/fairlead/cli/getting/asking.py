@@ -51,10 +51,7 @@ class Wanted(NamedTuple):
         name = f"{type.group}/{type.version}, Resource={type.name}"
         said = f'Unable to list "{name}"'
         if self.labels or self.fields:
-            said = (
-                f'Unable to find "{name}" that match label selector "{self.labels}",'
-                f' field selector "{self.fields}"'
-            )
+            said = f'{name} cannot be chosen by labels "{self.labels}" and fields "{self.fields}"'
         message = f"{said}: {error.message}"
         return error.__class__({**error.status, "message": message}, error.retry_after)
 
@@ -94,30 +91,25 @@ def _check(at: Invocation, targets: Sequence[Target]) -> None:
     options = at.options
     named = [target.resource.type for target in targets if target.names]
     if options.subresource and not named:
-        raise _failed("subresource cannot be used when bulk resources are specified")
+        raise _failed("--subresource is of single objects: name them")
     if named and (options.selector or options.field_selector):
         if "/" in options.words[0] or "," in options.words[0]:
-            raise _failed(
-                "selectors and the all flag cannot be used when passing resource/name arguments"
-            )
-        raise _failed("name cannot be provided when a selector is specified")
+            raise _failed("names and a selector contradict each other: give one of them")
+        raise _failed("names and a selector contradict each other: give one of them")
     if options.all_namespaces and any(type.namespaced for type in named):
-        raise _failed("a resource cannot be retrieved by name across all namespaces")
+        raise _failed("a name is of one namespace: leave out -A, or the name")
 
 
 async def _in_files(at: Invocation, found: Sequence[Manifest]) -> Asked:
     options = at.options
     if options.words:
-        raise _failed(
-            "when paths, URLs, or stdin is provided as input, you may not specify resource"
-            " arguments as well"
-        )
+        raise _failed("objects are named by files (-f) and by words at once: give one of them")
     wanted = []
     for value, origin in found:
         metadata = value.get("metadata") or {}
         name = metadata.get("name")
         if not isinstance(name, str) or not name:
-            raise _failed(f'error validating "{origin}": resource name may not be empty')
+            raise _failed(f"{origin}: an object has no name")
         resource = await at.client.resource_of(value)
         namespace = metadata.get("namespace") or at.namespace
         wanted.append(

@@ -55,11 +55,9 @@ async def follow_documents(at: Invocation, asked: Asked, printer: Printer) -> in
 def _single(asked: Asked) -> Wanted:
     """Raises CommandFailed: only one object, or all of one kind, can be followed."""
     if len({(one.resource.type.group, one.resource.type.name) for one in asked.wanted}) > 1:
-        raise CommandFailed("error: you may only specify a single resource type")
+        raise CommandFailed("error: --watch follows one kind at a time")
     if len(asked.wanted) != 1:
-        raise CommandFailed(
-            "error: you may only watch a single resource or type of resource at a time"
-        )
+        raise CommandFailed("error: --watch follows one object, or all of one kind")
     return asked.wanted[0]
 
 

@@ -6,6 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 from fairlead.cli.screen import Screen
+from fairlead.terminal import unguarded
 
 if TYPE_CHECKING:
     from rich import progress as bars
@@ -45,7 +46,7 @@ class Progress:
                 bars.TextColumn("{task.completed:.0f} of {task.total:.0f} objects")
                 if total is not None
                 else bars.TextColumn("{task.completed:.0f} objects"),
-                console=Console(file=self._screen.errors),
+                console=Console(file=unguarded(self._screen.errors)),
                 transient=True,
             )
             self._bar.add_task("", total=total)

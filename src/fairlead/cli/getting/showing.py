@@ -13,7 +13,7 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.printers import Printer
 from fairlead.cli.output.server_tables import Layout, TableText, as_table
 from fairlead.cli.refusals import worded
-from fairlead.client import ApiError, ResourceType
+from fairlead.client import ApiError, ResourceType, UnknownResource, Unreachable
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import TABLE
 from fairlead.client.session import JSON
@@ -74,7 +74,7 @@ async def show_tables(at: Invocation, asked: Asked, order: Order | None) -> int:
     query = {"includeObject": "Object"} if order else {}
     begun = await _begun(asked.wanted, failures, accepted(at), limit, query)
     kinds = {(wanted.resource.type.group, wanted.resource.type.kind) for wanted, _, _ in begun}
-    shown = 0
+    shown, has_pending = 0, False
     last: tuple[ResourceType, TableText] | None = None
     with Progress(at.screen) as progress:
         for type, pages in _tables(begun):
@@ -84,6 +84,7 @@ async def show_tables(at: Invocation, asked: Asked, order: Order | None) -> int:
             try:
                 async for one in pages:
                     text = last[1].text(_sorted(one, order))
+                    has_pending = has_pending or (type.kind == "Pod" and _has_pending(one))
                     progress.clear()
                     if text and is_new and shown and not at.options.no_headers:
                         at.screen.print()
@@ -95,7 +96,31 @@ async def show_tables(at: Invocation, asked: Asked, order: Order | None) -> int:
                 failures.add(error)
     if not shown and not failures and not at.options.ignore_not_found:
         _tell_nothing(at, [wanted.resource.type for wanted in asked.wanted])
+    if has_pending:
+        await tell_if_no_nodes(at)
     return failures.tell()
+
+
+def _has_pending(table: Object) -> bool:
+    names = [column.get("name") for column in table.get("columnDefinitions") or ()]
+    at = names.index("Status") if "Status" in names else -1
+    return at >= 0 and any(row["cells"][at] == "Pending" for row in table.get("rows") or ())
+
+
+async def tell_if_no_nodes(at: Invocation) -> None:
+    """Tell a person who looks at Pending pods that no node is there to run them."""
+    if not at.screen.errors.isatty():
+        return
+    try:
+        nodes = await (await at.client.resource("nodes")).list(limit=1)
+    except (ApiError, UnknownResource, Unreachable):  # nothing is known then
+        return
+    if not nodes.get("items"):
+        at.screen.flush()
+        at.screen.warn(
+            "Pending pods wait for a node, and there is none. `fairlead serve --simulate-nodes 3`"
+            " has three, without machines."
+        )
 
 
 async def show_documents(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.screen import Screen
+from fairlead.terminal import OWN
 
 RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN = "31", "32", "33", "34", "35", "36"
 BOLD, DIM = "1", "2"
@@ -17,4 +18,4 @@ class Paint:
     def __call__(self, text: str, *codes: str) -> str:
         if not self._on or not codes or not text:
             return text
-        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m"
+        return f"{OWN}[{';'.join(codes)}m{text}{OWN}[0m"

@@ -9,7 +9,7 @@ from fairlead.cli.errors import CommandFailed
 from fairlead.cli.output.jsonpath import JsonPathError, Path, parse, relaxed
 from fairlead.cli.output.tables import Columns
 from fairlead.cli.output.values import plain
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 _NONE = "<none>"
 _CONTROLS = str.maketrans({"\n": "\\n", "\t": "\\t"})
@@ -23,13 +23,13 @@ class Column(NamedTuple):
 def columns_of(text: str) -> list[Column]:
     """Raises CommandFailed."""
     if not text:
-        raise CommandFailed("error: custom-columns format specified but no custom columns given")
+        raise CommandFailed("error: name columns: -o custom-columns=NAME:.metadata.name,...")
     found = []
     for part in text.split(","):
         header, colon, path = part.partition(":")
         if not colon:
             raise CommandFailed(
-                f"error: unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>"
+                f"error: a column is HEADER:PATH, as in NAME:.metadata.name, not {part}"
             )
         found.append(_column(header, path))
     return found
@@ -42,10 +42,7 @@ def columns_of_file(text: str) -> list[Column]:
         raise CommandFailed("error: unexpected end of the custom columns file")
     headers, paths = lines[0].split(), lines[1].split()
     if len(headers) != len(paths):
-        raise CommandFailed(
-            f"error: number of headers ({len(headers)}) and field specifications ({len(paths)})"
-            " don't match"
-        )
+        raise CommandFailed(f"error: the file has {len(headers)} headers and {len(paths)} paths")
     return [_column(header, path) for header, path in zip(headers, paths, strict=True)]
 
 

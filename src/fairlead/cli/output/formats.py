@@ -9,8 +9,8 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.printers import Choice, Printer, printer_for
-from fairlead.cli.screen import printable
 from fairlead.client import ResourceType
+from fairlead.terminal import printable
 
 FORMATS = ("json", "jsonpath", "jsonpath-as-json", "jsonpath-file", "name", "yaml")
 _TABLES = ("wide", "custom-columns", "custom-columns-file")
@@ -27,10 +27,7 @@ def check_output(at: Invocation) -> None:
     """Raises CommandFailed for a format that there is not, before anything is changed."""
     wanted = at.options.output
     if wanted.partition("=")[0] in _TABLES:
-        raise Mistake(
-            f'unable to match a printer suitable for the output format "{wanted}", allowed formats'
-            f" are: {','.join(FORMATS)}"
-        )
+        raise Mistake(f"-o {wanted} is not possible here, only {', '.join(FORMATS)}")
     if wanted:
         _printer(at)
 

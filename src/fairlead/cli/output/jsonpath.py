@@ -104,8 +104,7 @@ def relaxed(text: str) -> str:
     found = _RELAXED.fullmatch(text)
     if found is None:
         raise JsonPathError(
-            "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}'"
-            " or '{.name1.name2}'"
+            "a path is names with dots between them, in braces or not, as in {.metadata.name}"
         )
     return f"{{.{found[1] or found[2]}}}"
 
@@ -138,7 +137,7 @@ def _nested(actions: Iterator[Steps], depth: int = 0) -> list[Part]:
         elif depth:
             return parts
         else:
-            raise JsonPathError("not in range, nothing to end")
+            raise JsonPathError("{end} without a {range}")
     return parts
 
 

@@ -95,7 +95,7 @@ class Slice:
 
     def _of(self, value: Any) -> Values:
         if not isinstance(value, list):
-            raise JsonPathError(f"{_type(value)} is not array or slice")
+            raise JsonPathError(f"{_type(value)} is no list")
         size = len(value)
         first = self.first or 0
         end = first + 1 if self.is_index else size if self.end is None else self.end
@@ -105,11 +105,11 @@ class Slice:
         if first == end:
             return []
         if not 0 <= first < size:
-            raise JsonPathError(f"array index out of bounds: index {first}, length {size}")
+            raise JsonPathError(f"there is no item {first}: the list has {size}")
         if not 0 <= end <= size:
-            raise JsonPathError(f"array index out of bounds: index {end - 1}, length {size}")
+            raise JsonPathError(f"there is no item {end - 1}: the list has {size}")
         if first > end:
-            raise JsonPathError(f"starting index {first} is greater than ending index {end}")
+            raise JsonPathError(f"the slice ends before it begins: {first}:{end}")
         if self.step is not None and self.step <= 0:
             raise JsonPathError("step must be > 0")
         return value[first : end : self.step or 1]
@@ -136,7 +136,9 @@ class Filter:
 
     def _of(self, value: Any, strict: bool) -> Iterator[Any]:
         if not isinstance(value, list):
-            raise JsonPathError(f"{plain(value)} is not array or slice and cannot be filtered")
+            raise JsonPathError(
+                f"only items of a list can be chosen, and this is none: {plain(value)}"
+            )
         for one in value:
             if self._matches(one, strict):
                 yield one
@@ -150,7 +152,7 @@ class Filter:
             if not found:
                 return False
             if len(found) > 1:
-                raise JsonPathError("can only compare one element at a time")
+                raise JsonPathError("only single values can be compared")
             sides += found
         return _compare(self.operator, *sides)
 

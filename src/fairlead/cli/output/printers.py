@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.output import documents
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 Object = dict[str, Any]
 
@@ -54,10 +54,7 @@ def printer_for(choice: Choice) -> Printer:
         )
     made = _PRINTERS.get(form)
     if made is None or (sign and form in _BARE):
-        raise CommandFailed(
-            f'error: unable to match a printer suitable for the output format "{choice.output}",'
-            f" allowed formats are: {','.join(FORMATS)}"
-        )
+        raise CommandFailed(f"error: -o {choice.output} is unknown: it takes {', '.join(FORMATS)}")
     return made(choice, given or choice.template)
 
 
@@ -96,7 +93,7 @@ class _JsonPath:
 
         form = choice.output.partition("=")[0]
         if not given:
-            raise CommandFailed("error: template format specified but no template given")
+            raise CommandFailed("error: the template is missing: -o jsonpath=TEMPLATE")
         text = _content(given) if form == "jsonpath-file" else given
         try:
             self._template = template(text)

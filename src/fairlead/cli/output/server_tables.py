@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fairlead.cli.output.tables import Columns
 from fairlead.cli.output.values import plain
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 Object = dict[str, Any]
 

@@ -28,9 +28,7 @@ class Order:
         """In place; raises CommandFailed."""
         keys = [self._key(object_of(row)) for row in rows]
         if rows and not any(keys):
-            raise CommandFailed(
-                f'error: couldn\'t find any field with path "{self._shown}" in the list of objects'
-            )
+            raise CommandFailed(f"error: --sort-by: no object has the field {self._shown}")
         order = sorted(range(len(rows)), key=lambda at: keys[at])
         rows[:] = [rows[at] for at in order]
 
@@ -47,10 +45,8 @@ class Order:
             return ()
         first = found[0]
         if isinstance(first, dict | list):
-            kind = "map" if isinstance(first, dict) else "slice"
-            raise CommandFailed(
-                f"error: Field {self._shown} in the list of objects is an unsortable type: {kind}"
-            )
+            kind = "map" if isinstance(first, dict) else "list"
+            raise CommandFailed(f"error: --sort-by: {self._shown} is a {kind}, which has no order")
         return _sortable(first)
 
 

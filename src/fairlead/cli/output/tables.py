@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fairlead.terminal import printable
+
 _GAP = 3
 _NARROWEST = 6
 
@@ -16,6 +18,7 @@ class Columns:
 
     def text(self, rows: Sequence[Sequence[str]]) -> str:
         """One row a line, each with its end."""
+        rows = [[printable(cell) for cell in row] for row in rows]
         self._widths = widths(rows, self._widths)
         return "".join(f"{line(row, self._widths)}\n" for row in rows)
 

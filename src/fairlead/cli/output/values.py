@@ -6,8 +6,15 @@ from typing import Any
 
 import orjson
 
-# Inside of JSON these stand only in strings; they are escaped so that the text can go anywhere.
-_ESCAPED = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
+from fairlead.terminal import CONTROLS
+
+# Inside of JSON these stand only in strings, where they can be escaped: then the text can stand in
+# a page, and a terminal obeys nothing in it. Line breaks in JSON are outside of strings.
+_ESCAPED = {
+    code: f"\\u{code:04x}"
+    for code in (*map(ord, "<>&\u2028\u2029"), *CONTROLS)
+    if code >= 0x20  # what is below is escaped in strings already
+}
 _EXPONENT_FROM = 1e21
 _EXPONENT_BELOW = 1e-4
 
@@ -18,7 +25,7 @@ def compact_json(value: Any) -> str:
 
 
 def escaped(text: str) -> str:
-    """JSON whose text can also stand in a page."""
+    """JSON whose text can also stand in a page or on a terminal."""
     return text.translate(_ESCAPED)
 
 

@@ -22,10 +22,7 @@ def wants_document(at: Invocation) -> bool:
     """Raises UsageError for a format that there is not."""
     wanted = at.options.output
     if wanted and wanted not in _SHAPES:
-        raise UsageError(
-            f'unable to match a printer suitable for the output format "{wanted}", allowed formats'
-            f" are: {','.join(_SHAPES)}"
-        )
+        raise UsageError(f"-o {wanted} is not possible here, only {', '.join(_SHAPES)}")
     return bool(wanted)
 
 

@@ -9,7 +9,8 @@ from fairlead.cli.output import colours, tables
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.ownership.planning import ADDED, REMOVED, THEIRS, YOURS
 from fairlead.cli.ownership.rows import Row
-from fairlead.cli.screen import Screen, printable
+from fairlead.cli.screen import Screen
+from fairlead.terminal import printable
 
 NOBODY = "<none>"
 _COLOURS = (

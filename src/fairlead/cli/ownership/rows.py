@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from fairlead.cli.ownership.fields import Field, Owners
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 Wanted = Callable[[Field], bool]
 

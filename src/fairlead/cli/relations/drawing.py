@@ -9,8 +9,9 @@ from typing import Any
 from fairlead.cli.output import colours, tables
 from fairlead.cli.relations.states import UNKNOWN, State
 from fairlead.cli.relations.trees import Branch, branches
-from fairlead.cli.screen import Screen, printable
+from fairlead.cli.screen import Screen
 from fairlead.schema.ages import since
+from fairlead.terminal import printable
 
 States = Mapping[str, State]
 _HEAD = ("NAME", "READY", "STATUS", "AGE")

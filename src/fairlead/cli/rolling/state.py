@@ -1,4 +1,4 @@
-"""How far a rollout has come, in the words that people know."""
+"""How far a rollout has come, in a sentence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def progress_of(type: ResourceType, value: Object) -> Progress:
     """Raises Mistake for a rollout that has failed or cannot be followed."""
     viewer = _VIEWERS.get((type.group, type.kind))
     if viewer is None:
-        raise Mistake(f"no status viewer has been implemented for {named_kind(type)}")
+        raise Mistake(f"{named_kind(type)} is nothing that rolls out")
     return viewer(value)
 
 
@@ -38,11 +38,9 @@ def check_revision(value: Object, dialect: Dialect, wanted: int) -> None:
     name = value["metadata"]["name"]
     running = revision_of(value, dialect)
     if running is None:
-        raise Mistake(f'cannot get the revision of deployment "{name}"')
+        raise Mistake(f'deployment "{name}" has no number of a revision')
     if running != wanted:
-        raise Mistake(
-            f"desired revision ({wanted}) is different from the running revision ({running})"
-        )
+        raise Mistake(f"revision {running} runs now, not {wanted}")
 
 
 def revision_of(value: Object, dialect: Dialect) -> int | None:
@@ -62,75 +60,67 @@ def _is_observed(value: Object) -> bool:
 
 
 def _deployment(value: Object) -> Progress:
-    if not _is_observed(value):
-        return Progress("Waiting for deployment spec update to be observed...")
     name, spec, status = value["metadata"]["name"], value["spec"], value.get("status") or {}
+    if not _is_observed(value):
+        return Progress(f'deployment "{name}": no controller has seen the change yet...')
     for condition in status.get("conditions") or ():
         if condition["type"] == "Progressing" and condition.get("reason") == _DEADLINE:
-            raise Mistake(f'deployment "{name}" exceeded its progress deadline')
+            raise Mistake(f'deployment "{name}" has made no progress in its deadline')
     wanted, updated = _count(spec, "replicas"), _count(status, "updatedReplicas")
     old = _count(status, "replicas") - updated
     available = _count(status, "availableReplicas")
-    waiting = f'Waiting for deployment "{name}" rollout to finish:'
+    waiting = f'deployment "{name}":'
     if updated < wanted:
-        return Progress(f"{waiting} {updated} out of {wanted} new replicas have been updated...")
+        return Progress(f"{waiting} {updated} of {wanted} pods are new...")
     if old > 0:
-        return Progress(f"{waiting} {old} old replicas are pending termination...")
+        return Progress(f"{waiting} {old} old pods are still there...")
     if available < updated:
-        return Progress(f"{waiting} {available} of {updated} updated replicas are available...")
-    return Progress(f'deployment "{name}" successfully rolled out', is_done=True)
+        return Progress(f"{waiting} {available} of {updated} new pods are available...")
+    return Progress(f'deployment "{name}" rolled out', is_done=True)
 
 
 def _daemon_set(value: Object) -> Progress:
     _check_strategy(value)
-    if not _is_observed(value):
-        return Progress("Waiting for daemon set spec update to be observed...")
     name, status = value["metadata"]["name"], value.get("status") or {}
+    if not _is_observed(value):
+        return Progress(f'daemon set "{name}": no controller has seen the change yet...')
     wanted = _count(status, "desiredNumberScheduled")
     updated = _count(status, "updatedNumberScheduled")
     available = _count(status, "numberAvailable")
-    waiting = f'Waiting for daemon set "{name}" rollout to finish:'
+    waiting = f'daemon set "{name}":'
     if updated < wanted:
-        return Progress(f"{waiting} {updated} out of {wanted} new pods have been updated...")
+        return Progress(f"{waiting} {updated} of {wanted} pods are new...")
     if available < wanted:
-        return Progress(f"{waiting} {available} of {wanted} updated pods are available...")
-    return Progress(f'daemon set "{name}" successfully rolled out', is_done=True)
+        return Progress(f"{waiting} {available} of {wanted} new pods are available...")
+    return Progress(f'daemon set "{name}" rolled out', is_done=True)
 
 
 def _stateful_set(value: Object) -> Progress:
     _check_strategy(value)
-    spec, status = value["spec"], value.get("status") or {}
+    name, spec, status = value["metadata"]["name"], value["spec"], value.get("status") or {}
     if not status.get("observedGeneration") or not _is_observed(value):
-        return Progress("Waiting for statefulset spec update to be observed...")
+        return Progress(f'stateful set "{name}": no controller has seen the change yet...')
     wanted, updated = _count(spec, "replicas"), _count(status, "updatedReplicas")
     missing = wanted - _count(status, "readyReplicas")
     if missing > 0:
-        return Progress(f"Waiting for {missing} pods to be ready...")
+        return Progress(f"{missing} pods are not ready yet...")
     rolling = spec["updateStrategy"].get("rollingUpdate")
     if rolling is not None:
         part = wanted - _count(rolling, "partition")
         if updated < part:
-            return Progress(
-                f"Waiting for partitioned roll out to finish: {updated} out of {part} new pods"
-                " have been updated..."
-            )
-        text = f"partitioned roll out complete: {updated} new pods have been updated..."
+            return Progress(f"{updated} of {part} pods above the partition are new...")
+        text = f"rolled out above the partition: {updated} new pods"
         return Progress(text, is_done=True)
     newest, current = status.get("updateRevision", ""), status.get("currentRevision", "")
     if newest != current:
-        return Progress(
-            f"waiting for statefulset rolling update to complete {updated} pods at revision"
-            f" {newest}..."
-        )
+        return Progress(f"{updated} pods are at revision {newest}...")
     pods = _count(status, "currentReplicas")
-    return Progress(
-        f"statefulset rolling update complete {pods} pods at revision {current}...", is_done=True
-    )
+    return Progress(f"rolled out: {pods} pods at revision {current}", is_done=True)
 
 
 def _check_strategy(value: Object) -> None:
     if (value["spec"].get("updateStrategy") or {}).get("type") != _ROLLING:
-        raise Mistake(f"rollout status is only available for {_ROLLING} strategy type")
+        raise Mistake(f"its strategy is not {_ROLLING}: nothing rolls out by itself")
 
 
 _VIEWERS: dict[tuple[str, str], Callable[[Object], Progress]] = {

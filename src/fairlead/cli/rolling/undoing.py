@@ -32,16 +32,13 @@ def revision_to_go_to(one: Located, revisions: Sequence[Revision], wanted: int) 
     if wanted < 0:
         raise _not_found(wanted)
     if is_deployment(one) and one.value["spec"].get("paused"):
-        raise Mistake(
-            "you cannot rollback a paused deployment; resume it first with 'fairlead"
-            " rollout resume' and try again"
-        )
+        raise Mistake("it is paused: fairlead rollout resume first")
     if wanted == 0:
         if len(revisions) > 1:
             return revisions[-2]
         if is_deployment(one):
-            raise Mistake(f'no rollout history found for deployment "{one.name}"')
-        raise Mistake("no last revision to roll back to")
+            raise Mistake(f'deployment "{one.name}" has only one revision')
+        raise Mistake("there is no revision before this one")
     for revision in revisions:
         if revision.number == wanted:
             return revision
@@ -49,7 +46,7 @@ def revision_to_go_to(one: Located, revisions: Sequence[Revision], wanted: int) 
 
 
 def _not_found(wanted: int) -> Mistake:
-    return Mistake(f"unable to find specified revision {wanted} in history")
+    return Mistake(f"there is no revision {wanted}")
 
 
 def is_there_already(one: Located, revision: Revision) -> bool:

@@ -29,10 +29,7 @@ async def workloads(at: Invocation, failures: Failures) -> AsyncIterator[Located
     if not options.words and not options.filename:
         raise Mistake("required resource not specified")
     if options.words and options.filename:
-        raise Mistake(
-            "when paths, URLs, or stdin is provided as input, you may not specify resource"
-            " arguments as well"
-        )
+        raise Mistake("objects are named by files (-f) and by words at once: give one of them")
     is_kind_alone = len(options.words) == 1 and "/" not in options.words[0]
     options.all = is_kind_alone and not options.selector
     async for one in chosen_objects(at, options.words, failures):

@@ -8,7 +8,6 @@ from typing import Any
 
 from fairlead.cli.output.colours import BOLD, DIM, YELLOW, Paint
 from fairlead.cli.ownership.managers import Manager
-from fairlead.cli.screen import printable
 from fairlead.cli.versions.authors import authors_of, time_of
 from fairlead.cli.versions.differences import Sight, painted
 from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED, KNOWN, History, Version
@@ -16,6 +15,7 @@ from fairlead.cli.versions.served import Writer
 from fairlead.history.differing import changed_paths
 from fairlead.records import dataclass
 from fairlead.schema.ages import UNKNOWN, moment, since
+from fairlead.terminal import printable
 
 _NOTHING = "nothing but managedFields, resourceVersion or generation; --all shows it"
 HEAD = ("REVISION", "CHANGE", "AGE", "USER", "MANAGERS", "FIELDS")

@@ -14,11 +14,11 @@ import orjson
 from fairlead.client.access.exec_config import ALWAYS, NEVER, ExecConfig
 from fairlead.client.access.model import AccessError, CredentialsError, Proof
 from fairlead.client.access.renewing import Fetched, RenewedCredentials, shared
-from fairlead.client.access.showing import harmless
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError, bearer, check_pair
+from fairlead.terminal import printable
 
 _KIND = "ExecCredential"
-_NOT_INSTALLED = "The client configuration names a credential plugin that is not installed."
+_NOT_INSTALLED = "The client configuration names a credential plugin that is not here."
 
 
 def exec_credentials(
@@ -83,7 +83,7 @@ class _Plugin:
             return False
         terminal = _stdin_is_terminal()
         if self._config.interactive_mode == ALWAYS:
-            why = "exec plugin cannot support interactive mode: standard input is "
+            why = "the credential plugin wants to ask something, and standard input is "
             if not terminal:
                 raise _PluginError(f"{why}not a terminal")
             if self._stdin_taken:
@@ -112,13 +112,15 @@ class _Plugin:
         if done.returncode:
             # As a program sees it that was ended by a signal: -1.
             code = max(done.returncode, -1)
-            raise _PluginError(f"exec: executable {config.command} failed with exit code {code}")
+            raise _PluginError(
+                f"the credential plugin {config.command} ended with exit code {code}"
+            )
         return done.stdout
 
     def _missing(self) -> str:
         said = f"exec: executable {self._config.command} not found"
         hint = self._config.install_hint
-        return f"{said}\n\n{_NOT_INSTALLED}\n\n{harmless(hint)}" if hint else said
+        return f"{said}\n\n{_NOT_INSTALLED}\n\n{printable(hint)}" if hint else said
 
     def _asked(self, interactive: bool) -> str:
         spec: dict[str, Any] = {"interactive": interactive}
@@ -133,9 +135,11 @@ class _Plugin:
             _text(status, name) for name in ("token", "clientCertificateData", "clientKeyData")
         )
         if not (token or certificate or key):
-            raise _PluginError("exec plugin didn't return a token or cert/key pair")
+            raise _PluginError("the credential plugin gave neither a token nor a certificate")
         if bool(certificate) != bool(key):
-            raise _PluginError("exec plugin returned only certificate or key, not both")
+            raise _PluginError(
+                "the credential plugin gave a certificate without its key, or a key alone"
+            )
         expires = _moment(_text(status, "expirationTimestamp"))
         place = self._place
         pair = (certificate.encode(), key.encode()) if key else (place.certificate, place.key)
@@ -157,17 +161,17 @@ def _status(printed: bytes, api_version: str) -> dict[str, Any]:
         raise _PluginError(f"decoding stdout: Object '{field}' is missing in what was printed")
     if kind != _KIND:
         raise _PluginError(
-            f'decoding stdout: no kind "{harmless(str(kind))}" is registered for version'
-            f' "{harmless(str(version))}"'
+            f'what the credential plugin printed is no ExecCredential: "{printable(str(kind))}" of'
+            f' "{printable(str(version))}"'
         )
     if version != api_version:
         raise _PluginError(
-            f"exec plugin is configured to use API version {api_version}, plugin returned version"
-            f" {harmless(str(version))}"
+            f"the credential plugin answered in {printable(str(version))}, the client configuration"
+            f" says {api_version}"
         )
     status = value.get("status")
     if status is None:
-        raise _PluginError("exec plugin didn't return a status field")
+        raise _PluginError("the credential plugin gave no status")
     if not isinstance(status, dict):
         raise _PluginError("decoding stdout: status is not an object")
     return status
@@ -179,10 +183,10 @@ def _decoded(printed: bytes) -> dict[str, Any]:
     try:
         value = parse_document(printed)
     except ValueError as error:
-        said = f"couldn't get version/kind; json parse error: {harmless(str(error))}"
-        raise _PluginError(f"decoding stdout: {said}") from None
+        said = f"what the credential plugin printed is no JSON: {printable(str(error))}"
+        raise _PluginError(said) from None
     if not isinstance(value, dict):
-        raise _PluginError("decoding stdout: couldn't get version/kind: it is not an object")
+        raise _PluginError("what the credential plugin printed is no JSON object")
     return value
 
 
@@ -201,14 +205,16 @@ def _moment(text: str) -> float | None:
     try:
         return parse_time(text).timestamp()
     except TimeError as error:
-        raise _PluginError(f"decoding stdout: {harmless(str(error))}") from None
+        raise _PluginError(f"decoding stdout: {printable(str(error))}") from None
 
 
 def _check_pair(certificate: bytes, key: bytes) -> None:
     try:
         check_pair(certificate, key)
     except ClientConfigError as error:
-        raise _PluginError(f"failed parsing client key/certificate: {error}") from None
+        raise _PluginError(
+            f"the credential plugin gave no usable certificate and key: {error}"
+        ) from None
 
 
 def _stdin_is_terminal() -> bool:

@@ -89,10 +89,8 @@ def _current(value: Mapping[str, Any]) -> str:
 def check_kind(value: Mapping[str, Any]) -> None:
     """Raises ClientConfigError for an object of another kind."""
     kind, version = value.get("kind") or "Config", value.get("apiVersion") or "v1"
-    if kind != "Config":
-        raise ClientConfigError(f'no kind "{kind}" is registered for version "{version}"')
-    if version != "v1":
-        raise ClientConfigError(f'no kind "Config" is registered for version "{version}"')
+    if (kind, version) != ("Config", "v1"):
+        raise ClientConfigError(f'it is "{kind}" of "{version}", not Config of v1')
 
 
 def named_entries(value: Mapping[str, Any], section: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -126,7 +124,7 @@ def read_configuration(sources: Sources) -> Configuration:
                 found.add(read_client_config(file), file)
         except (ClientConfigError, OSError) as error:
             said = str(error).removeprefix(f"{file} is not YAML: ")
-            problems.append(f'error loading config file "{file}": {said}')
+            problems.append(f"{file} is no client configuration: {said}")
     if problems:
         raise AccessError("\n".join(problems))
     return found

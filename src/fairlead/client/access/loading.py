@@ -27,7 +27,6 @@ from fairlead.client.access.model import (
     InvalidConfiguration,
 )
 from fairlead.client.access.overriding import overridden_cluster, overridden_user
-from fairlead.client.access.showing import harmless
 from fairlead.client.access.validation import check_types, cluster_problems, user_problems
 from fairlead.outgoing.client_config import (
     ClientConfig,
@@ -36,6 +35,7 @@ from fairlead.outgoing.client_config import (
     parse_user,
 )
 from fairlead.outgoing.proxies import proxy_of_environment
+from fairlead.terminal import printable
 
 _SERVER = "KUBERNETES_MASTER"
 
@@ -97,7 +97,7 @@ class _Loading:
         if self._choices.context:
             raise AccessError(f'context "{name}" does not exist')
         if name:
-            raise InvalidConfiguration(f"context was not found for specified context: {name}")
+            raise InvalidConfiguration(f'there is no context "{name}"')
         return {}
 
     def _name(self, section: str) -> str:
@@ -116,7 +116,7 @@ class _Loading:
             raise AccessError(f'{shown} "{name}" does not exist')
         if name:
             raise InvalidConfiguration(
-                f'{what} "{name}" was not found for context "{self._context_name}"'
+                f'the context "{self._context_name}" names the {what} "{name}", which is not there'
             )
         return Entry({}, self._sources.default)
 
@@ -138,8 +138,8 @@ class _Loading:
         if self._files.entries["contexts"]:
             return f"current-context is not set in {listed}: choose one of its contexts"
         return (
-            f"no configuration has been provided, try setting {_SERVER} environment variable"
-            f" (no server is named in {listed})"
+            f"no server is named in {listed}: name a file with --kubeconfig or KUBECONFIG, or set"
+            f" {_SERVER}"
         )
 
     def access(self, impersonation: Impersonation) -> Access:
@@ -207,7 +207,7 @@ def _place(cluster: Entry, proof: ClientConfig) -> ClientConfig:
     place = parse_cluster(fields, cluster.directory, proof)
     if place.insecure and place.ca:
         raise ClientConfigError(
-            "specifying a root certificates file with the insecure flag is not allowed"
+            "a certificate authority is of no use with insecure-skip-tls-verify: give one of them"
         )
     return place if place.proxy else replace(place, proxy=proxy_of_environment(place.server))
 
@@ -232,7 +232,7 @@ def _url(cluster: Mapping[str, Any], proof: ClientConfig) -> str:
         usable = False
     if not usable or " " in server:
         raise ClientConfigError(
-            f'host must be a URL or a host:port pair: "{harmless(cluster["server"])}"'
+            f'the server is no URL and no HOST:PORT: "{printable(cluster["server"])}"'
         )
     return server
 
@@ -253,6 +253,6 @@ def _impersonation(user: Mapping[str, Any], name: str, chosen: Impersonation) ->
         raise AccessError("the user, group, uid or extra to act as is not a line of text")
     if texts != ["", ""] and not who.user:
         raise InvalidConfiguration(
-            f"requesting uid, groups or user-extra for {name} without impersonating a user"
+            f"{name} acts with the uid, groups or extra of a user that is not named (as)"
         )
     return who

@@ -37,7 +37,7 @@ def provider_credentials(name: str, entry: Entry, config: ClientConfig) -> Renew
         raise AccessError(f'auth-provider of the user "{name}" is not an object')
     if wanted.get("name") != NAME:
         raise AccessError(
-            f'no Auth Provider found for name "{wanted.get("name") or ""}"; only {NAME} is known:'
+            f'the auth provider "{wanted.get("name") or ""}" is unknown; there is only {NAME}:'
             " for others use a credential plugin (exec)"
         )
     settings = _settings(wanted.get("config"), name)
@@ -82,7 +82,9 @@ class _Helper:
             return kept
         refresh_token = self._settings.get("refresh-token")
         if not refresh_token:
-            raise CredentialsError("No valid id-token, and cannot refresh without refresh-token")
+            raise CredentialsError(
+                "the id-token has run out, and there is no refresh-token to get another one"
+            )
         try:
             tokens = asyncio.run(self._provider().refresh(refresh_token))
         except CredentialsError:
@@ -144,7 +146,7 @@ class _Helper:
         try:
             change_file(self._origin, change)
         except AccessError as error:
-            raise CredentialsError(f"could not persist new tokens: {error}") from None
+            raise CredentialsError(f"the new tokens cannot be written down: {error}") from None
         self._settings = {**self._settings, **changed}
 
 
@@ -152,7 +154,7 @@ def _expiry(token: str) -> float:
     """When an id token ends; raises CredentialsError."""
     parts = token.split(".")
     if len(parts) != 3:
-        raise CredentialsError("ID Token is not a valid JWT")
+        raise CredentialsError("the id-token is no JWT")
     try:
         claims = orjson.loads(base64.b64decode(parts[1] + "==", altchars=b"-_"))
         return float(claims["exp"])

@@ -10,13 +10,13 @@ from urllib.parse import quote, urlencode, urlsplit
 import orjson
 
 from fairlead.client.access.model import CredentialsError
-from fairlead.client.access.showing import harmless
 from fairlead.client.transport.dialing import USUAL_PORTS, Route
 from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.pool import Pool
 from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
 from fairlead.outgoing.proxies import proxy_of_environment
 from fairlead.records import dataclass
+from fairlead.terminal import printable
 
 _SECONDS = 30.0
 _MOST_BYTES = 1024 * 1024
@@ -35,7 +35,7 @@ class _Reply(NamedTuple):
 
     @property
     def shown(self) -> str:
-        said = harmless(self.content[:_MOST_SHOWN].decode(errors="replace"))
+        said = printable(self.content[:_MOST_SHOWN].decode(errors="replace"))
         return f'{self.status} "{said}{"..." if len(self.content) > _MOST_SHOWN else ""}"'
 
 
@@ -67,9 +67,8 @@ class Provider:
         token = answer.get("id_token")
         if not isinstance(token, str) or not token:
             raise CredentialsError(
-                'token response did not contain an id_token, either the scope "openid" wasn\'t'
-                " requested upon login, or the provider doesn't support id_tokens as part of the"
-                " refresh response"
+                "the identity provider answered without an id_token: perhaps the refresh-token was"
+                ' got without the scope "openid", or it gives none on a refresh'
             )
         following = answer.get("refresh_token")
         if not isinstance(following, str) or following == refresh_token:
@@ -80,11 +79,11 @@ class Provider:
         url = self.issuer.rstrip("/") + "/.well-known/openid-configuration"
         reply = await self._call("GET", url)
         if reply.status != 200:
-            raise CredentialsError(f"oidc: failed to query metadata endpoint {reply.shown}")
-        metadata = _object(reply, "oidc: failed to decode provider discovery object")
+            raise CredentialsError(f"the identity provider does not describe itself: {reply.shown}")
+        metadata = _object(reply, "the identity provider's description of itself cannot be read")
         endpoint = metadata.get("token_endpoint")
         if not isinstance(endpoint, str) or not endpoint:
-            raise CredentialsError("oidc: discovery object doesn't contain a token_endpoint")
+            raise CredentialsError("the identity provider names no token_endpoint")
         return endpoint
 
     async def _call(

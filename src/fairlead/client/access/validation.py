@@ -37,18 +37,14 @@ def check_types(fields: Fields, what: str, name: str) -> None:
 
 def cluster_problems(cluster: Fields, name: str, directory: Path) -> Iterator[str]:
     if not cluster.get("server"):
-        yield (
-            f'no server found for cluster "{name}"'
-            if name
-            else ("default cluster has no server defined")
-        )
+        yield (f'the cluster "{name}" has no server' if name else ("no server is named"))
     proxy = cluster.get("proxy-url")
     if proxy:
         scheme = _scheme(proxy)
         if scheme not in _PROXY_SCHEMES:
             yield (
-                f'invalid \'proxy-url\' "{proxy}" for cluster "{name}": unsupported scheme'
-                f' "{scheme}", must be http or https'
+                f'the proxy-url "{proxy}" of cluster "{name}" begins with "{scheme}", not with http'
+                " or https"
             )
     yield from _unreadable(cluster, "certificate-authority", name, directory)
 
@@ -63,36 +59,30 @@ def _scheme(url: str) -> str:
 def user_problems(user: Fields, name: str, directory: Path) -> Iterator[str]:
     if _has(user, "client-certificate"):
         if not _has(user, "client-key"):
-            yield (
-                f"client-key-data or client-key must be specified for {name} to use the clientCert"
-                " authentication method."
-            )
+            yield (f"{name} has a client certificate without its key (client-key, client-key-data)")
         yield from _unreadable(user, "client-certificate", name, directory, "client-cert")
         yield from _unreadable(user, "client-key", name, directory)
     if user.get("exec") is not None:
         yield from _exec_problems(user["exec"], name)
         if user.get("auth-provider") is not None:
-            yield f"authProvider cannot be provided in combination with an exec plugin for {name}"
+            yield f"{name} has an auth-provider and a credential plugin (exec): one must go"
     methods = [
         method
         for method, fields in (("token", ("token",)), ("basicAuth", ("username", "password")))
         if any(user.get(field) for field in fields)
     ]
     if len(methods) > 1:
-        yield (
-            f"more than one authentication method found for {name}; found"
-            f" [{' '.join(methods)}], only one is allowed"
-        )
+        yield (f"{name} has several ways to sign in: {', '.join(methods)}; all but one must go")
     if not user.get("as") and any(
         user.get(field) for field in ("as-uid", "as-groups", "as-user-extra")
     ):
-        yield f"requesting uid, groups or user-extra for {name} without impersonating a user"
+        yield f"{name} acts with the uid, groups or extra of a user that is not named (as)"
 
 
 def _exec_problems(plugin: Fields, name: str) -> Iterator[str]:
     from fairlead.client.access.exec_config import MODES, default_mode  # most users have none
 
-    needed = f"must be specified for {name} to use exec authentication plugin"
+    needed = f"is missing in the credential plugin (exec) of {name}"
     for field in ("command", "apiVersion"):
         if not plugin.get(field):
             yield f"{field} {needed}"

@@ -8,7 +8,7 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -22,7 +22,7 @@ async def run(at: Invocation) -> int:
     if at.options.list:
         return await _list(at)
     if at.options.no_headers:
-        raise UsageError("--no-headers cannot be set without --list specified")
+        raise UsageError("--no-headers is for --list")
     question = await question_of(at)
     status = await review(at.client, "SelfSubjectAccessReview", question.spec)
     allowed = bool(status.get("allowed"))
@@ -36,16 +36,13 @@ async def run(at: Invocation) -> int:
 async def _list(at: Invocation) -> int:
     options = at.options
     if options.words:
-        raise UsageError("list option must be specified with no arguments")
+        raise UsageError("--list tells everything: leave out verb and resource")
     if options.quiet or options.all_namespaces or options.subresource:
-        raise UsageError(
-            "list option can't be specified with neither quiet, all-namespaces nor subresource"
-            " options"
-        )
+        raise UsageError("--list does not go with --quiet, --all-namespaces or --subresource")
     status = await review(at.client, "SelfSubjectRulesReview", {"namespace": at.namespace})
     if status.get("incomplete"):
         why = printable(str(status.get("evaluationError") or ""))
-        at.screen.warn(f"warning: the list may be incomplete: {why}")
+        at.screen.warn(f"warning: there may be more than this: {why}")
     rows = listing.rows(status)
     shown = rows if options.no_headers else [listing.HEAD, *rows]
     at.screen.print(printable(tables.text(shown)))

@@ -8,7 +8,7 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
 from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 _HEAD = ("ATTRIBUTE", "VALUE")
 

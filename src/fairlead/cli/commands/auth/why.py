@@ -14,9 +14,9 @@ from fairlead.cli.access_rules.remedies import commands_to_add, commands_to_bind
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.screen import printable
 from fairlead.client import Client
 from fairlead.client.access.model import NOBODY_ELSE
+from fairlead.terminal import printable
 
 if TYPE_CHECKING:
     from fairlead.cli.access_rules.reasons import Grant, Reasons

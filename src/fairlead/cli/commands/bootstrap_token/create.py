@@ -71,7 +71,7 @@ async def run(at: Invocation) -> int:
         try:
             await resource.create(value, **query)
         except AlreadyExists:
-            raise Mistake(f'a token with id "{token.id}" already exists') from None
+            raise Mistake(f"there is a token {token.id} already") from None
     at.screen.print(str(token))
     return 0
 
@@ -90,7 +90,7 @@ def _groups(given: list[str]) -> list[str]:
     for group in groups:
         if GROUP.fullmatch(group) is None:
             raise UsageError(
-                f'--groups: bootstrap group "{group}" is invalid (must match {GROUP.pattern})'
+                f"--groups: {group} is not like system:bootstrappers:NAME ({GROUP.pattern})"
             )
     return groups
 

@@ -9,7 +9,7 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.joining.tokens import Known, known, secrets_of
 from fairlead.cli.output import tables
 from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 _HEAD = ("TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS")
 

@@ -6,7 +6,7 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.commands.config.files import Files
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 
 def add_flags(parser: ArgumentReader) -> None:

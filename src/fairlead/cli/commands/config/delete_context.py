@@ -17,7 +17,7 @@ async def run(at: Invocation) -> int:
     if was_current:
         at.screen.flush()
         at.screen.warn(
-            'warning: this removed your active context, use "fairlead config use-context" to'
-            " select a different one"
+            "warning: that was the current context; choose another one with"
+            " fairlead config use-context NAME"
         )
     return code

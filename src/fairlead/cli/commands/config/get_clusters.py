@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.commands.config.files import Files
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 
 def add_flags(parser: ArgumentReader) -> None:

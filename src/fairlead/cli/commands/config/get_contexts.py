@@ -7,7 +7,7 @@ from fairlead.cli.commands.config.files import Files, add_words
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 _HEAD = ("CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE")
 _FIELDS = ("cluster", "user", "namespace")

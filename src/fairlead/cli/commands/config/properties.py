@@ -90,8 +90,8 @@ def _kind(kinds: Kinds, fields: list[str], text: str, type_name: str) -> Any:
         if below is None:
             before = text.split(".")[: -(len(fields) - at)]
             raise CommandFailed(
-                f"error: unable to parse {'.'.join(fields[at:])} after [{' '.join(before)}] at"
-                f" {type_name}"
+                f"error: {'.'.join(fields[at:])} is nothing that can stand behind"
+                f" {'.'.join(before) or 'the beginning'} ({type_name})"
             )
         found = below
     return found
@@ -111,7 +111,7 @@ def value_of(place: Property, text: str, raw: bool) -> Any:
         return [one for one in text.split(",") if one]
     if place.kind == TEXT:
         return text
-    raise CommandFailed("error: can't set a map to a value: it has fields of its own")
+    raise CommandFailed("error: it has fields of its own: set one of those")
 
 
 def _bytes(text: str, raw: bool) -> str:

@@ -19,16 +19,11 @@ async def run(at: Invocation) -> int:
     files = Files(at)
     context = files.fields("contexts", old)
     if context is None:
-        raise CommandFailed(
-            f'error: cannot rename the context "{old}", it\'s not in {files.default}'
-        )
+        raise CommandFailed(f'error: there is no context "{old}" in {files.default}')
     if not new:
-        raise CommandFailed("error: you must specify a non-empty context name")
+        raise CommandFailed("error: the new name is empty")
     if files.fields("contexts", new) is not None:
-        raise CommandFailed(
-            f'error: cannot rename the context "{old}", the context "{new}" already exists in'
-            f" {files.default}"
-        )
+        raise CommandFailed(f'error: there is a context "{new}" already in {files.default}')
     files.set("contexts", new, lambda fields: fields.update(context), old)
     if files.said.current_context == old:
         files.use(new)

@@ -58,7 +58,7 @@ async def run(at: Invocation) -> int:
 def _check(authority: str | None, insecure: bool | None, embed: bool) -> None:
     if insecure and authority:
         raise CommandFailed(
-            "error: you cannot specify a certificate authority and insecure mode at the same time"
+            "error: --insecure-skip-tls-verify trusts everybody: leave out the authority"
         )
     if embed and not authority:
         raise CommandFailed("error: you must specify a --certificate-authority to embed")

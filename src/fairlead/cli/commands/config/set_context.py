@@ -40,10 +40,10 @@ def _name(at: Invocation, files: Files) -> str:
         raise CommandFailed(f"error: Unexpected args: [{' '.join(words)}]")
     if at.options.current:
         if words:
-            raise CommandFailed("error: you cannot specify both a context name and --current")
+            raise CommandFailed("error: --current names the context already: leave out the name")
         if not files.said.current_context:
             raise CommandFailed("error: no current context is set")
         return files.said.current_context
     if not words or not words[0]:
-        raise CommandFailed("error: you must specify a non-empty context name or --current")
+        raise CommandFailed("error: name a context, or give --current")
     return words[0]

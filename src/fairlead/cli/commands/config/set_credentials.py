@@ -74,8 +74,7 @@ def _check(options: argparse.Namespace) -> None:
     ]
     if len(methods) > 1:
         raise CommandFailed(
-            "error: you cannot specify more than one authentication method at the same time:"
-            f" {', '.join(methods)}"
+            f"error: a user has one way to sign in, and these are several: {', '.join(methods)}"
         )
     if options.embed_certs and not (options.client_certificate or options.client_key):
         raise CommandFailed(

@@ -17,7 +17,7 @@ async def run(at: Invocation) -> int:
     if not name:
         raise CommandFailed("error: you must specify a current-context")
     if files.fields("contexts", name) is None:
-        raise CommandFailed(f'error: no context exists with the name: "{name}"')
+        raise CommandFailed(f'error: there is no context "{name}"')
     files.use(name)
     at.screen.print(f'Switched to context "{name}".')
     return 0

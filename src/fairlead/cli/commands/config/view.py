@@ -25,7 +25,7 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(at: Invocation) -> int:
     options = at.options
     if not options.merge and not options.kubeconfig:
-        raise CommandFailed("error: if merge==false a precise file must be specified")
+        raise CommandFailed("error: --merge=false shows one file: name it with --kubeconfig")
     printer = printer_for(Choice(options.output or "yaml"))
     said = Files(at).said
     if options.context:

@@ -67,7 +67,7 @@ def minify(said: Configuration) -> None:
     """Leave what the current context uses; raises CommandFailed."""
     name = said.current_context
     if not name:
-        raise CommandFailed("error: current-context must exist in order to minify")
+        raise CommandFailed("error: --minify shows the current context, and there is none")
     context = said.entries["contexts"].get(name)
     if context is None:
         raise CommandFailed(f"error: cannot locate context {name}")
@@ -96,7 +96,9 @@ def flatten(said: Configuration) -> None:
 
 def _take_over(entry: Entry, field: str) -> None:
     if entry.value.get(f"{field}-data"):
-        raise CommandFailed("error: cannot have values for both path and contents")
+        raise CommandFailed(
+            "error: a file and its contents are given at once: one of them would be lost"
+        )
     try:
         content = pem_of(entry.value, field, entry.directory)
     except ClientConfigError as error:

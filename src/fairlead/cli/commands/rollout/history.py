@@ -11,7 +11,7 @@ from fairlead.cli.output.formats import add_output_flag, check_output, named, sh
 from fairlead.cli.rolling.revisions import Revision, revisions_of, with_cause
 from fairlead.cli.rolling.templates import template_text
 from fairlead.cli.rolling.workloads import add_workload_flags, workloads
-from fairlead.cli.screen import printable
+from fairlead.terminal import printable
 
 _HEAD = "REVISION  "
 
@@ -27,7 +27,7 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(at: Invocation) -> int:
     check_output(at)
     if at.options.revision < 0:
-        raise Mistake(f"revision must be a positive integer: {at.options.revision}")
+        raise Mistake(f"--revision takes a number from 1 on, not {at.options.revision}")
     failures = Failures()
     async for one in workloads(at, failures):
         try:
@@ -43,7 +43,7 @@ async def _show(at: Invocation, one: Located) -> None:
     if wanted:
         revisions = [revision for revision in revisions if revision.number == wanted]
         if not revisions:
-            raise Mistake("unable to find the specified revision")
+            raise Mistake("there is no such revision")
     if at.options.output:
         for revision in revisions:
             source = revision.source

@@ -32,7 +32,7 @@ def _patch(one: Located, dialect: Dialect) -> dict[str, Any]:
     if (type.group, type.kind) not in (DEPLOYMENT, *SETS):
         raise CommandFailed("restarting is not supported")
     if one.value["spec"].get("paused"):
-        raise CommandFailed("can't restart paused deployment (run rollout resume first)")
+        raise CommandFailed("is paused: fairlead rollout resume first")
     name = dialect.label(_RESTARTED.format(dialect.client_manager))
     now = datetime.now().astimezone().isoformat(timespec="seconds").replace("+00:00", "Z")
     metadata = one.value["spec"]["template"].get("metadata") or {}

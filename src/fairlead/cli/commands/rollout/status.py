@@ -35,15 +35,12 @@ async def run(at: Invocation) -> int:
     found = [one async for one in workloads(at, failures)]
     failures.finish()
     if len(found) != 1:
-        raise Mistake(
-            "rollout status is only supported on individual resources and resource collections -"
-            f" {len(found)} resources were found"
-        )
+        raise Mistake(f"rollout status follows one workload at a time, and these are {len(found)}")
     try:
         async with asyncio.timeout(at.options.timeout or None):
             await _follow(at, found[0])
     except TimeoutError:
-        raise Mistake("timed out waiting for the condition") from None
+        raise Mistake("not rolled out in the time that --timeout gives") from None
     return 0
 
 

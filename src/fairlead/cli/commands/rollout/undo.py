@@ -62,7 +62,7 @@ async def _undo(at: Invocation, one: Located, query: Mapping[str, str]) -> None:
         if not is_deployment(one):
             done = f"will roll back to {done}"
     elif is_there_already(one, revision):
-        done = f"skipped rollback (current template already matches revision {wanted})"
+        done = f"not changed (revision {wanted} is what runs now)"
     else:
         value = await go_back(one, revision, dialect, **query)
         done = "rolled back"

@@ -39,7 +39,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 async def run(at: Invocation) -> int:
     if len(at.options.words) != 1:
-        raise UsageError(f"exactly one NAME is required, got {len(at.options.words)}")
+        raise UsageError(f"give one NAME, not {len(at.options.words)}")
     as_document = wants_document(at)
     name = at.options.words[0].removeprefix("serviceaccount/").removeprefix("sa/")
     group = (await at.client.discovery.dialect()).group_name("authentication.@")
@@ -53,7 +53,7 @@ async def run(at: Invocation) -> int:
         raise CommandFailed(f"error: failed to create token: {error}") from None
     token = (made.get("status") or {}).get("token")
     if not token:
-        raise CommandFailed("error: failed to create token: no token in server response")
+        raise CommandFailed("error: the server answered without a token")
     if as_document:
         show_document(at, made)
     else:
@@ -71,7 +71,7 @@ def _spec(at: Invocation) -> dict[str, Any]:
         if options.duration <= 0:
             raise UsageError("--duration must be positive")
         if options.duration != int(options.duration):
-            raise UsageError("--duration cannot be expressed in units less than seconds")
+            raise UsageError("--duration takes whole seconds")
         spec["expirationSeconds"] = int(options.duration)
     kind, name, uid = (
         options.bound_object_kind,
@@ -81,13 +81,11 @@ def _spec(at: Invocation) -> dict[str, Any]:
     if not kind:
         for flag, value in (("name", name), ("uid", uid)):
             if value:
-                raise UsageError(
-                    f"--bound-object-{flag} can only be set if --bound-object-kind is provided"
-                )
+                raise UsageError(f"--bound-object-{flag} needs --bound-object-kind")
         return spec
     if kind not in _KINDS:
-        raise UsageError(f"supported --bound-object-kind values are {', '.join(_KINDS)}")
+        raise UsageError(f"--bound-object-kind takes {', '.join(_KINDS)}")
     if not name:
-        raise UsageError("--bound-object-name is required if --bound-object-kind is provided")
+        raise UsageError("--bound-object-kind needs --bound-object-name")
     bound = {"kind": kind, "apiVersion": _KINDS[kind], "name": name}
     return {**spec, "boundObjectRef": {**bound, **({"uid": uid} if uid else {})}}

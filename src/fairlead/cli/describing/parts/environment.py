@@ -55,11 +55,11 @@ def _value(variable: Fields, container: Fields, pod: Fields) -> list[str]:
     if source.has("secretKeyRef"):
         key = source.part("secretKeyRef")
         where = f"in secret '{key.text('name')}'"
-        return [f"<set to the key '{key.text('key')}' {where}>\t{_optional(key)}"]
+        return [f"<key '{key.text('key')}' {where}>\t{_optional(key)}"]
     if source.has("configMapKeyRef"):
         key = source.part("configMapKeyRef")
         where = f"of config map '{key.text('name')}'"
-        return [f"<set to the key '{key.text('key')}' {where}>\t{_optional(key)}"]
+        return [f"<key '{key.text('key')}' {where}>\t{_optional(key)}"]
     return variable.text("value").split("\n")
 
 

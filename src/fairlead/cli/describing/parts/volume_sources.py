@@ -31,7 +31,7 @@ def _draw_source(page: Page, subject: Subject, volume: Fields) -> None:
             template = volume.part("ephemeral.volumeClaimTemplate")
             draw_claim_of_pod(page, template, subject.dialect)
     elif volume.has("downwardAPI"):
-        page.pair("Type", "DownwardAPI (a volume populated by information about the pod)", 2)
+        page.pair("Type", "DownwardAPI (files with facts about the pod)", 2)
         _draw_downward(page, volume.items("downwardAPI.items"))
     elif volume.has("projected"):
         page.pair("Type", f"Projected ({_PROJECTED})", 2)
@@ -47,8 +47,8 @@ def _draw_source(page: Page, subject: Subject, volume: Fields) -> None:
         page.write("<unknown>", 1)
 
 
-_EPHEMERAL = "an inline specification for a volume that gets created and deleted with the pod"
-_PROJECTED = "a volume that contains injected data from multiple sources"
+_EPHEMERAL = "a claim of the pod itself, made and deleted with it"
+_PROJECTED = "several sources in one folder"
 
 
 def draw_persistent_source(page: Page, spec: Fields) -> None:

@@ -69,12 +69,11 @@ def _size_limit(source: Fields) -> str:
 _READ_ONLY: dict[str, Value] = {"ReadOnly:": _flag("readOnly")}
 _FS_TYPE: dict[str, Value] = {"FSType:": _text("fsType")}
 _DISK: dict[str, Value] = {**_FS_TYPE, "Partition:": _number("partition"), **_READ_ONLY}
-_LIFETIME = "mount on the host that shares a pod's lifetime"
 
 SOURCES: dict[str, Source] = {
     "hostPath": Source(
         "HostPath",
-        "bare host directory volume",
+        "a folder or file of the node",
         {
             "Path:": _text("path"),
             "HostPathType:": lambda source: source.text("type") if source.has("type") else NONE,
@@ -82,43 +81,42 @@ SOURCES: dict[str, Source] = {
     ),
     "emptyDir": Source(
         "EmptyDir",
-        "a temporary directory that shares a pod's lifetime",
+        "an empty folder, deleted with the pod",
         {"Medium:": _text("medium"), "SizeLimit:": _size_limit},
     ),
     "gcePersistentDisk": Source(
         "GCEPersistentDisk",
-        "a Persistent Disk resource in Google Compute Engine",
+        "a disk of Google Compute Engine",
         {"PDName:": _text("pdName"), **_DISK},
     ),
     "awsElasticBlockStore": Source(
         "AWSElasticBlockStore",
-        "a Persistent Disk resource in AWS",
+        "a disk of AWS",
         {"VolumeID:": _text("volumeID"), **_DISK},
     ),
     "gitRepo": Source(
         "GitRepo",
-        "a volume that is pulled from git when the pod is created",
+        "a copy of a git repository",
         {"Repository:": _text("repository"), "Revision:": _text("revision")},
     ),
     "secret": Source(
         "Secret",
-        "a volume populated by a Secret",
+        "the values of a Secret as files",
         {"SecretName:": _text("secretName"), "Optional:": _flag("optional")},
     ),
     "configMap": Source(
         "ConfigMap",
-        "a volume populated by a ConfigMap",
+        "the values of a ConfigMap as files",
         {"Name:": _text("name"), "Optional:": _flag("optional")},
     ),
     "nfs": Source(
         "NFS",
-        "an NFS mount that lasts the lifetime of a pod",
+        "a folder of an NFS server",
         {"Server:": _text("server"), "Path:": _text("path"), **_READ_ONLY},
     ),
     "iscsi": Source(
         "ISCSI",
-        "an ISCSI Disk resource that is attached to a kubelet's host machine and then exposed to"
-        " the pod",
+        "a disk that the node reaches over iSCSI",
         {
             "TargetPortal:": _text("targetPortal"),
             "IQN:": _text("iqn"),
@@ -135,17 +133,17 @@ SOURCES: dict[str, Source] = {
     ),
     "glusterfs": Source(
         "Glusterfs",
-        f"a Glusterfs {_LIFETIME}",
+        "a folder in GlusterFS",
         {"EndpointsName:": _text("endpoints"), "Path:": _text("path"), **_READ_ONLY},
     ),
     "persistentVolumeClaim": Source(
         "PersistentVolumeClaim",
-        "a reference to a PersistentVolumeClaim in the same namespace",
+        "what a claim of the namespace is bound to",
         {"ClaimName:": _text("claimName"), **_READ_ONLY},
     ),
     "rbd": Source(
         "RBD",
-        f"a Rados Block Device {_LIFETIME}",
+        "a block device of Ceph",
         {
             "CephMonitors:": _list("monitors"),
             "RBDImage:": _text("image"),
@@ -159,12 +157,12 @@ SOURCES: dict[str, Source] = {
     ),
     "quobyte": Source(
         "Quobyte",
-        f"a Quobyte {_LIFETIME}",
+        "a volume of Quobyte",
         {"Registry:": _text("registry"), "Volume:": _text("volume"), **_READ_ONLY},
     ),
     "azureDisk": Source(
         "AzureDisk",
-        "an Azure Data Disk mount on the host and bind mount to the pod",
+        "a data disk of Azure",
         {
             "DiskName:": _text("diskName"),
             "DiskURI:": _text("diskURI"),
@@ -176,7 +174,7 @@ SOURCES: dict[str, Source] = {
     ),
     "vsphereVolume": Source(
         "vSphereVolume",
-        "a Persistent Disk resource in vSphere",
+        "a disk of vSphere",
         {
             "VolumePath:": _text("volumePath"),
             **_FS_TYPE,
@@ -185,20 +183,20 @@ SOURCES: dict[str, Source] = {
     ),
     "cinder": Source(
         "Cinder",
-        "a Persistent Disk resource in OpenStack",
+        "a disk of OpenStack",
         {"VolumeID:": _text("volumeID"), **_FS_TYPE, **_READ_ONLY, "SecretRef:": _local},
     ),
     "photonPersistentDisk": Source(
         "PhotonPersistentDisk",
-        "a Persistent Disk resource in photon platform",
+        "a disk of Photon",
         {"PdID:": _text("pdID"), **_FS_TYPE},
     ),
     "portworxVolume": Source(
-        "PortworxVolume", "a Portworx Volume resource", {"VolumeID:": _text("volumeID")}
+        "PortworxVolume", "a volume of Portworx", {"VolumeID:": _text("volumeID")}
     ),
     "scaleIO": Source(
         "ScaleIO",
-        "a persistent volume backed by a block device in ScaleIO",
+        "a block device of ScaleIO",
         {
             "Gateway:": _text("gateway"),
             "System:": _text("system"),
@@ -212,7 +210,7 @@ SOURCES: dict[str, Source] = {
     ),
     "cephfs": Source(
         "CephFS",
-        f"a CephFS {_LIFETIME}",
+        "a folder in CephFS",
         {
             "Monitors:": _list("monitors"),
             "Path:": _text("path"),
@@ -224,7 +222,7 @@ SOURCES: dict[str, Source] = {
     ),
     "storageos": Source(
         "StorageOS",
-        "a StorageOS Persistent Disk resource",
+        "a volume of StorageOS",
         {
             "VolumeName:": _text("volumeName"),
             "VolumeNamespace:": _text("volumeNamespace"),
@@ -234,7 +232,7 @@ SOURCES: dict[str, Source] = {
     ),
     "fc": Source(
         "FC",
-        "a Fibre Channel disk",
+        "a disk that the node reaches over Fibre Channel",
         {
             "TargetWWNs:": lambda source: ", ".join(source.texts("targetWWNs")),
             "LUN:": _text("lun", NONE),
@@ -244,12 +242,12 @@ SOURCES: dict[str, Source] = {
     ),
     "azureFile": Source(
         "AzureFile",
-        "an Azure File Service mount on the host and bind mount to the pod",
+        "a share of Azure Files",
         {"SecretName:": _text("secretName"), "ShareName:": _text("shareName"), **_READ_ONLY},
     ),
     "flexVolume": Source(
         "FlexVolume",
-        "a generic volume resource that is provisioned/attached using an exec based plugin",
+        "whatever a program on the node attaches",
         {
             "Driver:": _text("driver"),
             **_FS_TYPE,
@@ -260,17 +258,17 @@ SOURCES: dict[str, Source] = {
     ),
     "flocker": Source(
         "Flocker",
-        "a Flocker volume mounted by the Flocker agent",
+        "a data set of Flocker",
         {"DatasetName:": _text("datasetName"), "DatasetUUID:": _text("datasetUUID")},
     ),
     "csi": Source(
         "CSI",
-        "a Container Storage Interface (CSI) volume source",
+        "whatever a CSI driver attaches",
         {"Driver:": _text("driver"), **_FS_TYPE, **_READ_ONLY},
     ),
     "local": Source(
         "LocalVolume",
-        "a persistent volume backed by local storage on a node",
+        "a disk or folder of one node",
         {"Path:": _text("path")},
     ),
 }

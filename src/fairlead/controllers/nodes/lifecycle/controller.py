@@ -121,7 +121,7 @@ class NodeLifecycle:
         self._judge(name)
 
     async def _look_after(self, name: str, node: Object) -> float | None:
-        silent_in = self._heartbeats.last(node) + self._grace(node) - clock.time()
+        silent_in = self._heartbeats.last(node) + self._grace(node) - clock.steady()
         known = self._known.get(name) == node["metadata"]["uid"]
         if not known:
             text = f"Node {name} event: Registered Node {name} in Controller"

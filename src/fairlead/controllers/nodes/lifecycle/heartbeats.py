@@ -36,8 +36,8 @@ class _Beat:
 
 
 class Heartbeats:
-    """What counts is when we heard, by our clock, not what the node believes the time to be. After
-    a restart everybody has been heard of just now."""
+    """What counts is when we heard, by our steady clock, not what the node believes the time to be.
+    After a restart everybody has been heard of just now."""
 
     def __init__(self) -> None:
         self._beats: dict[str, _Beat] = {}
@@ -53,22 +53,23 @@ class Heartbeats:
             return
         renewed = _renewal(lease)
         before = self._leases.get(name)
-        if renewed and (before is None or before[0] < renewed):
-            self._leases[name] = renewed, clock.time()
+        if renewed and (before is None or before[0] != renewed):
+            self._leases[name] = renewed, clock.steady()
 
     def last(self, node: Object) -> float:
-        """When a node, as it is now, was heard of last. One that never reported anything was heard
-        of when it was created."""
+        """When a node, as it is now, was heard of last, by the steady clock. One that never
+        reported anything was heard of when it was created."""
         name, uid = node["metadata"]["name"], node["metadata"]["uid"]
         ready = ready_condition(node)
         said = None if ready is None else ready.get("lastHeartbeatTime") or ""
         beat = self._beats.get(name)
         if beat is None or beat.uid != uid:
             created = parse_time(node["metadata"]["creationTimestamp"]).timestamp()
-            beat = _Beat(uid, said, created if said is None else clock.time())
+            age = clock.time() - created if said is None else 0.0
+            beat = _Beat(uid, said, clock.steady() - age)
             self._beats[name] = beat
         elif beat.said != said:
-            beat.said, beat.seen = said, clock.time()
+            beat.said, beat.seen = said, clock.steady()
         lease = self._leases.get(name)
         return beat.seen if lease is None else max(beat.seen, lease[1])
 
@@ -78,4 +79,4 @@ class Heartbeats:
     def hear_all(self) -> None:
         """As if everybody had been heard of now: it was we who did not hear."""
         for beat in self._beats.values():
-            beat.seen = clock.time()
+            beat.seen = clock.steady()
