@@ -137,3 +137,15 @@ def test_work_that_is_nobodys_request_is_metered_each_time_anew() -> None:
             await budget.run(0, lambda: budget.make(budget.MOST_MADE // 2))
 
     asyncio.run(many())
+
+
+def test_many_steps_at_once_are_not_begun_on_the_loop() -> None:
+    begun: list[int] = []
+
+    def work() -> None:
+        budget.spend(1_000_000)
+        begun.append(threading.get_ident())
+
+    asyncio.run(budget.run(0, work))
+    assert begun != [threading.get_ident()]
+    assert len(begun) == 1

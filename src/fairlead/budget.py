@@ -26,6 +26,7 @@ THREAD_SECONDS = 20.0  # of CPU; the most expensive validation rules need 10 on 
 MOST_MADE = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store takes objects of 1.5
 _THREADS = 4
 _STEPS_A_LOOK = 200  # between two looks at the clock
+_MOST_STEPS_ON_LOOP = 20_000  # that are spent at once, before they are done
 
 
 class LoopTimeSpent(Exception):
@@ -73,6 +74,8 @@ class _Meter:
     def spend(self, steps: int) -> None:
         self._steps -= steps
         if self._steps < 0:
+            if self.on_loop and steps > _MOST_STEPS_ON_LOOP:
+                raise LoopTimeSpent
             self._steps = _STEPS_A_LOOK
             if self._budget.cancelled:
                 raise OverTime
@@ -113,8 +116,8 @@ def made() -> int:
 
 
 def spend(steps: int = 1) -> None:
-    """Account for some steps of work, of about a microsecond each. Raises OverTime; on the loop
-    LoopTimeSpent, which nobody but `run` may catch."""
+    """Account for some steps of work, of about a microsecond each, before they are done. Raises
+    OverTime; on the loop LoopTimeSpent, which nobody but `run` may catch."""
     meter = _meter.get()
     if meter is not None:
         meter.spend(steps)

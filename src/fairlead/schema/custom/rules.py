@@ -31,6 +31,7 @@ from fairlead.schema.custom.single_values import identity
 from fairlead.schema.wording import quoted
 
 MOST_OF_A_RULE = 1_000_000  # cost of one evaluation
+_STEPS_A_CHARACTER = 50  # to compile a rule
 _MOST_ON_LOOP = 10_000  # cost of one evaluation that keeps others waiting
 MOST_OF_AN_OBJECT = 10_000_000  # cost of all rules on one object
 NOT_CHECKED = (
@@ -85,6 +86,7 @@ class Node:
 
 def compiled_rule(text: str, of: Declared) -> Program:
     """A rule on values of a type; raises RuleError."""
+    budget.spend(_STEPS_A_CHARACTER * len(text))
     try:
         return compile_expression(text, dict.fromkeys(_VARIABLES, of.type), BOOL)
     except (CompileError, ConstantProblem, ResultProblem) as error:
