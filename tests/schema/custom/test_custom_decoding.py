@@ -181,6 +181,9 @@ def test_an_embedded_object_has_metadata_of_its_type() -> None:
     given = {**POD, "metadata": {"name": "a", "x": 1}, "spec": {"a": "1"}}
     assert decoded(schema, {"t": given}) == {"t": {**given, "metadata": {"name": "a"}}}
     assert unknown(schema, {"t": given}) == ["spec.t.metadata.x"]
+    inner = {"type": "object", EMBEDDED: True, PRESERVE: True}
+    values = of_field({"type": "object", "additionalProperties": inner})
+    assert unknown(values, {"f": {"k": given}}) == ["spec.f[k].metadata.x"]
 
 
 @pytest.mark.parametrize(

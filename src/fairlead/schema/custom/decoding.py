@@ -207,6 +207,10 @@ def _leaf(value: Any, unknown: list[str]) -> Any:
     return plain_number(value)
 
 
+class _Key(str):
+    """A step to a value of a map, which paths into embedded metadata show in brackets."""
+
+
 class UnknownFields:
     """Finds the paths of fields that decoding by a schema drops."""
 
@@ -243,11 +247,12 @@ class UnknownFields:
             if embedded and key in TYPE_META:
                 if key == "metadata" and way:
                     inner = unknown_paths(self._metadata, item)
-                    self._embedded += [joined_path([*way, key], path) for path in inner]
+                    steps = [f"[{one}]" if isinstance(one, _Key) else one for one in (*way, key)]
+                    self._embedded += [joined_path(steps, path) for path in inner]
             elif key in properties:
                 yield from self._below(properties[key], item, way, key, False)
             elif "additionalProperties" in schema:
-                yield from self._below(values_schema(schema), item, way, key, False)
+                yield from self._below(values_schema(schema), item, way, _Key(key), False)
             elif not keeps:
                 yield joined_path(way, key)
 
