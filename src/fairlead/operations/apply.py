@@ -42,8 +42,8 @@ from fairlead.patching.ownership import apply as merge_configuration
 from fairlead.patching.prune import Versions
 from fairlead.patching.settled import Settled, find_settled
 from fairlead.patching.values import copied
-from fairlead.schema.custom.numbers import plain
 from fairlead.schema.decode import known_part, unknown_paths
+from fairlead.schema.json_numbers import plain
 from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.times import now
 from fairlead.storage.version import Version

@@ -14,9 +14,9 @@ from fairlead.schema.custom.decoding import DecoderBuilder
 from fairlead.schema.custom.embedded import EmbeddedChecks
 from fairlead.schema.custom.list_types import repeats_check
 from fairlead.schema.custom.markers import Markers, Schema, has_rules, items_schema
-from fairlead.schema.custom.numbers import plain
 from fairlead.schema.custom.problems import report
 from fairlead.schema.custom.values import ValueChecks
+from fairlead.schema.json_numbers import plain
 from fairlead.schema.model import Struct
 from fairlead.schema.wording import source_text
 

@@ -15,9 +15,9 @@ from typing import Any
 from fairlead import budget
 from fairlead.schema.custom.embedded import EmbeddedTypes
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
-from fairlead.schema.custom.numbers import plain, plain_number
 from fairlead.schema.custom.problems import Found
 from fairlead.schema.decode import MOST_UNKNOWN, Decode, decoder, joined_path, unknown_paths
+from fairlead.schema.json_numbers import plain, plain_number
 from fairlead.schema.mismatch import DecodeError
 from fairlead.schema.model import Object, Struct
 

@@ -13,7 +13,7 @@ import orjson
 
 from fairlead import budget
 from fairlead.schema.custom.markers import Schema, items_schema, values_schema
-from fairlead.schema.custom.numbers import plain
+from fairlead.schema.json_numbers import plain
 
 Fill = Callable[[Any], None]
 Fresh = Callable[[], Any]

@@ -11,7 +11,6 @@ import orjson
 from fairlead.patterns import matcher
 from fairlead.schema.custom.formats import check_of
 from fairlead.schema.custom.markers import Schema
-from fairlead.schema.custom.numbers import plain
 from fairlead.schema.custom.problems import (
     INVALID,
     TOO_LONG,
@@ -20,6 +19,7 @@ from fairlead.schema.custom.problems import (
     Check,
     Problem,
 )
+from fairlead.schema.json_numbers import plain
 from fairlead.schema.wording import number_text, quoted, shown
 
 

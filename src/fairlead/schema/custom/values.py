@@ -13,7 +13,6 @@ from typing import Any
 from fairlead import budget
 from fairlead.schema.custom import junctors
 from fairlead.schema.custom.markers import Markers, Schema, items_schema, values_schema
-from fairlead.schema.custom.numbers import is_integer
 from fairlead.schema.custom.problems import (
     INVALID,
     MOST,
@@ -31,6 +30,7 @@ from fairlead.schema.custom.single_values import (
     number_checks,
     string_checks,
 )
+from fairlead.schema.json_numbers import is_integer
 from fairlead.schema.wording import quoted
 
 Table = dict[type, Check | None]
