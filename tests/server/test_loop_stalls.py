@@ -107,15 +107,15 @@ _SLOW_CHECKS = (
 
 def test_a_stall_is_logged_with_its_request_and_counted(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path, prelude=_SLOW_CHECKS).start()
+    cause = f"by POST '{_MAPS}' by 'admin'"
     try:
         client = server.client()
         assert client.post(_MAPS, {"metadata": {"name": "slow"}}).status == 201
-        eventually(lambda: "the event loop was held" in server.log.read_text(), "it is logged")
-        [line] = [one for one in server.log.read_text().splitlines() if "loop was held" in one]
+        eventually(lambda: cause in server.log.read_text(), "it is logged")
         told = client.get("/metrics").text
     finally:
         server.stop()
-    assert f"by POST '{_MAPS}' by 'admin'" in line
-    assert "fairlead_event_loop_stalls_total 1.0" in told
+    [count] = re.findall(r"(?m)^fairlead_event_loop_stalls_total (\S+)", told)
+    assert float(count) >= 1  # the machine may have held it up, too
     [seconds] = re.findall(r"(?m)^fairlead_event_loop_stall_seconds_total (\S+)", told)
     assert float(seconds) > 0.25
