@@ -52,7 +52,7 @@ class _Webhook:
         self._answer = answer
         self.asked = 0
 
-    async def post(self, body: bytes, timeout: float) -> bytes:
+    async def post(self, body: bytes, timeout: float, deadline: float) -> bytes:
         self.asked += 1
         review = json.loads(body)
         response = {"uid": review["request"]["uid"], **self._answer(review["request"])}

@@ -20,6 +20,7 @@ from fairlead.storage.backend import StorageError
 @pytest.fixture(autouse=True)
 def _put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "_ahead", 0.0)
+    monkeypatch.setattr(clock, "_steadily_ahead", 0.0)
 
 
 def test_a_key_waits_once() -> None:
@@ -172,6 +173,7 @@ def test_a_store_that_cannot_be_written_is_told_in_a_line(
 
 def test_a_key_has_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "_ahead", 0.0)
+    monkeypatch.setattr(clock, "_steadily_ahead", 0.0)
 
     async def work() -> None:
         queue = WorkQueue[str]()

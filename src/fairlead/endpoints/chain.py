@@ -168,8 +168,8 @@ class Handler:
         budget.begin(_tenant(request.impersonator or request.user))
         try:
             return await self.verb(request, resource)(self.api, request, operation)
-        except budget.OverBudget as error:
-            raise errors.over_budget(error) from None
+        except budget.OverBudget as over:
+            raise errors.over_budget(over) from None
         except StatusError as error:
             if error.code == 422 and operation.has_unknown_fields:
                 raise self._unknown_and_invalid(error) from None

@@ -91,10 +91,11 @@ def default(api: Api, resource: Resource, value: Object, context: Context) -> No
 
 
 def check_grown(operation: Operation, value: Object) -> None:
-    """Refuse what can never be stored once its defaults are filled in, before admission and rules
-    look at every item of it."""
+    """Refuse what its defaults have made so large that it can never be stored, before admission and
+    rules look at every item of it."""
     if operation.size > budget.LIGHT:
-        _check_size(value, MOST_GROWN_BYTES)
+        sent = len(operation.sent) if isinstance(operation.sent, bytes) else 0
+        _check_size(value, max(MOST_GROWN_BYTES, 2 * sent))
 
 
 def drop_deletion(metadata: Object) -> None:

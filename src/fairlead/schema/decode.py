@@ -9,7 +9,7 @@ unknown fields once the decoder has seen that there are any.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final, final
 
@@ -362,19 +362,10 @@ def unknown_paths(node: Type, value: Any, *, sort_keys: bool = False) -> list[st
     return [path for _, path in found]
 
 
-def unknown_paths_of_custom(struct: Struct, value: Any) -> list[str]:
-    """The same of a custom object, whose parts are looked at one after the other: its metadata, its
-    content, and the metadata of objects inside it."""
-    metadata = struct.fields["metadata"].type
-    own: list[str] = []
-    content: list[str] = []
-    inner: list[str] = []
-    for holder, path in islice(_unknown(struct, value, [], False), MOST_UNKNOWN):
-        if not isinstance(metadata, Struct) or holder.group_version != metadata.group_version:
-            content.append(path)
-        else:
-            (own if path.startswith("metadata.") else inner).append(path)
-    return [*sorted(own), *sorted(content), *sorted(inner)]
+def unknown_paths_of_custom(struct: Struct, value: dict[str, Any]) -> list[str]:
+    """The same of a custom object, by the schema that its type was made from."""
+    find: Callable[[dict[str, Any]], list[str]] = struct.walkers["unknown"]
+    return find(value)
 
 
 def known_part(node: Type, value: Any) -> Any:

@@ -72,4 +72,4 @@ def on_servers(
 
 
 def still_clock() -> AbstractContextManager[Any]:
-    return patch.multiple(clock, _ahead=0.0, _machine_age=lambda: 1000.0)
+    return patch.multiple(clock, _ahead=0.0, _steadily_ahead=0.0, _machine_age=lambda: 1000.0)

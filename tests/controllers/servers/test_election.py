@@ -106,7 +106,7 @@ def test_nothing_is_written_after_the_deadline_by_who_has_slept_through_it(
         await election.leader("a")
         only.told.put_nowait("before")
         await comes_true(lambda: election.has("before"), "who leads writes")
-        monkeypatch.setattr(clock, "_ahead", 11.0)  # and no timer has rung
+        monkeypatch.setattr(clock, "_steadily_ahead", 11.0)  # and no timer has rung
         only.told.put_nowait("after")
         await comes_true(lambda: bool(only.refusals), "it is refused")
         assert only.refusals == ["503 this server no longer leads"]
@@ -131,7 +131,7 @@ def test_what_was_being_admitted_at_the_deadline_is_not_written(
         await election.leader("a")
         only.told.put_nowait("late")
         await begun.wait()
-        monkeypatch.setattr(clock, "_ahead", 11.0)
+        monkeypatch.setattr(clock, "_steadily_ahead", 11.0)
         go_on.set()
         await comes_true(lambda: bool(only.refusals), "it is refused")
         assert not election.has("late")
