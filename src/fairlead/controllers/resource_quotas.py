@@ -215,9 +215,9 @@ class ResourceQuotas:
         for usage, scopes in self._objects_of(resource, measure, namespace):
             if selectors and (scopes is None or not all(map(scopes.match, selectors))):
                 continue
-            for name in names:
-                if name in usage:
-                    total[name] = total[name].plus(usage[name])
+            for name, more in usage.items():
+                if name in total:
+                    total[name] = total[name].plus(more)
         return total
 
     def _objects_of(
