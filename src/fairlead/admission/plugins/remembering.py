@@ -36,7 +36,7 @@ class EntryFacts(Generic[Fact]):
         known = self._known.get(entry.key)
         if known is not None and known[0] == entry.revision:
             return known[1]
-        return self._keep(entry, await budget.run(len(entry.body), self._work_out, entry))
+        return self._keep(entry, await budget.run(len(entry.body or b""), self._work_out, entry))
 
     def _keep(self, entry: Version, fact: Fact) -> Fact:
         if len(self._known) >= MOST_KEPT:
