@@ -53,6 +53,14 @@ def test_work_that_uses_up_the_time_of_its_request_is_refused(
         asyncio.run(budget.run(0, _endless))
 
 
+def test_the_time_on_the_loop_is_shared_by_all_work_of_a_request() -> None:
+    async def again() -> object:
+        await _begun("a", 0, _on_thread_only)
+        return await budget.run(0, _thread_of_work)
+
+    assert asyncio.run(again()) != threading.get_ident()
+
+
 def test_the_time_of_a_request_is_shared_by_all_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "THREAD_SECONDS", 0.3)
 

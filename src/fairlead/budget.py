@@ -49,12 +49,13 @@ class OverSize(OverBudget):
 class Budget:
     """What one request may still cost. `owner` is who asks: one owner has one thread at a time."""
 
-    __slots__ = ("cancelled", "made", "owner", "seconds")
+    __slots__ = ("cancelled", "loop_seconds", "made", "owner", "seconds")
 
     def __init__(self, owner: str = "") -> None:
         self.owner = owner
         self.made = 0  # bytes
         self.seconds = THREAD_SECONDS
+        self.loop_seconds = _LOOP_SECONDS  # for all work of the request: it need not wait between
         self.cancelled = False
 
 
@@ -67,7 +68,7 @@ class _Meter:
         self._budget = budget
         self._clock = perf_counter if on_loop else thread_time
         self._steps = _STEPS_A_LOOK
-        self._until = self._clock() + (_LOOP_SECONDS if on_loop else budget.seconds)
+        self._until = self._clock() + (budget.loop_seconds if on_loop else budget.seconds)
         self.made = 0
         self.on_loop = on_loop
 
@@ -94,8 +95,11 @@ class _Meter:
         finally:
             _meter.reset(token)
             self._budget.made = max(self._budget.made, self.made)
-            if not self.on_loop:
-                self._budget.seconds = self._until - self._clock()
+            left = self._until - self._clock()
+            if self.on_loop:
+                self._budget.loop_seconds = left
+            else:
+                self._budget.seconds = left
 
 
 _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
@@ -142,7 +146,7 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     writes nothing that others read."""
     call = partial(work, *args, **kwargs)
     budget = _budget.get() or Budget()
-    if size <= LIGHT:
+    if size <= LIGHT and budget.loop_seconds > 0:
         try:
             return _Meter(budget, on_loop=True).run(call)
         except LoopTimeSpent:

@@ -3,13 +3,16 @@ and `make attack` have found, in their smallest form. Each did much more than is
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.attacks.families import FAMILIES, Numbers, core
 from support.attacks.target import MOST_BYTES, MOST_SECONDS, NAMESPACE, Call, Case, Target
 from support.client import Object
 from support.pace import in_time
+from support.webhook import WebhookServer, patching
 
 CASES: list[tuple[str, Numbers]] = [
     ("defaults_of_items", {"items": 4700, "size": 50_000, "fields": 1}),
@@ -116,3 +119,127 @@ def test_defaults_that_do_not_fit_are_refused(target: Target) -> None:
     answer = target.tenant.request("POST", case.calls[0].path, case.calls[0].body)
     assert (answer.status, answer.body["reason"]) == (413, "RequestEntityTooLarge")
     assert "becomes too large" in answer.message
+
+
+def test_a_large_event_goes_to_many_watches_in_turns(target: Target) -> None:
+    """Nobody reads them: threads that do would make this process look like a slow machine."""
+    path = core("configmaps")
+    target.tenant.post(path, {"metadata": {"name": "watched"}})
+    watches = [target.tenant.watch(path) for _ in range(250)]
+    change = {"data": {"bulk": "x" * 1_000_000}}
+    call = Call("PATCH", f"{path}/watched", change, "application/merge-patch+json")
+    try:
+        assert _check(target, Case([call])) == [200]
+    finally:
+        for watch in watches:
+            watch.close()
+
+
+def _pod(name: str, containers: int, resources: Object | None = None) -> Object:
+    one = {"image": "i", "resources": resources or {}}
+    listed = [{**one, "name": f"c{number}"} for number in range(containers)]
+    return {"metadata": {"name": name}, "spec": {"containers": listed}}
+
+
+@pytest.mark.parametrize("kind", ["default", "max"])
+def test_limit_ranges_that_do_not_fit_a_pod_are_not_given_to_it(target: Target, kind: str) -> None:
+    amounts = {f"example.com/r{number}": "1" for number in range(5_000)}
+    ranges = [
+        {
+            "metadata": {"name": f"{kind}{number}"},
+            "spec": {"limits": [{"type": "Container", kind: amounts}]},
+        }
+        for number in range(5)
+    ]
+    for one in ranges:
+        assert target.tenant.post(core("limitranges"), one).status == 201
+    try:
+        pods = Call("POST", core("pods"), _pod("limited", 300))
+        assert _check(target, Case([pods])) == [413]
+    finally:
+        target.tenant.delete(core("limitranges"))
+
+
+def test_pods_with_many_resources_are_counted_in_turns(target: Target) -> None:
+    requests = {f"example.com/r{number}": "1" for number in range(4_000)}
+    resources = {"requests": requests, "limits": requests}
+    for number in range(12):
+        pod = _pod(f"counted{number}", 1, resources)
+        assert target.tenant.post(core("pods"), pod).status == 201
+    hard = {f"requests.example.com/r{number}": "9" for number in range(5_000)}
+    quota = Call(
+        "POST", core("resourcequotas"), {"metadata": {"name": "many"}, "spec": {"hard": hard}}
+    )
+    counted = Call("GET", f"{core('resourcequotas')}/many")
+    try:
+        _check(target, Case([quota, *[counted] * 20]))
+        until = time.monotonic() + 20
+        while not target.tenant.get(counted.path).body["status"].get("used"):
+            assert time.monotonic() < until
+    finally:
+        target.tenant.delete(core("resourcequotas"))
+        target.tenant.delete(core("pods"), gracePeriodSeconds=0)
+
+
+def _cron_job(name: str, schedule: str) -> Object:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    job = {"spec": {"template": {"spec": pod}}}
+    return {"metadata": {"name": name}, "spec": {"schedule": schedule, "jobTemplate": job}}
+
+
+def test_a_long_schedule_is_read_in_a_thread(target: Target) -> None:
+    path = f"/apis/batch/v1/namespaces/{NAMESPACE}/cronjobs"
+    assert target.tenant.post(path, _cron_job("short", "0 0 1 1 *")).status == 201
+    long = ",".join(["1-59/1"] * 30_000) + " 0 1 1 *"
+    create = Call("POST", path, _cron_job("long", long))
+    look = Call("GET", f"{path}/short")
+    assert _check(target, Case([create, *[look] * 20])) == [201] + [200] * 20
+
+
+@pytest.fixture
+def webhook(target: Target, tmp_path: Path) -> Iterator[WebhookServer]:
+    """About the config maps of the tenant's namespace, at the path /m."""
+    server = WebhookServer(tmp_path)
+    group = target.dialect.group_name("admissionregistration.@")
+    path = f"/apis/{group}/v1/mutatingwebhookconfigurations"
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["configmaps"],
+    }
+    hook = {
+        "name": "m.example.com",
+        "clientConfig": {"url": server.url("/m"), "caBundle": server.bundle},
+        "rules": [rule],
+        "namespaceSelector": {
+            "matchLabels": {target.dialect.label("@/metadata.name"): NAMESPACE},
+        },
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    made = target.admin.post(path, {"metadata": {"name": "m"}, "webhooks": [hook]})
+    assert made.status == 201, made.text
+    yield server
+    target.admin.delete(f"{path}/m")
+    server.close()
+
+
+def test_a_large_patch_of_a_webhook_is_read_in_a_thread(
+    target: Target, webhook: WebhookServer
+) -> None:
+    webhook.serve("/m", patching({"op": "add", "path": "/data", "value": [{}] * 1_000_000}))
+    create = Call("POST", core("configmaps"), {"metadata": {"name": "patched"}})
+    assert _check(target, Case([create])) == [413]
+
+
+def test_an_answer_of_a_webhook_has_so_many_values_at_most(
+    target: Target, webhook: WebhookServer
+) -> None:
+    webhook.serve("/m", lambda request: (200, b'{"x":[' + b"[]," * 5_000_000 + b"1]}"))
+    damage = target.measure(
+        Case([Call("POST", core("configmaps"), {"metadata": {"name": "answered"}})])
+    )
+    assert damage.answers == [500]  # the failure of a webhook is one of the server
+    assert in_time(damage.held, MOST_SECONDS), damage
+    assert damage.grown < MOST_BYTES, damage

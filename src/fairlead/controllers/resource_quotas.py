@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import NamedTuple
 
-from fairlead import clock
+from fairlead import budget, clock
 from fairlead.admission.plugins.base import PODS
 from fairlead.admission.plugins.resource_quota import QUOTAS
 from fairlead.admission.plugins.resource_quota.measuring import (
@@ -38,7 +38,7 @@ from fairlead.storage.version import Version
 _LOOK_AGAIN = 300.0
 _LOOK_FOR_RESOURCES = 5.0  # while a quota counts what is not served yet
 _REST = 10  # times as long as a count took nothing is counted again: others need the loop too
-_READ_A_TURN = 100  # objects that are read before others get their turn
+_SECONDS_A_TURN = 0.004  # of reading before others get their turn
 
 
 class _Fact(NamedTuple):
@@ -150,17 +150,19 @@ class ResourceQuotas:
 
     async def _read_ahead(self, counted: list[tuple[Resource, Measure]], namespace: str) -> None:
         """Read what was not read yet, with pauses: counting must go without."""
-        fresh = 0
+        end = perf_counter() + _SECONDS_A_TURN
         for resource, measure in counted:
             if type(measure) is Counting:
                 continue
             known = self._facts.setdefault((resource.key, namespace), {})
             for version in self._api.collection(resource).newest(namespace):
                 if version.key not in known or known[version.key].version is not version:
-                    self._fact(known, resource, measure, version)
-                    fresh += 1
-                    if fresh % _READ_A_TURN == 0:
+                    size = len(version.body or b"")
+                    fact = await budget.run(size, self._read, resource, measure, version)
+                    known[version.key] = fact
+                    if perf_counter() >= end:
                         await asyncio.sleep(0)
+                        end = perf_counter() + _SECONDS_A_TURN
 
     def _fact(
         self, known: dict[str, _Fact], resource: Resource, measure: Measure, version: Version
@@ -215,9 +217,9 @@ class ResourceQuotas:
         for usage, scopes in self._objects_of(resource, measure, namespace):
             if selectors and (scopes is None or not all(map(scopes.match, selectors))):
                 continue
-            for name in names:
-                if name in usage:
-                    total[name] = total[name].plus(usage[name])
+            for name, more in usage.items():
+                if name in total:
+                    total[name] = total[name].plus(more)
         return total
 
     def _objects_of(

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from fairlead import budget
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError, listed
 from fairlead.kinds.causes import Causes
@@ -18,8 +19,10 @@ from fairlead.outgoing.webhooks import Webhooks
 from fairlead.schema.mismatch import json_kind
 from fairlead.schema.uids import new_uid
 from fairlead.schema.wording import any_type_text
+from fairlead.serialization.limits import MOST_VALUES, brackets
 
 TIMEOUT = 30.0
+_MOST_GROWTH = 4  # times the lists and objects that were sent may come back
 _KNOWN = ("v1", "v1beta1")
 
 
@@ -64,7 +67,15 @@ class WebhookConverter:
         request = {"uid": uid, "desiredAPIVersion": api_version, "objects": values}
         body = orjson.dumps({**head, "request": request})
         answer = await self._webhook.post(body, TIMEOUT)
-        review = read_review(answer, self._group, head["kind"], self._version)
+        review = await budget.run(
+            len(answer),
+            read_review,
+            answer,
+            self._group,
+            head["kind"],
+            self._version,
+            MOST_VALUES + _MOST_GROWTH * brackets(body),
+        )
         return self._objects(review, head, uid)
 
     def _objects(self, review: Object, head: Object, uid: str) -> list[Any]:

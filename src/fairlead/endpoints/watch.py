@@ -13,7 +13,7 @@ from fairlead.endpoints.answers import Answer, warning_headers
 from fairlead.endpoints.framing import CHUNKS, PIECES, Frames, NoList
 from fairlead.endpoints.negotiation import JSON
 from fairlead.endpoints.request import Request
-from fairlead.endpoints.steps import STEP_SECONDS, rest
+from fairlead.endpoints.steps import STEP_SECONDS, one_step, rest
 from fairlead.errors import StatusError
 from fairlead.http.exchange import Exchange
 from fairlead.operations.api import Api
@@ -28,9 +28,11 @@ logger = logging.getLogger("fairlead.watch")
 _YEARS = 1e8  # seconds
 _BOOKMARK_BEFORE_END = 2.0
 _BOOKMARK_AGAIN = 0.2
-_BYTES_A_SEND = 256 * 1024
+_BYTES_A_SEND = 64 * 1024
 _PATIENCE = 1.0
-_EVENTS_AT_ONCE, _BYTES_AT_ONCE = 100, 64 * 1024
+# What a stream sends without a task. A change may concern thousands of streams, which all send
+# within one round of the loop.
+_EVENTS_AT_ONCE, _BYTES_AT_ONCE = 100, 16 * 1024
 _NEVER = float("inf")
 
 
@@ -183,14 +185,15 @@ class WatchStream(Answer):
         """Encode and send, some at a time. Frames are made here, not at the commit: what cannot
         be encoded ends this stream and no other; and no more of them than are sent at once, so
         that a client that does not read holds little."""
-        exchange, frame = self._exchange, self._framing.frame
+        frame = self._framing.frame
         frames: list[bytes] = []
         size = 0
-        end = perf_counter() + STEP_SECONDS
         try:
             events = await self.opened.shown(events)
         except Exception as error:
             raise _BadEvent(f"{type(error).__name__}: {error}") from error
+        await self._wait_for_turn()
+        end = perf_counter() + STEP_SECONDS
         for kind, change in events:
             try:
                 made = frame(kind, change)
@@ -201,11 +204,23 @@ class WatchStream(Answer):
             frames.append(made)
             size += len(made)
             if size >= _BYTES_A_SEND or perf_counter() >= end:
-                await exchange.send_made(b"".join(frames))
-                await rest(exchange.turn)
+                await self._send_in_pieces(b"".join(frames))
+                await self._wait_for_turn()
                 frames, size, end = [], 0, perf_counter() + STEP_SECONDS
         if frames:
-            await exchange.send_made(b"".join(frames))
+            await self._send_in_pieces(b"".join(frames))
+
+    async def _wait_for_turn(self) -> None:
+        """Returns in a round of the loop in which no other stream encodes or sends much."""
+        async with one_step():
+            await rest(self._exchange.turn)
+
+    async def _send_in_pieces(self, made: bytes) -> None:
+        """The connection of a client that does not read holds one piece, not all of it."""
+        for start in range(0, len(made), _BYTES_A_SEND):
+            if start:
+                await self._wait_for_turn()
+            await self._exchange.send_made(made[start : start + _BYTES_A_SEND])
 
     async def _rest_or_end(self, last: bytes | None) -> None:
         exchange = self._exchange
@@ -248,7 +263,7 @@ class WatchStream(Answer):
                 made = self._framing.frame(kind, change)
             except Exception:
                 return False  # a task finds out and ends the stream with it
-        return self._exchange.send_now(made)
+        return len(made) <= _BYTES_AT_ONCE and self._exchange.send_now(made)
 
     def wake(self) -> None:
         if self._exchange.detached and not self._is_woken:

@@ -6,17 +6,24 @@ from typing import Any
 
 import orjson
 
+from fairlead.budget import OverSize
 from fairlead.outgoing.client import CallError
 from fairlead.serialization.bodies import BodyError, not_an_object, parse_json, parse_yaml
+from fairlead.serialization.limits import MOST_VALUES, check_values
 
 _VERSIONS = ("v1", "v1beta1")
 
 
-def read_review(content: bytes, group: str, kind: str, version: str) -> dict[str, Any]:
-    """The review in an answer to one of a version; raises CallError. What does not say what it is
-    is taken for one."""
+def read_review(
+    content: bytes, group: str, kind: str, version: str, most_values: int = MOST_VALUES
+) -> dict[str, Any]:
+    """The review in an answer to one of a version; raises CallError, also for one with more lists
+    and objects than it may have. What does not say what it is is taken for one."""
     try:
+        check_values(content, most_values)
         value = orjson.loads(content)
+    except OverSize as error:
+        raise CallError(f"the answer has {error}") from None
     except orjson.JSONDecodeError:
         value = _read_slowly(content)
     if value is None:

@@ -64,17 +64,17 @@ def bounded_json(value: Any, depth: int = MOST_DEPTH) -> bytes:
         raise
 
 
-def check_values(raw: bytes) -> None:
+def check_values(raw: bytes, most: int = MOST_VALUES) -> None:
     """Raise OverSize for JSON with so many lists and objects that reading it would take hundreds of
     megabytes. Strings are left out only where there are too many brackets with them: that takes
     longer."""
-    if len(raw) <= 2 * MOST_VALUES or _brackets(raw) <= MOST_VALUES:
+    if len(raw) <= 2 * most or brackets(raw) <= most:
         return
-    if _brackets(_STRING.sub(b"", raw)) > MOST_VALUES:
-        raise OverSize(f"more than {MOST_VALUES} lists and objects")
+    if brackets(_STRING.sub(b"", raw)) > most:
+        raise OverSize(f"more than {most} lists and objects")
 
 
-def _brackets(raw: bytes) -> int:
+def brackets(raw: bytes) -> int:
     return raw.count(b"{") + raw.count(b"[")
 
 

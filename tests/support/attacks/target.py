@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +215,7 @@ def _drain(watch: Watch) -> None:
     try:
         while watch._response.read1(1 << 16):
             pass
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, HTTPException):
         pass  # closed by who opened it
 
 

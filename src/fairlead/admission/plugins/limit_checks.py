@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import ROUND_UP, Decimal
 from typing import NamedTuple
 
+from fairlead import budget
 from fairlead.admission.plugins.base import Object
 from fairlead.admission.plugins.pod_demands import demands
 from fairlead.records import dataclass, field
@@ -15,6 +16,7 @@ from fairlead.storage.version import Version
 
 Texts = Mapping[str, str]  # amounts by name, as objects state them
 _Bounds = tuple[tuple[str, Amount], ...]
+_STEPS_A_BOUND = 2  # microseconds
 _WHOLE, _MILLI = Decimal(1), Decimal("0.001")
 
 
@@ -29,28 +31,39 @@ class Limit(NamedTuple):
     def violations(self, requests: Texts, limits: Texts) -> Iterator[str]:
         """What is wrong with what a container or pod asks for and is limited to."""
         for name, bound in self.min:
+            budget.spend(_STEPS_A_BOUND)
             wrong = _too_little(bound, _stated(requests, name), _stated(limits, name))
             if wrong:
-                yield f"minimum {name} usage per {self.type} is {bound}{wrong}"
+                yield _said(f"minimum {name} usage per {self.type} is {bound}{wrong}")
         for name, bound in self.max:
+            budget.spend(_STEPS_A_BOUND)
             wrong = _too_much(bound, _stated(requests, name), _stated(limits, name))
             if wrong:
-                yield f"maximum {name} usage per {self.type} is {bound}{wrong}"
+                yield _said(f"maximum {name} usage per {self.type} is {bound}{wrong}")
         for name, bound in self.ratio:
+            budget.spend(_STEPS_A_BOUND)
             wrong = _too_far_apart(bound, _stated(requests, name), _stated(limits, name))
             if wrong:
-                yield f"{name} max limit to request ratio per {self.type} is {bound}{wrong}"
+                text = f"{name} max limit to request ratio per {self.type} is {bound}{wrong}"
+                yield _said(text)
 
     def claim_violations(self, requests: Texts) -> Iterator[str]:
         """The same for a claim, which has no limits."""
         for name, bound in self.min:
+            budget.spend(_STEPS_A_BOUND)
             wrong = _too_little(bound, _stated(requests, name), None)
             if wrong:
-                yield f"minimum {name} usage per {self.type} is {bound}{wrong}"
+                yield _said(f"minimum {name} usage per {self.type} is {bound}{wrong}")
         for name, bound in self.max:
+            budget.spend(_STEPS_A_BOUND)
             wrong = _too_large(bound, _stated(requests, name))
             if wrong:
-                yield f"maximum {name} usage per {self.type} is {bound}{wrong}"
+                yield _said(f"maximum {name} usage per {self.type} is {bound}{wrong}")
+
+
+def _said(text: str) -> str:
+    budget.make(len(text))
+    return text
 
 
 def _stated(texts: Texts, name: str) -> Amount | None:
@@ -86,15 +99,19 @@ def _bounds(amounts: Mapping[str, str] | None) -> _Bounds:
     return tuple((name, amount(text)) for name, text in sorted((amounts or {}).items()))
 
 
-def pod_violations(found: Range, spec: Object) -> list[str]:
+async def pod_violations(found: Range, spec: Object) -> list[str]:
     """What is wrong with a pod."""
     key = found.passed.key(demands(spec))
     if found.passed.get(key):
         return []
-    wrong = list(dict.fromkeys(_pod_violations(found, spec)))
+    wrong = await budget.run(0, _distinct, found, spec)
     if not wrong:
         found.passed.keep(key, True)
     return wrong
+
+
+def _distinct(found: Range, spec: Object) -> list[str]:
+    return list(dict.fromkeys(_pod_violations(found, spec)))
 
 
 def _pod_violations(found: Range, spec: Object) -> Iterator[str]:
@@ -109,7 +126,12 @@ def _pod_violations(found: Range, spec: Object) -> Iterator[str]:
             yield from limit.violations(*_of_pod(containers, initial))
 
 
-def claim_violations(found: Range, spec: Object) -> list[str]:
+async def claim_violations(found: Range, spec: Object) -> list[str]:
+    """The same for a claim."""
+    return await budget.run(0, _claim_violations, found, spec)
+
+
+def _claim_violations(found: Range, spec: Object) -> list[str]:
     requests = (spec.get("resources") or {}).get("requests") or {}
     return [
         wrong
@@ -135,6 +157,7 @@ def _of_pod(containers: list[_Resources], initial: list[_Resources]) -> _Resourc
 
 def _sums(parts: list[Texts]) -> dict[str, str]:
     """The totals of what every container names: where one is silent there is no total."""
+    budget.spend(sum(map(len, parts)))
     named = set(parts[0]).intersection(*parts[1:])
     return {name: _sum(name, [part[name] for part in parts]) for name in named}
 

@@ -3,12 +3,15 @@ claims stay within their bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from fairlead import budget
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 from fairlead.admission.plugins.limit_checks import (
     Range,
+    Texts,
     claim_violations,
     pod_violations,
     range_of,
@@ -18,6 +21,8 @@ from fairlead.dialect import Dialect
 
 CLAIMS, RANGES = "core/v1/persistentvolumeclaims", "core/v1/limitranges"
 _CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
+_NAMES_A_STEP = 8  # that are looked up in a microsecond
+_BYTES_AN_AMOUNT = 12  # its text, quotes, a colon and a comma
 # What pods of the namespace `default` request where nothing else is said and the dialect wants it.
 _USUAL = Range((("cpu", "100m"),), (), ())
 
@@ -41,11 +46,18 @@ class LimitRanger(PluginBase):
         if attributes.resource.key != PODS or attributes.operation != CREATE:
             return
         assert attributes.value is not None
-        ranges = self._of(attributes.namespace)
+        ranges = await self._of(attributes.namespace)
         if not ranges and attributes.namespace == "default":
             ranges = self._usual
-        for found in ranges:
-            self._fill(found, attributes.value)
+        if ranges:
+            pod = attributes.value
+            given = await budget.run(0, _given, ranges, pod["spec"])
+            for resources, field, amounts in given.amounts:
+                resources[field] = amounts
+            if given.told:
+                annotations = pod["metadata"].get("annotations") or {}
+                annotations[self._annotation] = f"LimitRanger plugin set: {given.told}"
+                pod["metadata"]["annotations"] = annotations
 
     async def validate(self, attributes: Attributes) -> None:
         key, value = attributes.resource.key, attributes.value
@@ -58,43 +70,60 @@ class LimitRanger(PluginBase):
         assert value is not None
         if attributes.old is not None and attributes.old["metadata"].get("deletionTimestamp"):
             return
-        for found in self._of(attributes.namespace):
-            wrong = find(found, value["spec"])
+        for found in await self._of(attributes.namespace):
+            wrong = await find(found, value["spec"])
             if wrong:
                 said = wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
                 raise refusal(attributes, said)
 
-    def _of(self, namespace: str) -> Sequence[Range]:
+    async def _of(self, namespace: str) -> Sequence[Range]:
         if self._ranges.last_revision != self._revision:
             self._revision = self._ranges.last_revision
             self._of_namespaces.clear()
         known = self._of_namespaces.get(namespace)
         if known is None:
-            if len(self._of_namespaces) >= MOST_KEPT:
-                self._of_namespaces.clear()
-            found = tuple(self._facts.of(entry) for entry in self._ranges.current(namespace))
-            known = self._of_namespaces[namespace] = found
+            revision = self._revision
+            current = self._ranges.current(namespace)
+            known = tuple([await self._facts.of_large(entry) for entry in current])
+            if revision == self._ranges.last_revision:
+                if len(self._of_namespaces) >= MOST_KEPT:
+                    self._of_namespaces.clear()
+                self._of_namespaces[namespace] = known
         return known
 
-    def _fill(self, found: Range, pod: Object) -> None:
-        """Give containers what they do not say themselves, and write down what was given."""
+
+class _Given(NamedTuple):
+    """What containers get: their resources, `requests` or `limits`, and what these become. `told`
+    is what the pod's annotation says of it."""
+
+    amounts: list[tuple[Object, str, Texts]]
+    told: str
+
+
+def _given(ranges: Sequence[Range], spec: Object) -> _Given:
+    """Give containers what they do not say themselves, range by range. Nothing is changed here."""
+    amounts: dict[tuple[int, str], tuple[Object, str, Texts]] = {}
+    said = ""
+    for found in ranges:
         told: list[str] = []
-        for field, word in _CONTAINERS:
-            for container in pod["spec"].get(field) or ():
-                resources = container["resources"]
-                for kind, defaults in (("request", found.requests), ("limit", found.limits)):
-                    names = _filled(resources, f"{kind}s", defaults)
-                    if names:
-                        told.append(f"{', '.join(names)} {kind} for {word} {container['name']}")
-        if told:
-            annotations = pod["metadata"].get("annotations") or {}
-            annotations[self._annotation] = f"LimitRanger plugin set: {'; '.join(told)}"
-            pod["metadata"]["annotations"] = annotations
+        for container, word in _containers(spec):
+            resources = container["resources"]
+            for kind, defaults in (("request", found.requests), ("limit", found.limits)):
+                budget.spend(1 + len(defaults) // _NAMES_A_STEP)
+                field = f"{kind}s"
+                place = id(resources), field
+                _, _, known = amounts.get(place) or (None, "", resources.get(field) or {})
+                missing = {name: text for name, text in defaults if name not in known}
+                if missing:
+                    names = ", ".join(missing)
+                    budget.make(2 * len(names) + _BYTES_AN_AMOUNT * len(missing))
+                    amounts[place] = resources, field, {**known, **missing}
+                    told.append(f"{names} {kind} for {word} {container['name']}")
+        said = "; ".join(told) or said
+    return _Given(list(amounts.values()), said)
 
 
-def _filled(resources: Object, field: str, defaults: tuple[tuple[str, str], ...]) -> list[str]:
-    given = resources.get(field) or {}
-    missing = [(name, text) for name, text in defaults if name not in given]
-    if missing:
-        resources[field] = {**given, **dict(missing)}
-    return [name for name, _ in missing]
+def _containers(spec: Object) -> Iterator[tuple[Object, str]]:
+    for field, word in _CONTAINERS:
+        for container in spec.get(field) or ():
+            yield container, word

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
+from fairlead import budget
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
 
@@ -28,9 +29,18 @@ class EntryFacts(Generic[Fact]):
         known = self._known.get(entry.key)
         if known is not None and known[0] == entry.revision:
             return known[1]
+        return self._keep(entry, self._work_out(entry))
+
+    async def of_large(self, entry: Version) -> Fact:
+        """The same for objects that may be large: their facts are worked out in a thread."""
+        known = self._known.get(entry.key)
+        if known is not None and known[0] == entry.revision:
+            return known[1]
+        return self._keep(entry, await budget.run(len(entry.body or b""), self._work_out, entry))
+
+    def _keep(self, entry: Version, fact: Fact) -> Fact:
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
-        fact = self._work_out(entry)
         self._known[entry.key] = (entry.revision, fact)
         return fact
 

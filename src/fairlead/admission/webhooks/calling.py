@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
 
+from fairlead import budget
 from fairlead.admission.counts import (
     WEBHOOK_FAIL_OPEN,
     WEBHOOK_REJECTIONS,
@@ -107,7 +108,9 @@ class Asking:
         try:
             deadline = attributes.context.deadline
             content = await hook.webhook.post(question, hook.timeout, deadline)
-            answer = self._reviews.answer(content, hook.version, uid, may_patch=may_patch)
+            answer = await budget.run(
+                len(content), self._reviews.answer, content, hook.version, uid, may_patch=may_patch
+            )
         except UnusableBundle as error:
             raise CallFailed(f"could not get REST client: {error}") from None
         except CallError as error:
@@ -116,8 +119,10 @@ class Asking:
             raise CallFailed(f"failed to call webhook: {error}") from None
         except InvalidAnswer as error:
             raise CallFailed(f"received invalid webhook response: {error}", 503) from None
-        for key, text in answer.annotations.items():
-            annotate(attributes.context, f"{hook.name}/{key}", text)
+        if answer.annotations:
+            told = await budget.run(len(content), _annotations, hook.name, answer.annotations)
+            for key, text in told.items():
+                attributes.context.annotations.setdefault(key, text)
         for text in answer.warnings:
             attributes.context.warn(text[:_LONGEST_WARNING])
         if not answer.allowed:
@@ -150,6 +155,12 @@ def annotate(context: Context, key: str, text: str) -> None:
     """Let an audit log tell something; who was first is not overruled."""
     if "/" in key and not qualified_name(key):
         context.annotations.setdefault(key, text)
+
+
+def _annotations(hook_name: str, given: Mapping[str, str]) -> dict[str, str]:
+    """What a webhook wants the audit log to tell, as far as its keys are well-formed."""
+    named = ((f"{hook_name}/{key}", text) for key, text in given.items())
+    return {key: text for key, text in named if not qualified_name(key)}
 
 
 def _denied(name: str, status: Object) -> _Denied:

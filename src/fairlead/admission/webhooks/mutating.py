@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from fairlead import budget
 from fairlead.admission.plugin import Attributes
 from fairlead.admission.webhooks.calling import MUTATING, CallFailed, annotate
 from fairlead.admission.webhooks.matching import Match, selects
@@ -83,9 +84,10 @@ class MutatingAdmissionWebhook(WebhookPlugin):
 
         async def use(answer: Answer) -> bool:
             nonlocal changed
-            patch = _patch_of(match, attributes, answer)
+            size = len(answer.patch)
+            patch = await budget.run(size, _patch_of, match, attributes, answer)
             if patch:
-                changed = await self._apply(match, documents, patch)
+                changed = await self._apply(match, documents, patch, size)
                 told = {**_named(match), "patch": patch, "patchType": JSON_PATCH}
                 annotate(attributes.context, f"{self._patch}{place}", _json(told))
             return changed
@@ -97,13 +99,17 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             told = {**_named(match), "mutated": changed}
             annotate(attributes.context, f"{self._mutation}{place}", _json(told))
 
-    async def _apply(self, match: Match, documents: Documents, patch: list[Operation]) -> bool:
+    async def _apply(
+        self, match: Match, documents: Documents, patch: list[Operation], size: int
+    ) -> bool:
+        """`size` is that of the patch as it came."""
+
         def patched(found: Object) -> Object:
             own: Object = orjson.loads(orjson.dumps(found))  # the cheapest copy
             return apply_json_patch(own, patch, in_place=True)
 
         try:
-            return await documents.patch(patched, match.resource)
+            return await documents.patch(patched, match.resource, size)
         except (OperationFailed, ShapeError) as error:
             raise internal(str(error)) from None
 
@@ -112,6 +118,7 @@ def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[Oper
     """The operations that an answer asks for; raises StatusError and CallFailed."""
     if not answer.patch:
         return []
+    budget.make(len(answer.patch))  # by which the object may grow
     try:
         found = operations(_document(answer.patch))
     except (BodyError, MalformedPatch, TooManyOperations) as error:

@@ -58,12 +58,13 @@ class Documents:
             old = self._old[key] = orjson.dumps(shown)
         return new, old
 
-    async def patch(self, patch: Patch, resource: Resource) -> bool:
-        """Whether a patch, which is about the object in the version of a resource, changed it."""
+    async def patch(self, patch: Patch, resource: Resource, size: int) -> bool:
+        """Whether a patch of so many bytes, which is about the object in the version of a resource,
+        changed it."""
         before, (raw, _) = await self._made(resource), await self.encoded(resource)
         self._new.clear()
         self._raw.clear()
-        await self._shapes.patch(self._attributes, patch, resource, len(raw))
+        await self._shapes.patch(self._attributes, patch, resource, len(raw) + size)
         return await self._made(resource) != before
 
     async def _made(self, resource: Resource) -> Object | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from fairlead import budget
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.cron_jobs.times import Due, due, minutes, schedule_of
@@ -115,7 +116,7 @@ class CronJobs:
         spec = turn.cron["spec"]
         if turn.cron["metadata"].get("deletionTimestamp") is not None:
             return None
-        schedule = None if spec.get("suspend") else self._schedule(turn)
+        schedule = None if spec.get("suspend") else await self._schedule(turn)
         if schedule is None:
             return None
         try:
@@ -127,7 +128,7 @@ class CronJobs:
             await self._start(turn, found.time)
         return found
 
-    def _schedule(self, turn: Turn) -> Schedule | None:
+    async def _schedule(self, turn: Turn) -> Schedule | None:
         """The schedule; what is wrong with it is said."""
         spec = turn.cron["spec"]
         text = quote(spec["schedule"])
@@ -135,7 +136,7 @@ class CronJobs:
             advice = self._dialect.label(_ZONE_ADVICE).format(text)
             turn.say(WARNING, "UnsupportedSchedule", advice)
         try:
-            return schedule_of(spec, zones=self._zones)
+            return await budget.run(0, schedule_of, spec, zones=self._zones)
         except ZoneError as error:
             zone = quote(spec["timeZone"])
             turn.say(WARNING, "UnknownTimeZone", f"invalid timeZone: {zone}: {error}")
