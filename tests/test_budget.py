@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -53,12 +54,31 @@ def test_work_that_uses_up_the_time_of_its_request_is_refused(
         asyncio.run(budget.run(0, _endless))
 
 
-def test_the_time_on_the_loop_is_shared_by_all_work_of_a_request() -> None:
-    async def again() -> object:
-        await _begun("a", 0, _on_thread_only)
-        return await budget.run(0, _thread_of_work)
+def test_others_get_their_turn_when_the_work_of_a_request_has_used_up_the_loops_time() -> None:
+    turns = 0
 
-    assert asyncio.run(again()) != threading.get_ident()
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    def work() -> None:
+        ends = time.perf_counter() + 0.015  # less than what one call may take
+        while time.perf_counter() < ends:
+            budget.spend(100)
+
+    async def many() -> int:
+        background = asyncio.create_task(other())
+        budget.begin("a")
+        await asyncio.sleep(0)
+        before = turns
+        for _ in range(6):
+            await budget.run(0, work)
+        background.cancel()
+        return turns - before
+
+    assert asyncio.run(many()) >= 3
 
 
 def test_the_time_of_a_request_is_shared_by_all_its_work(monkeypatch: pytest.MonkeyPatch) -> None:

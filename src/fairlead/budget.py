@@ -55,7 +55,7 @@ class Budget:
         self.owner = owner
         self.made = 0  # bytes
         self.seconds = THREAD_SECONDS
-        self.loop_seconds = _LOOP_SECONDS  # for all work of the request: it need not wait between
+        self.loop_seconds = _LOOP_SECONDS  # until others get their turn
         self.cancelled = False
 
 
@@ -146,7 +146,10 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     writes nothing that others read."""
     call = partial(work, *args, **kwargs)
     budget = _budget.get() or Budget()
-    if size <= LIGHT and budget.loop_seconds > 0:
+    if size <= LIGHT:
+        if budget.loop_seconds <= 0:
+            await asyncio.sleep(0)
+            budget.loop_seconds = _LOOP_SECONDS
         try:
             return _Meter(budget, on_loop=True).run(call)
         except LoopTimeSpent:
