@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from functools import partial
 from time import perf_counter, thread_time
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 P = ParamSpec("P")
@@ -49,28 +49,31 @@ class OverSize(OverBudget):
 class Budget:
     """What one request may still cost. `owner` is who asks: one owner has one thread at a time."""
 
-    __slots__ = ("cancelled", "loop_seconds", "made", "owner", "seconds")
+    __slots__ = ("loop_seconds", "made", "owner", "seconds")
 
     def __init__(self, owner: str = "") -> None:
         self.owner = owner
         self.made = 0  # bytes
         self.seconds = THREAD_SECONDS
         self.loop_seconds = _LOOP_SECONDS  # until others get their turn
-        self.cancelled = False
 
 
 class _Meter:
     """Watches over one piece of work."""
 
-    __slots__ = ("_budget", "_clock", "_steps", "_until", "made", "on_loop")
+    __slots__ = ("_clock", "_steps", "_until", "cancelled", "made", "on_loop")
 
-    def __init__(self, budget: Budget, *, on_loop: bool) -> None:
-        self._budget = budget
-        self._clock = perf_counter if on_loop else thread_time
+    def __init__(self, clock: Callable[[], float], seconds: float) -> None:
+        self._clock = clock
         self._steps = _STEPS_A_LOOK
-        self._until = self._clock() + (budget.loop_seconds if on_loop else budget.seconds)
+        self._until = clock() + seconds
+        self.on_loop = clock is perf_counter
         self.made = 0
-        self.on_loop = on_loop
+        self.cancelled = False
+
+    @property
+    def left(self) -> float:
+        return self._until - self._clock()
 
     def spend(self, steps: int) -> None:
         self._steps -= steps
@@ -78,7 +81,7 @@ class _Meter:
             if self.on_loop and steps > _MOST_STEPS_ON_LOOP:
                 raise LoopTimeSpent
             self._steps = _STEPS_A_LOOK
-            if self._budget.cancelled:
+            if self.cancelled:
                 raise OverTime
             if self._clock() > self._until:
                 raise LoopTimeSpent if self.on_loop else OverTime
@@ -87,19 +90,6 @@ class _Meter:
         self.made += size
         if self.made > MOST_MADE:
             raise OverSize("the object becomes too large")
-
-    def run(self, work: Callable[[], T]) -> T:
-        token = _meter.set(self)
-        try:
-            return work()
-        finally:
-            _meter.reset(token)
-            self._budget.made = max(self._budget.made, self.made)
-            left = self._until - self._clock()
-            if self.on_loop:
-                self._budget.loop_seconds = left
-            else:
-                self._budget.seconds = left
 
 
 _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
@@ -144,28 +134,60 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     """Do some work on an object or a body of so many bytes: on the loop if it is short, else in a
     thread. Work may be started again, so it must be repeatable; it may read what others write, but
     writes nothing that others read."""
-    call = partial(work, *args, **kwargs)
     budget = _budget.get() or Budget()
     if size <= LIGHT:
         if budget.loop_seconds <= 0:
             await asyncio.sleep(0)
             budget.loop_seconds = _LOOP_SECONDS
+        meter = _Meter(perf_counter, budget.loop_seconds)
+        token = _meter.set(meter)
         try:
-            return _Meter(budget, on_loop=True).run(call)
+            return work(*args, **kwargs)
         except LoopTimeSpent:
-            pass
+            meter.made = 0
+        finally:
+            _meter.reset(token)
+            budget.loop_seconds = meter.left
+            if meter.made:
+                budget.made = max(budget.made, meter.made)
+    return await _run_in_thread(budget, partial(work, *args, **kwargs))
+
+
+async def _run_in_thread(budget: Budget, call: Callable[[], T]) -> T:
     # One thread an owner, so that nobody keeps all of them busy.
     turn = _threads.get(budget.owner)
     if turn is None:
         turn = _threads[budget.owner] = asyncio.Lock()
     async with turn:
-        in_context = partial(copy_context().run, _run_in_thread, budget, call)
+        work = _InThread(budget, call)
         try:
-            return await asyncio.get_running_loop().run_in_executor(_pool, in_context)
+            return await asyncio.get_running_loop().run_in_executor(_pool, copy_context().run, work)
         except asyncio.CancelledError:
-            budget.cancelled = True  # stops the thread
+            work.cancel()
             raise
 
 
-def _run_in_thread(budget: Budget, call: Callable[[], T]) -> T:
-    return _Meter(budget, on_loop=False).run(call)
+class _InThread(Generic[T]):
+    """Work that a thread does. It stops soon after it was cancelled."""
+
+    def __init__(self, budget: Budget, call: Callable[[], T]) -> None:
+        self._budget = budget
+        self._call = call
+        self._meter: _Meter | None = None
+        self._is_cancelled = False
+
+    def __call__(self) -> T:
+        budget = self._budget
+        meter = self._meter = _Meter(thread_time, budget.seconds)
+        meter.cancelled = self._is_cancelled
+        _meter.set(meter)
+        try:
+            return self._call()
+        finally:
+            budget.seconds = meter.left
+            budget.made = max(budget.made, meter.made)
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        if self._meter is not None:
+            self._meter.cancelled = True
