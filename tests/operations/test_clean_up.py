@@ -21,6 +21,7 @@ from operations_support import (
     operation,
     system,
 )
+from support.compiled import plain_only
 from support.waiting import comes_true
 
 from fairlead.admission.plugin import Attributes, PluginBase
@@ -444,6 +445,7 @@ class Changing:
         return await self._put(collection, key, value, over, *more)
 
 
+@plain_only
 def test_an_eviction_whose_budget_never_holds_still_is_a_timeout_and_the_pod_stays(
     tmp_path: Path,
 ) -> None:
@@ -463,6 +465,7 @@ def test_an_eviction_whose_budget_never_holds_still_is_a_timeout_and_the_pod_sta
     on_api(tmp_path, work)
 
 
+@plain_only
 def test_a_pod_that_became_ready_meanwhile_is_not_evicted_as_an_unready_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

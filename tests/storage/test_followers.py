@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from support.backends import MemoryBackend, thing
+from support.compiled import plain_only
 from support.waiting import comes_true
 
 from fairlead.storage import followers
@@ -305,6 +306,7 @@ def test_watches_end_with_the_store_though_a_listener_raises() -> None:
     run(test)
 
 
+@plain_only
 def test_after_a_change_that_cannot_be_told_its_watchers_are_ended_and_delivery_goes_on(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
