@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from operations_support import CONFIG_MAPS, OPTIONS, config_map, on_api, operation, system
+from support.compiled import plain_only
 
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.errors import StatusError
@@ -92,6 +93,7 @@ def _named(name: str) -> dict[str, str]:
     return {"name": name, "namespace": "work"}
 
 
+@plain_only
 def test_a_binding_that_always_comes_too_late_is_a_conflict_and_lets_others_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
