@@ -18,9 +18,10 @@ from support.webhook import Hooked, WebhookServer
 
 
 def pytest_configure() -> None:
-    """Programs that tests start inherit that SIGINT is ignored, which is so in a run that a shell
-    has started in the background."""
+    """Programs that tests start inherit ignored signals: SIGINT in a run that a shell has put into
+    the background, SIGHUP in one under `nohup`."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def _shared(factory: pytest.TempPathFactory, dialect: str) -> Iterator[ServerProcess]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -23,7 +24,7 @@ class Right:
     name: str
 
     def revoke(self) -> None:
-        self.space.everywhere("clusterrolebindings", RBAC).remove(self.name)
+        self.space.everywhere("clusterrolebindings", RBAC).delete(self.name)
 
     def session(self, user: str) -> Client:
         headers = {"Impersonate-User": user}
@@ -47,12 +48,14 @@ def grant(space: Space, name: str, rules: list[dict[str, list[str]]], user: str)
 
 
 @pytest.fixture
-def right(space: Space) -> Right:
+def right(space: Space) -> Iterator[Right]:
     name = f"right-{random_word()}"
     resources = ["users", "serviceaccounts"]
     rules = [{"apiGroups": [""], "resources": resources, "verbs": ["impersonate"]}]
     grant(space, name, rules, "alice")
-    return Right(space, space.server.client("alice-token"), name)
+    found = Right(space, space.server.client("alice-token"), name)
+    yield found
+    found.revoke()  # others share the server, and alice
 
 
 def test_a_session_as_another_user_ends_with_the_right_to_it(right: Right) -> None:
