@@ -88,6 +88,22 @@ def test_a_role_has_so_many_rules_at_most(target: Target) -> None:
     ]
 
 
+def test_a_selector_of_an_object_has_so_many_terms_at_most(target: Target) -> None:
+    rule = {"key": "k", "operator": "NotIn", "values": ["v"]}
+    body = {
+        "metadata": {"name": "wide"},
+        "spec": {"minAvailable": 1, "selector": {"matchExpressions": [rule] * 501}},
+    }
+    path = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
+    assert target.tenant.post(path, body).causes == [
+        (
+            "spec.selector.matchExpressions",
+            "FieldValueTooMany",
+            "Too many: 1002: must have at most 1000 items",
+        )
+    ]
+
+
 def test_rules_beyond_some_thousands_are_not_listed_and_that_is_said(target: Target) -> None:
     group = target.dialect.group_name("rbac.authorization.@")
     subject = {"kind": "User", "name": "alice", "apiGroup": group}

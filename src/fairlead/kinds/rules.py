@@ -150,6 +150,10 @@ def config_key_errors(value: str) -> Sequence[str]:
     return wrong + _upward_errors(value)
 
 
+# Conditions and values of a selector: controllers hold every object against it that is written.
+_MOST_TERMS = 1000
+
+
 def label_selector(
     selector: dict[str, Any] | None,
     path: str,
@@ -161,7 +165,12 @@ def label_selector(
     if selector is None:
         return
     check_labels(selector.get("matchLabels"), f"{path}.matchLabels", causes)
-    for index, rule in enumerate(selector.get("matchExpressions") or ()):
+    expressions = selector.get("matchExpressions") or []
+    terms = len(expressions) + sum(len(rule.get("values") or ()) for rule in expressions)
+    if terms > _MOST_TERMS:
+        causes.too_many(f"{path}.matchExpressions", terms, _MOST_TERMS)
+        return
+    for index, rule in enumerate(expressions):
         _selector_rule(rule, f"{path}.matchExpressions[{index}]", causes, check_values)
 
 
