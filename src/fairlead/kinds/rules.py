@@ -150,8 +150,8 @@ def config_key_errors(value: str) -> Sequence[str]:
     return wrong + _upward_errors(value)
 
 
-# Conditions and values of a selector: controllers hold every object against it that is written.
-_MOST_TERMS = 1000
+# Controllers hold each object that is written against all selectors of its namespace.
+_MOST_EXPRESSIONS, _MOST_VALUES = 100, 2000
 
 
 def label_selector(
@@ -166,10 +166,11 @@ def label_selector(
         return
     check_labels(selector.get("matchLabels"), f"{path}.matchLabels", causes)
     expressions = selector.get("matchExpressions") or []
-    terms = len(expressions) + sum(len(rule.get("values") or ()) for rule in expressions)
-    if terms > _MOST_TERMS:
-        causes.too_many(f"{path}.matchExpressions", terms, _MOST_TERMS)
-        return
+    values = sum(len(rule.get("values") or ()) for rule in expressions)
+    for count, most in ((len(expressions), _MOST_EXPRESSIONS), (values, _MOST_VALUES)):
+        if count > most:
+            causes.too_many(f"{path}.matchExpressions", count, most)
+            return
     for index, rule in enumerate(expressions):
         _selector_rule(rule, f"{path}.matchExpressions[{index}]", causes, check_values)
 

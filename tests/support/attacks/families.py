@@ -628,7 +628,7 @@ def reviews(dialect: Dialect, n: Numbers) -> Case:
 # What controllers do about objects
 
 
-@family(services=(1, 60), pods=(1, 60), expressions=(1, 5_000))
+@family(services=(1, 60), pods=(1, 60), expressions=(1, 200))
 def selectors_of_objects(dialect: Dialect, n: Numbers) -> Case:
     """Budgets with long selectors, and pods for them."""
     path = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
