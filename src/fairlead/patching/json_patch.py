@@ -23,7 +23,7 @@ from fairlead.serialization.limits import TooDeep, bounded_json
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
-_BYTES_A_STEP = 20  # that are copied in a microsecond
+_BYTES_A_STEP = 20  # copied in about a microsecond
 _ITEMS_A_STEP = 5000  # that are moved in a microsecond
 
 _INDEX = re.compile(r"[+-]?[0-9]+")

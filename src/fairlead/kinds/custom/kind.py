@@ -152,7 +152,7 @@ class CustomKind:
         made = self.pruned(value)
         try:
             self.compiled.fill_defaults(made)
-        except OverSize:  # of a schema that came later: shown as it is rather than not at all
+        except OverSize:  # the schema gained defaults later: serve the object without them
             return self.pruned(value)
         return made
 

@@ -47,7 +47,7 @@ from fairlead.serialization.wire import (
 _FIRST: Final = 1 << 3 | 2  # what the parts of a map's entry begin with
 _SECOND: Final = 2 << 3 | 2
 _DEEPEST: Final = MOST_DEPTH
-_MESSAGE: Final = 16  # bytes that a message of two bytes is taken to become, at least
+_MESSAGE: Final = 16  # least bytes to account for a decoded message, however short it is
 
 
 def reader(struct: Struct) -> Read:
