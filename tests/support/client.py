@@ -185,6 +185,7 @@ class Client:
     ) -> None:
         self.address = address
         self.token = token
+        self.patience = PATIENCE
         self._ca = ca
         self._certificate = certificate
         self._tls = ssl.create_default_context(cafile=str(ca))
@@ -194,14 +195,16 @@ class Client:
         self._used = 0.0
 
     def clone(self, token: str | None = None) -> Client:
-        return Client(self.address, self._ca, token or self.token, self._certificate)
+        cloned = Client(self.address, self._ca, token or self.token, self._certificate)
+        cloned.patience = self.patience
+        return cloned
 
     def connect(self) -> http.client.HTTPSConnection:
         """A new connection, for tests that speak HTTP themselves."""
         parts = urlsplit(self.address)
         assert parts.hostname is not None
         return http.client.HTTPSConnection(
-            parts.hostname, parts.port, context=self._tls, timeout=PATIENCE
+            parts.hostname, parts.port, context=self._tls, timeout=self.patience
         )
 
     def close(self) -> None:

@@ -19,7 +19,8 @@ from fairlead.metrics import REGISTRY
 logger = logging.getLogger("fairlead")
 
 LONGEST = 0.1  # seconds that the loop may be held
-_PERIOD, _IDLE_PERIOD = 0.02, 0.2  # seconds between two looks
+# Seconds between two looks. A stall that begins right after one is measured that much too short.
+_PERIOD, _IDLE_PERIOD = 0.02, 0.05
 
 STALLS = REGISTRY.counter(
     "fairlead_event_loop_stalls", "Times that the event loop was held for more than 100 ms."

@@ -19,6 +19,7 @@ NAMESPACE = "tenant"
 TENANT_TOKEN = "alice-token"
 MOST_SECONDS = 0.1  # that the loop may be held
 MOST_BYTES = 100 * 2**20  # by which memory may grow
+_PATIENCE = 120.0  # for an answer: 20 s of CPU are allowed, and the machine may be a busy one
 _SETTLED = 0.05  # seconds after an answer in which its stalls are written down
 _VICTIM_PAUSE = 0.005
 
@@ -77,6 +78,7 @@ class Target:
         self.dialect = self.server.dialect
         self.admin = self.server.client()
         self.tenant = self.server.client(TENANT_TOKEN)
+        self.admin.patience = self.tenant.patience = _PATIENCE
         self._stalls = Report(report)
         self._done: set[str] = set()
         self._prepare()
