@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from fairlead.admission.plugin import CREATE
 from fairlead.errors import StatusError, bad_request, conflict, invalid
-from fairlead.kinds.absent import absent
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.resources import Resource
 from fairlead.operations import preparing
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.retries import is_certain, retried
+from fairlead.operations.retries import write_over
 from fairlead.schema.times import now
-from fairlead.storage.backend import Conflict
 from fairlead.storage.version import Version
 
 
@@ -49,29 +47,16 @@ async def _bind(api: Api, operation: Operation, binding: Object, dry_run: bool) 
     name = binding["metadata"]["name"]
     key = pods.storage_key(operation.namespace, name)
 
-    async def attempt() -> Version | None:
-        current = api.store.latest(collection, key)
-        refusal: StatusError
-        if current is None:
-            refusal = absent(pods.ref(name))
-        else:
-            pod = current.object()
-            try:
-                _check_pod(pods, pod, binding["metadata"], dry_run)
-                _assign(pod, binding)
-                if dry_run:
-                    return current
-                stored = preparing.ordered(pod)
-                return await preparing.put(api, operation, collection, key, stored, current)
-            except Conflict:
-                return None
-            except StatusError as error:
-                refusal = error
-        if await is_certain(collection, key):
-            raise refusal
-        return None
+    async def write(current: Version) -> Version:
+        pod = current.object()
+        _check_pod(pods, pod, binding["metadata"], dry_run)
+        _assign(pod, binding)
+        if dry_run:
+            return current
+        stored = preparing.ordered(pod)
+        return await preparing.put(api, operation, collection, key, stored, current)
 
-    await retried(pods.ref(name), attempt)
+    await write_over(api, collection, key, pods.ref(name), write)
 
 
 def _check_pod(pods: Resource, pod: Object, wanted: Object, dry_run: bool) -> None:

@@ -11,7 +11,6 @@ from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import DELETE
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError, forbidden
-from fairlead.kinds.absent import absent
 from fairlead.kinds.behaviour import Behaviour
 from fairlead.kinds.context import Context
 from fairlead.kinds.metadata import LONGEST_GRACE
@@ -20,12 +19,11 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
-from fairlead.operations.retries import is_certain, retried
+from fairlead.operations.retries import write_over
 from fairlead.operations.stored import kept, read, shown_one
 from fairlead.patching.values import copied
 from fairlead.records import dataclass
 from fairlead.schema.times import format_time, parse_time
-from fairlead.storage.backend import Conflict
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 
@@ -58,25 +56,18 @@ async def delete(
 
 
 async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain: Chain) -> Deleted:
-    resource, key = operation.resource, operation.key
+    resource = operation.resource
     collection = api.collection(resource)
     behaviour = api.behaviour(resource)
     context = api.context(operation, options.dry_run)
 
-    async def attempt() -> Deleted | None:
-        current = api.store.latest(collection, key)
-        if current is None:
-            if await is_certain(collection, key):
-                raise absent(operation.ref)
-            return None
+    async def write(current: Version) -> Deleted:
         operation.found(current)
         shown = await shown_one(resource, current)
         old = shown.object()
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
         if refusal is not None:
-            if await is_certain(collection, key):
-                raise refusal
-            return None
+            raise refusal
         attributes = preparing.attributes(operation, DELETE, None, old, context, options=options)
         if operation.verb == _WHOLE:
             attributes.name = ""  # the collection was named, not the object
@@ -94,13 +85,9 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         gone = preparing.is_finished(api, resource, new)
         if gone and grace is None:
             new = old
-        try:
-            value = await _store(api, operation, current, old, new, gone, options)
-        except Conflict:
-            return None
-        return Deleted(value, gone)
+        return Deleted(await _store(api, operation, current, old, new, gone, options), gone)
 
-    deleted = await retried(operation.ref, attempt)
+    deleted = await write_over(api, collection, operation.key, operation.ref, write)
     operation.result = deleted.value
     return deleted
 

@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from fairlead.errors import ResourceRef, modified
+from fairlead.errors import ResourceRef, StatusError, modified
+from fairlead.kinds.absent import absent
+from fairlead.operations.api import Api
 from fairlead.storage.backend import ConditionFailed, Conflict, StorageError
 from fairlead.storage.collection import Collection
+from fairlead.storage.version import Version
 
 Result = TypeVar("Result")
 
@@ -24,6 +27,36 @@ async def retried(ref: ResourceRef, attempt: Callable[[], Awaitable[Result | Non
             return result
         await asyncio.sleep(0)
     raise modified(ref)
+
+
+async def write_over(
+    api: Api,
+    collection: Collection,
+    key: str,
+    ref: ResourceRef,
+    write: Callable[[Version], Awaitable[Result]],
+) -> Result:
+    """Call `write` with the newest version of a key, one that is still being committed included.
+    Starts again if the object, or what the write rests on, moved meanwhile. A refusal reaches the
+    client only when the version that it is about is committed."""
+
+    async def attempt() -> Result | None:
+        current = api.store.latest(collection, key)
+        refusal: StatusError
+        if current is None:
+            refusal = absent(ref)
+        else:
+            try:
+                return await write(current)
+            except (Conflict, ConditionFailed):
+                return None
+            except StatusError as error:
+                refusal = error
+        if await is_certain(collection, key):
+            raise refusal
+        return None
+
+    return await retried(ref, attempt)
 
 
 async def is_certain(collection: Collection, key: str) -> bool:

@@ -15,12 +15,11 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.create import create
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
-from fairlead.operations.retries import is_certain, retried
+from fairlead.operations.retries import is_certain, write_over
 from fairlead.operations.stored import is_unchanged, kept, read, shown_one
 from fairlead.operations.tracking import converting, set_entries, tracked
 from fairlead.operations.views import view_of
 from fairlead.patching.values import equal
-from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.version import Version
 
 # Metadata that an update may leave out and never changes.
@@ -111,27 +110,14 @@ async def store_changed(
     """Take a change through defaulting, admission and the kind's rules into the store. Works on
     the newest version, one that is still being committed included, and starts again if the object
     moves meanwhile."""
-    resource, key = operation.resource, operation.key
+    resource = operation.resource
     collection = api.collection(resource)
 
-    async def attempt() -> _Written | None:
-        current = api.store.latest(collection, key)
-        refusal: StatusError
-        if current is None:
-            refusal = absent(operation.ref)
-        else:
-            operation.found(current)
-            try:
-                return await _store_over(api, operation, current, change, options)
-            except (Conflict, ConditionFailed):
-                return None
-            except StatusError as error:
-                refusal = error
-        if await is_certain(collection, key):
-            raise refusal
-        return None
+    async def write(current: Version) -> _Written:
+        operation.found(current)
+        return await _store_over(api, operation, current, change, options)
 
-    written = await retried(resource.main.ref(operation.name), attempt)
+    written = await write_over(api, collection, operation.key, operation.ref, write)
     version = written.version
     if written.is_stored and resource.main.custom is not None:
         version = await shown_one(resource, version)
