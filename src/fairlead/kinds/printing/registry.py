@@ -3,55 +3,38 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 
 from fairlead.dialect import CLUSTER, Dialect
-from fairlead.kinds.printing import (
-    admissionregistration,
-    apiregistration,
-    apps,
-    autoscaling,
-    batch,
-    certificates,
-    coordination,
-    core,
-    discovery,
-    events,
-    flowcontrol,
-    networking,
-    node,
-    nodes,
-    pods,
-    policy,
-    rbac,
-    scheduling,
-    services,
-    storage,
-    volumes,
-)
+from fairlead.kinds.printing.autoscaling import SCALE
 from fairlead.kinds.printing.model import NAME, Column, Field, Object, Printer, table
 from fairlead.kinds.printing.words import field
 from fairlead.kinds.resources import Resource
 
-_ALIKE = (
-    admissionregistration,
-    apiregistration,
-    apps,
-    batch,
-    certificates,
-    coordination,
-    core,
-    discovery,
-    events,
-    flowcontrol,
-    networking,
-    node,
-    pods,
-    policy,
-    rbac,
-    scheduling,
-    services,
+# Each has PRINTERS, or `printers(dialect)` where the dialects differ.
+_MODULES = (
+    "fairlead.kinds.printing.admissionregistration",
+    "fairlead.kinds.printing.apiregistration",
+    "fairlead.kinds.printing.apps",
+    "fairlead.kinds.printing.autoscaling",
+    "fairlead.kinds.printing.batch",
+    "fairlead.kinds.printing.certificates",
+    "fairlead.kinds.printing.coordination",
+    "fairlead.kinds.printing.core",
+    "fairlead.kinds.printing.discovery",
+    "fairlead.kinds.printing.events",
+    "fairlead.kinds.printing.flowcontrol",
+    "fairlead.kinds.printing.networking",
+    "fairlead.kinds.printing.node",
+    "fairlead.kinds.printing.nodes",
+    "fairlead.kinds.printing.pods",
+    "fairlead.kinds.printing.policy",
+    "fairlead.kinds.printing.rbac",
+    "fairlead.kinds.printing.scheduling",
+    "fairlead.kinds.printing.services",
+    "fairlead.kinds.printing.storage",
+    "fairlead.kinds.printing.volumes",
 )
-_BY_DIALECT = (autoscaling, nodes, storage, volumes)
 _NO_TIME = "0001-01-01T00:00:00Z"
 _SAME_OBJECT = frozenset({"status", "approval", "ephemeralcontainers", "finalize"})
 
@@ -72,10 +55,9 @@ DEFAULT = table(
 @cache
 def _printers(dialect: Dialect) -> dict[str, Printer]:
     found: dict[str, Printer] = {}
-    for module in _ALIKE:
-        found.update(module.PRINTERS)
-    for maker in _BY_DIALECT:
-        found.update(maker.printers(dialect))
+    for module in map(import_module, _MODULES):
+        of_dialect = getattr(module, "printers", None)
+        found.update(module.PRINTERS if of_dialect is None else of_dialect(dialect))
     return found
 
 
@@ -100,7 +82,7 @@ def printer_for(resource_key: str, dialect: Dialect = CLUSTER) -> Printer:
     group, version, resource, *rest = [*resource_key.split("/"), "", "", ""]
     subresource = rest[0]
     if subresource == "scale":
-        return autoscaling.SCALE
+        return SCALE
     if subresource and subresource not in _SAME_OBJECT:
         return DEFAULT
     return _printers(dialect).get(f"{group}/{version}/{resource}", DEFAULT)
