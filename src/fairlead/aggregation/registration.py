@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.aggregation.local import LocalVersions
 from fairlead.aggregation.registry import API_SERVICES, Registration
-from fairlead.controllers.definitions import DEFINITIONS
 from fairlead.controllers.framework import Keys
 from fairlead.dialect import Dialect
 from fairlead.errors import StatusError
+from fairlead.kinds.custom.kind import DEFINITIONS
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from time import monotonic
 
 from fairlead.controllers.changing import with_fewer
-from fairlead.controllers.definitions import DEFINITIONS
 from fairlead.controllers.elsewhere import API_SERVICES
 from fairlead.controllers.framework import Follow, Keys, Unfollow
 from fairlead.controllers.namespace_remains import Remains
@@ -15,6 +14,7 @@ from fairlead.controllers.namespaces import NAMESPACES
 from fairlead.controllers.versions import finalizers_of, is_going, may_be_going, may_be_held
 from fairlead.errors import StatusError
 from fairlead.kinds.core.namespaces import CONTENT_FINALIZER
+from fairlead.kinds.custom.kind import DEFINITIONS
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client

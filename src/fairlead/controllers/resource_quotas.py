@@ -26,9 +26,9 @@ from fairlead.admission.plugins.resource_quota.measuring import (
 )
 from fairlead.admission.plugins.resource_quota.quotas import amounts
 from fairlead.admission.plugins.resource_quota.scopes import PodScopes, scopes_of, selectors_of
-from fairlead.controllers.definitions import DEFINITIONS
 from fairlead.controllers.framework import Follow, Keys
 from fairlead.errors import StatusError
+from fairlead.kinds.custom.kind import DEFINITIONS
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client

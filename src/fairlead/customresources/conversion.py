@@ -12,11 +12,11 @@ from fairlead.dialect import Dialect
 from fairlead.errors import StatusError, listed
 from fairlead.kinds.causes import Causes
 from fairlead.kinds.metadata import check_annotations, check_labels
-from fairlead.operations.api import Object
 from fairlead.outgoing.client import CallError
 from fairlead.outgoing.review_answers import read_review
 from fairlead.outgoing.webhooks import Webhooks
 from fairlead.schema.mismatch import json_kind
+from fairlead.schema.model import Object
 from fairlead.schema.uids import new_uid
 from fairlead.schema.wording import any_type_text
 from fairlead.serialization.limits import MOST_VALUES, brackets

@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
-from fairlead.controllers.definitions import DEFINITIONS as DEFINITIONS
+from fairlead.kinds.custom.kind import DEFINITIONS as DEFINITIONS
 from fairlead.kinds.custom.kind import Converter, CustomKind, Definition
 from fairlead.kinds.custom.resource import CustomResource
 from fairlead.kinds.custom.version_order import priority
-from fairlead.kinds.resources import GroupVersion
-from fairlead.operations.api import Api, Object
+from fairlead.kinds.resources import GroupVersion, Resource, Resources
+from fairlead.schema.model import Object
 from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
+from fairlead.storage.store import Store
 from fairlead.storage.version import Version
 
 logger = logging.getLogger("fairlead.definitions")
 
 # Makes the converter that a definition asks for, None if its versions differ in nothing but name.
 MakeConverter = Callable[[Object], Converter | None]
+
+
+class Api(Protocol):
+    """What definitions change of a server's API."""
+
+    resources: Resources
+    store: Store
+
+    def collection(self, resource: Resource) -> Collection: ...
+
+    def withdraw(self, resource: Resource) -> None: ...
+
+    def forget(self, resource: Resource) -> None: ...
 
 
 class Registry:

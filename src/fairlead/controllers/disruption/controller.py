@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from fairlead.controllers.definitions import DEFINITIONS
 from fairlead.controllers.disruption.scales import (
     DEPLOYMENTS,
     REPLICA_SETS,
@@ -26,6 +25,7 @@ from fairlead.controllers.disruption.status import (
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.pod_members import PODS, PodMembers
+from fairlead.kinds.custom.kind import DEFINITIONS
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.eviction import BUDGETS

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from fairlead.controllers.changing import with_fewer
-from fairlead.controllers.definitions import DEFINITIONS
 from fairlead.controllers.elsewhere import API_SERVICES, Elsewhere
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Follow, Keys, Unfollow
@@ -22,6 +21,7 @@ from fairlead.controllers.garbage.references import (
 )
 from fairlead.controllers.versions import may_be_going, uid_of
 from fairlead.errors import StatusError
+from fairlead.kinds.custom.kind import DEFINITIONS
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client

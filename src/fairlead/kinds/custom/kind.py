@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fairlead.kinds.printing.model import Printer
     from fairlead.schema.custom import CustomSchema
 
+DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
 _MOST_SHOWN_BYTES = 2 * 1024 * 1024
 _LONGEST_SHOWN = 64 * 1024
 
