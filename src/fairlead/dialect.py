@@ -240,6 +240,11 @@ class Dialect:
         "An objectSelector that selects anything at all never matches objects without labels.",
         "`NotIn` and `DoesNotExist` match them.",
     )
+    service_path_filled = Switch(
+        "3, Webhook configurations",
+        "The path of a webhook's service is `/` unless it is given.",
+        "It is left out, and `/` is called.",
+    )
     deletecollection_lists_version = Switch(
         "3, Parameters and bodies",
         "`resourceVersion` of a deletecollection says which state is listed.",

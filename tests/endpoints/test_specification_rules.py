@@ -279,6 +279,28 @@ def test_token_reviews_are_served_in_both_versions(cluster: Space) -> None:
         assert answer.body["status"]["user"]["username"] == "alice"
 
 
+def _path_of_service_webhook(space: Space, kind: str) -> Any:
+    webhook = {
+        "name": "w.example.com",
+        "clientConfig": {"service": {"namespace": space.name, "name": "nobody"}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    things = space.everywhere(f"{kind}webhookconfigurations", "admissionregistration.@")
+    value = {"metadata": {"name": space.name}, "webhooks": [webhook]}
+    answer = things.client.post(things.path, value, dryRun="All")
+    assert answer.status == 201, answer.text
+    return answer.body["webhooks"][0]["clientConfig"]["service"].get("path")
+
+
+@pytest.mark.parametrize("kind", ["validating", "mutating"])
+def test_a_webhook_of_a_service_without_a_path_has_the_root(
+    cluster: Space, kubernetes: Space, kind: str
+) -> None:
+    assert _path_of_service_webhook(cluster, kind) == "/"
+    assert _path_of_service_webhook(kubernetes, kind) is None
+
+
 @contextmanager
 def alice_may(space: Space, rules: list[Any], *, everywhere: bool = True) -> Iterator[None]:
     """For a while: other tests share the server and what alice may do."""
