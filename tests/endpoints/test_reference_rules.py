@@ -509,6 +509,13 @@ def test_an_envelope_need_not_say_its_type(space: Space, type_meta: bool) -> Non
     assert (answer.status, answer.body.get("data")) == (201, {"k": "v"}), answer.text
 
 
+def test_an_envelope_with_nothing_in_it_is_refused(space: Space) -> None:
+    headers = {"Content-Type": space.dialect.protobuf_media_type}
+    answer = space.client.post(space.config_maps.path, b"k8s\x00", headers=headers)
+    assert answer.status == 400
+    assert "empty body" in answer.message
+
+
 def test_a_server_that_denies_everything_starts(fresh_server: FreshServer) -> None:
     running: ServerProcess = fresh_server("--enable-admission-plugins=AlwaysDeny")
     client = running.client()
