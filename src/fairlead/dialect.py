@@ -87,6 +87,12 @@ class Dialect:
         "A bare `?dryRun` means that side effects are wanted.",
         "It is refused: the empty text is no value of `dryRun`.",
     )
+    dry_runs_allocate = Switch(
+        "1, Dry-run",
+        "A dry run of a Service that asks for an address or port that it cannot have is refused "
+        "like the real write.",
+        "Addresses in use and ports outside of the range are let through.",
+    )
     strict_patch_bad_request = Switch(
         "1, Field validation",
         "A patch with unknown or repeated fields is a 400 under Strict.",
@@ -239,6 +245,11 @@ class Dialect:
         "3, Webhook configurations",
         "An objectSelector that selects anything at all never matches objects without labels.",
         "`NotIn` and `DoesNotExist` match them.",
+    )
+    service_path_filled = Switch(
+        "3, Webhook configurations",
+        "The path of a webhook's service is `/` unless it is given.",
+        "It is left out, and `/` is called.",
     )
     deletecollection_lists_version = Switch(
         "3, Parameters and bodies",

@@ -495,6 +495,27 @@ def test_an_envelope_may_hold_json(space: Space) -> None:
     assert post(envelope("ConfigMap", content, "", "gzip")).status == 400
 
 
+@pytest.mark.parametrize("type_meta", [True, False])
+def test_an_envelope_need_not_say_its_type(space: Space, type_meta: bool) -> None:
+    metadata = delimited(key(1, BYTES), delimited(key(1, BYTES), b"a"))
+    entry = delimited(key(1, BYTES), b"k") + delimited(key(2, BYTES), b"v")
+    content = metadata + delimited(key(2, BYTES), entry)
+    empty = delimited(key(1, BYTES), b"") if type_meta else b""
+    answer = space.client.post(
+        space.config_maps.path,
+        b"k8s\x00" + empty + delimited(key(2, BYTES), content),
+        headers={"Content-Type": space.dialect.protobuf_media_type},
+    )
+    assert (answer.status, answer.body.get("data")) == (201, {"k": "v"}), answer.text
+
+
+def test_an_envelope_with_nothing_in_it_is_refused(space: Space) -> None:
+    headers = {"Content-Type": space.dialect.protobuf_media_type}
+    answer = space.client.post(space.config_maps.path, b"k8s\x00", headers=headers)
+    assert answer.status == 400
+    assert "empty body" in answer.message
+
+
 def test_a_server_that_denies_everything_starts(fresh_server: FreshServer) -> None:
     running: ServerProcess = fresh_server("--enable-admission-plugins=AlwaysDeny")
     client = running.client()

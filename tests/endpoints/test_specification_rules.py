@@ -279,6 +279,52 @@ def test_token_reviews_are_served_in_both_versions(cluster: Space) -> None:
         assert answer.body["status"]["user"]["username"] == "alice"
 
 
+@pytest.mark.parametrize("what", ["address in use", "port in use", "port outside"])
+def test_a_dry_run_of_a_service_is_refused_like_the_service(cluster: Space, what: str) -> None:
+    services = cluster.things("services")
+    first = services.create("first", spec={"type": "NodePort", "ports": [{"port": 80}]})["spec"]
+    port = first["ports"][0]["nodePort"] if what == "port in use" else 29999
+    wanted: dict[str, Any] = {"type": "NodePort", "ports": [{"port": 80, "nodePort": port}]}
+    if what == "address in use":
+        wanted = {"clusterIP": first["clusterIP"], "ports": [{"port": 80}]}
+    other = {"metadata": {"name": "other"}, "spec": wanted}
+    tried = services.client.post(services.path, other, dryRun="All")
+    assert tried.status == 422
+    assert tried.body == services.client.post(services.path, other).body
+    if what != "address in use":  # addresses cannot be changed at all
+        services.create("other", spec={"ports": [{"port": 80}]})
+        assert services.patch("other", {"spec": wanted}, dryRun="All").status == 422
+
+
+def test_a_dry_run_of_a_service_takes_nothing(cluster: Space) -> None:
+    services = cluster.things("services")
+    value = {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
+    tried = services.client.post(services.path, value, dryRun="All").body["spec"]
+    assert services.create("a", spec=tried)["spec"] == tried
+
+
+def _path_of_service_webhook(space: Space, kind: str) -> Any:
+    webhook = {
+        "name": "w.example.com",
+        "clientConfig": {"service": {"namespace": space.name, "name": "nobody"}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    things = space.everywhere(f"{kind}webhookconfigurations", "admissionregistration.@")
+    value = {"metadata": {"name": space.name}, "webhooks": [webhook]}
+    answer = things.client.post(things.path, value, dryRun="All")
+    assert answer.status == 201, answer.text
+    return answer.body["webhooks"][0]["clientConfig"]["service"].get("path")
+
+
+@pytest.mark.parametrize("kind", ["validating", "mutating"])
+def test_a_webhook_of_a_service_without_a_path_has_the_root(
+    cluster: Space, kubernetes: Space, kind: str
+) -> None:
+    assert _path_of_service_webhook(cluster, kind) == "/"
+    assert _path_of_service_webhook(kubernetes, kind) is None
+
+
 @contextmanager
 def alice_may(space: Space, rules: list[Any], *, everywhere: bool = True) -> Iterator[None]:
     """For a while: other tests share the server and what alice may do."""

@@ -129,7 +129,8 @@ def _parse_message(raw: bytes, resource: Resource) -> tuple[Object, list[str]]:
         elif form not in ("", resource.dialect.protobuf_media_type):
             raise ProtobufError(f'the content type "{form}" is not known')
         else:
-            value = from_message(resource.struct, content) if kind == resource.kind else {}
+            is_own = kind in ("", resource.kind)
+            value = from_message(resource.struct, content) if is_own else {}
     except ProtobufError as error:
         raise _unrecognized(resource, str(error), raw) from None
     return {"apiVersion": api_version, "kind": kind, **value}, repeated or []

@@ -80,6 +80,8 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
         raise ProtobufError(
             "provided data does not appear to be a protobuf message, expected prefix 6b387300"
         )
+    if len(raw) == len(MAGIC):
+        raise ProtobufError("empty body")
     if usual := usual_envelope(raw):
         return usual
     api_version = kind = ""

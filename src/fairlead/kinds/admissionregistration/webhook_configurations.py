@@ -42,6 +42,13 @@ class WebhookConfigurationBehaviour(OrderedBehaviour):
 
     update_order = (Step.METADATA, Step.RULES)
 
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        if context.dialect.service_path_filled:
+            for webhook in value.get("webhooks") or ():
+                service = webhook["clientConfig"].get("service")
+                if service is not None:
+                    service.setdefault("path", "/")
+
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         _check_webhooks(value.get("webhooks") or [], _Strictness(), causes)
 

@@ -46,13 +46,14 @@ def _refused(field: str, value: object, detail: str) -> Refusal:
 
 def grant(resource: Resource, service: Object, old: Object | None, context: Context) -> None:
     """Fill in families, addresses and ports of a service that is created (no `old`) or changed.
-    What is set aside for it is given back by `context.roll_back`. Raises StatusError. Without
-    allocators nothing is given."""
+    What is set aside for it is given back by `context.roll_back`, and at once in a dry run. Raises
+    StatusError. Without allocators nothing is given."""
     if context.allocators is None:
         return
     spec = service["spec"]
     old_spec = old["spec"] if old is not None else None
-    reservation: Reservation = context.allocators.reserve(dry_run=context.dry_run)
+    is_likeness = context.dry_run and not context.dialect.dry_runs_allocate
+    reservation: Reservation = context.allocators.reserve(dry_run=is_likeness)
     context.undo.append(reservation.release)
     try:
         causes = Causes()
@@ -69,7 +70,10 @@ def grant(resource: Resource, service: Object, old: Object | None, context: Cont
     except Refusal as refusal:
         context.roll_back()
         raise refusal.status_error(resource, service["metadata"].get("name", "")) from None
-    context.claims += context.allocators.claims(reservation)
+    if context.dry_run:
+        reservation.release()
+    else:
+        context.claims += context.allocators.claims(reservation)
 
 
 def _grant_addresses(spec: Object, reservation: Reservation) -> None:
