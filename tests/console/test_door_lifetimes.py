@@ -124,11 +124,11 @@ def test_a_session_ends_when_the_token_in_a_secret_is_changed(server: ServerProc
     secret["type"] = server.dialect.label("@/service-account-token")
     admin.post(f"{path}/secrets", secret)
 
-    def token() -> str | None:
-        found = admin.get(f"{path}/secrets/{name}").body.get("data") or {}
-        return found.get("token")
+    def data() -> dict[str, str]:
+        return admin.get(f"{path}/secrets/{name}").body.get("data") or {}
 
-    robot = server.client(b64decode(eventually(token, "the Secret has a token")).decode())
+    eventually(lambda: "token" in data(), "the Secret has a token")
+    robot = server.client(b64decode(data()["token"]).decode())
     page = server.client(enter(server.client(None), code_of(robot)).body["token"])
     assert page.get("/api").status == 200
     admin.patch(f"{path}/secrets/{name}", {"stringData": {"token": "another"}})

@@ -12,7 +12,6 @@ from fairlead.authentication.chain import Credentials, Rejected
 from fairlead.authentication.grants import Audiences, Grant, common
 from fairlead.authentication.user import User, with_authenticated_group
 
-
 TOKEN_FILE = "token file"  # as an anchor, with the hash of a token
 
 
