@@ -44,6 +44,7 @@ REFERENCE = 'node "node1" can not create pods that reference'
 SECRET = {"name": "v", "secret": {"secretName": "s"}}
 CONFIG = {"name": "v", "configMap": {"name": "s"}}
 CLAIM = {"name": "v", "persistentVolumeClaim": {"claimName": "s"}}
+EPHEMERAL = {"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
 
 
 @pytest.mark.parametrize(
@@ -72,6 +73,7 @@ CLAIM = {"name": "v", "persistentVolumeClaim": {"claimName": "s"}}
         (_mirror(OWNER, volumes=[SECRET]), f"{REFERENCE} secrets"),
         (_mirror(OWNER, volumes=[CONFIG]), f"{REFERENCE} configmaps"),
         (_mirror(OWNER, volumes=[CLAIM]), f"{REFERENCE} persistentvolumeclaims"),
+        (_mirror(OWNER, volumes=[EPHEMERAL]), f"{REFERENCE} persistentvolumeclaims"),
     ],
 )
 def test_new_pods(value: dict[str, Any], why: str) -> None:

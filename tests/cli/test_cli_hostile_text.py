@@ -182,6 +182,15 @@ def test_what_completes_a_word_is_printable(space: Space, tmp_path: Path) -> Non
             assert _obeyed(seen) == "", words
 
 
+def test_what_completes_a_word_is_no_command_for_a_shell(space: Space) -> None:
+    roles = space.things("roles", "rbac.authorization.@")
+    for name in ("$(touch${IFS}made)", "a;b", "`b`", "--server=x", "it's", "a|b", "system:a"):
+        roles.create(name, rules=[])
+    config = str(Commands(space).config)
+    words = ("get", "--kubeconfig", config, "-n", space.name, "roles", "")
+    assert run_words("__complete", *words).out.split() == ["system:a"]
+
+
 def test_a_pipe_gets_what_the_server_sent(space: Space) -> None:
     fairlead = Commands(space)
     space.config_maps.create("b", data={"key": HOSTILE})

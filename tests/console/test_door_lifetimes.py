@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from base64 import b64decode
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.client import Client
 from support.console import SESSION, code_of, enter, is_known, renew, sign_in
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
+from support.things import random_word
 from support.waiting import eventually
 from support.workers import Workers
 
@@ -96,6 +99,41 @@ def test_sessions_outlive_a_restart_and_so_does_their_end(fresh_server: FreshSer
     assert is_known(server.client(lasting))
     assert not is_known(server.client(ended))
     assert enter(server.client(None), code).status == 201
+
+
+def test_a_session_ends_with_the_line_of_the_token_file_it_was_made_with(
+    fresh_server: FreshServer, tmp_path: Path
+) -> None:
+    tokens = tmp_path / "lines.csv"
+    tokens.write_text("a,anna,1,system:masters\nb,bert,2,system:masters\nc,carl,3,system:masters\n")
+    server = fresh_server("--token-auth-file", str(tokens))
+    pages = [
+        enter(server.client(None), code_of(server.client(token))).body["token"] for token in "abc"
+    ]
+    server.kill()
+    tokens.write_text("a,anna,1,system:masters\nb,bert,2,staff\n")
+    server.start()
+    assert [server.client(page).get("/api").status for page in pages] == [200, 401, 401]
+
+
+def test_a_session_ends_when_the_token_in_a_secret_is_changed(server: ServerProcess) -> None:
+    admin, path, name = server.client(), "/api/v1/namespaces/default", random_word()
+    admin.post(f"{path}/serviceaccounts", {"metadata": {"name": name}})
+    annotations = {server.dialect.label("@/service-account.name"): name}
+    secret: dict[str, Any] = {"metadata": {"name": name, "annotations": annotations}}
+    secret["type"] = server.dialect.label("@/service-account-token")
+    admin.post(f"{path}/secrets", secret)
+
+    def data() -> dict[str, str]:
+        return admin.get(f"{path}/secrets/{name}").body.get("data") or {}
+
+    eventually(lambda: "token" in data(), "the Secret has a token")
+    robot = server.client(b64decode(data()["token"]).decode())
+    page = server.client(enter(server.client(None), code_of(robot)).body["token"])
+    assert page.get("/api").status == 200
+    admin.patch(f"{path}/secrets/{name}", {"stringData": {"token": "another"}})
+    assert robot.get("/api").status == 401
+    assert page.get("/api").status == 401
 
 
 def test_a_server_of_another_data_directory_knows_no_session_of_this_one(

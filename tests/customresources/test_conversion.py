@@ -373,3 +373,19 @@ def test_without_conversion_owners_of_both_versions_meet(space: Space) -> None:
     path = kind.things("v1").item("a")
     answer = kind.client.patch(path, config, kind=APPLY, fieldManager="old")
     assert answer.body["spec"] == {"color": "red"}
+
+
+def test_an_apply_that_does_not_fit_the_version_of_another_owner_is_refused(space: Space) -> None:
+    stored = addressed("v1", storage=True, address="string", zone="string")
+    other = addressed("v2", storage=False, address="object", zone="string")
+    kind = Kind(space, stored, other).install()
+    there = kind.things("v2").item("a")
+    config = kind.value("a", "v2", spec={"zone": "here"})
+    assert kind.client.patch(there, config, kind=APPLY, fieldManager="other").status == 201
+    config = kind.value("a", "v1", spec={"address": "text"})
+    path = kind.things("v1").item("a")
+    for force in ("false", "true"):
+        answer = kind.client.patch(path, config, kind=APPLY, fieldManager="me", force=force)
+        assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+        assert "does not fit the schema of another version" in answer.body["message"]
+    assert kind.things("v1").read("a")["spec"] == {"zone": "here"}

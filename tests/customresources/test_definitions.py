@@ -6,6 +6,7 @@ from base64 import b64encode
 from hashlib import sha256
 from time import perf_counter
 
+import pytest
 from definitions_support import Kind, version
 from support.pace import in_time
 from support.process import FreshServer
@@ -196,9 +197,14 @@ def test_a_remembered_apply_is_worked_out_again_under_another_schema(space: Spac
     assert answer.body["spec"] == {"size": 1, "color": "red"}
 
 
-def test_who_writes_the_status_cannot_take_the_place_of_another_resource(space: Space) -> None:
+@pytest.mark.parametrize("version_name", ["v1", "v9"])
+def test_who_writes_the_status_gets_no_built_in_objects(space: Space, version_name: str) -> None:
     group = space.dialect.group_name("networking.@")
+    ingresses = space.things("ingresses", "networking.@")
+    backend = {"service": {"name": "a", "port": {"number": 80}}}
+    ingresses.create("a", spec={"defaultBackend": backend})
     kind = Kind(space, plural="ingresses", kind="Other", group=group)
+    kind.body["spec"]["versions"] = [version(version_name)]
     annotation = space.dialect.label("api-approved.@")
     kind.body["metadata"]["annotations"] = {annotation: "unapproved, a test"}
     assert kind.post().status == 201
@@ -207,9 +213,11 @@ def test_who_writes_the_status_cannot_take_the_place_of_another_resource(space: 
     status = {"acceptedNames": names, "conditions": [condition]}
     path = f"{kind.definitions.path}/{kind.name}/status"
     assert kind.client.patch(path, {"status": status}).status == 200
-    listed = space.client.get(f"/apis/{group}/v1/namespaces/{space.name}/ingresses")
-    assert listed.body["kind"] == "IngressList"
+    assert ingresses.list().body["kind"] == "IngressList"
+    assert space.client.get(f"/apis/{group}/v9/ingresses").status == 404
     kind.remove()
+    eventually(lambda: kind.definitions.get(kind.name).status == 404, "the definition is gone")
+    assert ingresses.list().names == ["a"]
 
 
 def test_many_definitions_that_come_at_once_are_all_served(space: Space) -> None:

@@ -55,6 +55,18 @@ class Granted:
         assert self._space.things("rolebindings", RBAC).delete(self._name).status == 200
 
 
+def grant_by_name(space: Space, resource: str, name: str, *verbs: str) -> None:
+    """Give alice rights to objects of one name, outside namespaces."""
+    role, group = random_word(), space.dialect.group_name(RBAC)
+    rule = {"apiGroups": ["*"], "resources": [resource], "resourceNames": [name]}
+    space.everywhere("clusterroles", RBAC).create(role, rules=[{**rule, "verbs": list(verbs)}])
+    space.everywhere("clusterrolebindings", RBAC).create(
+        role,
+        roleRef={"apiGroup": group, "kind": "ClusterRole", "name": role},
+        subjects=[{"apiGroup": group, "kind": "User", "name": "alice"}],
+    )
+
+
 def as_alice(space: Space, things: Things) -> Things:
     """The same collection, seen by a user to whom nothing is bound."""
     return Things(alice(space), things.path)

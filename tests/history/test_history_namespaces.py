@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from history_support import Granted, as_alice, at, column, history, revision
+from history_support import Granted, as_alice, at, column, grant_by_name, history, revision
 from support.things import Space, Things
 from support.waiting import eventually
 
@@ -79,10 +79,24 @@ def test_a_list_does_not_show_what_was_in_the_former_namespace(again: Again) -> 
     assert again.hers.list(**query).names == []
 
 
-def test_a_watch_does_not_tell_of_the_former_namespace(again: Again) -> None:
+def test_a_watch_does_not_begin_in_the_former_namespace(again: Again) -> None:
     again.space.things("secrets").create("later")
     with again.hers.watch(resourceVersion=again.before) as watch:
+        error = watch.next()
+    assert (error.type, error.object["code"], error.object["reason"]) == ("ERROR", 410, "Expired")
+    with again.hers.watch(resourceVersion=again.since) as watch:
         assert watch.next().brief == ("ADDED", "later")
+
+
+def test_a_watch_may_begin_before_a_namespace_that_is_the_first_of_its_name(space: Space) -> None:
+    before = revision(space.config_maps.create("x"))
+    other = Space(space.server, space.client)
+    Granted(other, "configmaps", *READING)
+    other.config_maps.create("a")
+    with as_alice(other, other.config_maps).watch(
+        resourceVersion=before, fieldSelector="metadata.name=a"
+    ) as watch:
+        assert watch.next().brief == ("ADDED", "a")
 
 
 def test_neither_is_the_former_namespace_itself(again: Again) -> None:
@@ -91,6 +105,21 @@ def test_neither_is_the_former_namespace_itself(again: Again) -> None:
     assert types[0] == "ADDED"
     assert "DELETED" not in types
     assert at(hers, again.space.name, again.before).status == 410
+
+
+def test_nor_to_who_may_read_only_namespaces_of_that_name(again: Again) -> None:
+    name = again.space.name
+    grant_by_name(again.space, "namespaces", name, *READING)
+    hers = as_alice(again.space, again.space.everywhere("namespaces"))
+    assert "DELETED" not in column(history(hers, name), "type")
+    assert at(hers, name, again.before).status == 410
+    named = {"fieldSelector": f"metadata.name={name}", "resourceVersion": again.before}
+    assert hers.list(**named, resourceVersionMatch="Exact").status == 410
+    assert hers.list(**named, limit="1").status == 410
+    with hers.watch(**named) as watch:
+        assert watch.next().object["code"] == 410
+    named["resourceVersion"] = again.since
+    assert hers.list(**named, resourceVersionMatch="Exact").names == [name]
 
 
 def test_who_may_read_all_namespaces_is_told_of_those_before(again: Again) -> None:

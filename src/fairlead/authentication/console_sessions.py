@@ -1,9 +1,10 @@
 """Sessions of the web console: a user who is known by other credentials gets a code, the code is
 exchanged once for a token, and the token is that user for some hours at most.
 
-What a session rests on is kept with it. Where that was a token of a service account, the session
-ends with the objects that the token stood and fell with. Where one user was impersonated by
-another, it ends with that one's right to do so, and with an impersonated service account.
+What a session rests on is kept with it. A session that was made with a token ends with what the
+token stood and fell with: a service account, the content of a Secret, a line of the token file.
+Where one user was impersonated by another, it ends with that one's right to do so, and with an
+impersonated service account.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -20,14 +22,15 @@ from fairlead.authentication.grants import Anchor, Audiences, Grant, common
 from fairlead.authentication.handouts import Handout, Handouts
 from fairlead.authentication.impersonation import Impersonation
 from fairlead.authentication.origins import refuse_foreign
-from fairlead.authentication.service_accounts import Lookup
+from fairlead.authentication.service_accounts import SECRETS, Lookup
+from fairlead.authentication.token_file import TOKEN_FILE, StaticTokens
 from fairlead.authentication.user import User
 from fairlead.clock import time
 from fairlead.records import dataclass
 
 PREFIX = "fairlead-console."
 CODE_SECONDS, SESSION_SECONDS, LONGEST_SECONDS = 60.0, 3600.0, 12 * 3600.0
-KnownAnchors = tuple[tuple[Anchor, str], ...]  # with the uid of each
+KnownAnchors = tuple[tuple[Anchor, str], ...]  # with the state of each
 
 _ENDED = "a session of the console has ended"
 _ABSENT = "what the session would rest on is not there"
@@ -59,19 +62,26 @@ class ConsoleSessions:
     """Codes and sessions below `directory`, and the method that knows the tokens of sessions.
     Codes and sessions raise OSError where the directory cannot be used."""
 
-    def __init__(self, directory: Path, audiences: Audiences, lookup: Lookup) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        audiences: Audiences,
+        lookup: Lookup,
+        token_file: StaticTokens | None = None,
+    ) -> None:
         self._codes = Handouts(directory / "codes")
         self._sessions = Handouts(directory / "sessions")
         self._audiences = audiences
         self._lookup = lookup
+        self._token_file = token_file
 
     def link(self, user: User, basis: Basis) -> tuple[str, float]:
         """A code for a user, and until when it can be used. Raises TooManyHandouts, and Rejected
         if something is not there that the session would rest on."""
         now = time()
         until = min(now + CODE_SECONDS, basis.until)
-        anchors = [(*anchor, self._uid(anchor)) for anchor in basis.anchors]
-        if not all(uid for *_, uid in anchors):
+        anchors = [(*anchor, self._state(anchor)) for anchor in basis.anchors]
+        if not all(state for *_, state in anchors):
             raise Rejected(_ABSENT)
         ends = min(now + LONGEST_SECONDS, basis.until)
         content: dict[str, Any] = {"user": _written(user), "ends": ends, "anchors": anchors}
@@ -102,7 +112,7 @@ class ConsoleSessions:
             session = _read(token, found)
         except ValueError:  # the machine stopped before it was on the disk
             return None
-        stands = all(uid and self._uid(anchor) == uid for anchor, uid in session.anchors)
+        stands = all(state and self._state(anchor) == state for anchor, state in session.anchors)
         return session if stands else None
 
     def renew(self, session: Session) -> Session | None:
@@ -127,12 +137,20 @@ class ConsoleSessions:
         impersonation = session.impersonation
         return Grant(session.user, found, session.expires, anchors, use, impersonation)
 
-    def _uid(self, anchor: Anchor) -> str:
-        """Of an object that is there and stays; else nothing."""
+    def _state(self, anchor: Anchor) -> str:
+        """What must not change of an anchor for tokens to stay good; nothing if it is not there or
+        is being deleted. A token in a Secret is revoked by a change of the Secret's data."""
         resource, key = anchor
+        if resource == TOKEN_FILE:
+            return self._token_file.line(key) if self._token_file is not None else ""
         namespace, _, name = key.rpartition("/")
-        metadata = (self._lookup(resource, namespace, name) or {}).get("metadata", {})
-        return "" if metadata.get("deletionTimestamp") else metadata.get("uid", "")
+        value = self._lookup(resource, namespace, name) or {}
+        metadata = value.get("metadata", {})
+        uid: str = "" if metadata.get("deletionTimestamp") else metadata.get("uid", "")
+        if not uid or resource != SECRETS:
+            return uid
+        data = json.dumps(value.get("data"), sort_keys=True)
+        return f"{uid} {sha256(data.encode()).hexdigest()}"
 
 
 class _Use:
@@ -164,7 +182,7 @@ def _written_impersonation(one: Impersonation) -> dict[str, Any]:
 
 def _read(token: str, found: Handout) -> Session:
     value = json.loads(found.content)
-    anchors = tuple(((resource, key), uid) for resource, key, uid in value["anchors"])
+    anchors = tuple(((resource, key), state) for resource, key, state in value["anchors"])
     impersonation = _read_impersonation(value) if "impersonator" in value else None
     user = _user(value["user"])
     return Session(token, user, found.until, value["ends"], anchors, impersonation)

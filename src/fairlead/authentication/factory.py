@@ -130,11 +130,13 @@ def build_authenticator(
     closables: list[Closable] = []
     background: list[Callable[[], Coroutine[Any, Any, None]]] = []
     methods: list[TokenMethod] = []
-    sessions = ConsoleSessions(console, audiences, lookup) if console is not None else None
-    if sessions is not None:  # before all that would tell others of its tokens
-        methods.append(sessions)
-    if options.token_auth_file is not None:
-        methods.append(_token_file(options.token_auth_file, audiences))
+    token_file = _token_file(options.token_auth_file, audiences)
+    sessions = None
+    if console is not None:
+        sessions = ConsoleSessions(console, audiences, lookup, token_file)
+        methods.append(sessions)  # before all that would tell others of its tokens
+    if token_file is not None:
+        methods.append(token_file)
     methods.append(
         ServiceAccountTokens(
             dialect,
@@ -184,7 +186,9 @@ def _authorities(flag: str, *paths: Path | None) -> Authorities:
         raise AuthenticationError(f"{flag}: {error}") from None
 
 
-def _token_file(path: Path, audiences: Audiences) -> StaticTokens:
+def _token_file(path: Path | None, audiences: Audiences) -> StaticTokens | None:
+    if path is None:
+        return None
     try:
         return StaticTokens(read_token_file(path), audiences)
     except TokenFileError as error:

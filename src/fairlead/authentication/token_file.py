@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import csv
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 
 from fairlead.authentication.bearer import INVALID, as_header_text, bearer_token
 from fairlead.authentication.chain import Credentials, Rejected
 from fairlead.authentication.grants import Audiences, Grant, common
 from fairlead.authentication.user import User, with_authenticated_group
+
+TOKEN_FILE = "token file"  # as an anchor, with the hash of a token
 
 
 class TokenFileError(ValueError):
@@ -63,7 +67,19 @@ class StaticTokens:
         if user is None:
             return None
         found = common(audiences, self._own_audiences)
-        return Grant(user, found) if found or not audiences else None
+        if audiences and not found:
+            return None
+        return Grant(user, found, anchors=((TOKEN_FILE, _hash(token)),))
+
+    def line(self, hashed: str) -> str:
+        """The hash of the user whose token has a hash, or nothing: the file of the next start may
+        have other lines."""
+        user = self._users_by_hash.get(hashed)
+        return _hash(repr((user.name, user.uid, user.groups))) if user is not None else ""
+
+    @cached_property
+    def _users_by_hash(self) -> dict[str, User]:
+        return {_hash(token): user for token, user in self._users.items()}
 
     async def authenticate(self, request: Credentials) -> User | None:
         """Used on its own, without BearerTokens."""
@@ -74,3 +90,7 @@ class StaticTokens:
         if user is None:
             raise Rejected(INVALID)
         return user
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -75,9 +75,10 @@ class Registry:
         return resources, kinds
 
     def storage_resource(self, name: str) -> CustomResource | None:
-        """The resource in the version in which its objects are kept, served or not."""
+        """The resource in the version in which its objects are kept, served or not. None if there
+        can be no objects: those of a built-in resource are not the definition's to delete."""
         definition = self._definitions.get(name)
-        if definition is None or not definition.plural:
+        if definition is None or not definition.plural or self._is_built_in(definition):
             return None
         kind = definition.storage
         found = self._resources.get(name, {}).get(kind.api_version) or self._unserved.get(name)
@@ -113,7 +114,8 @@ class Registry:
 
     def _serve(self, definition: Definition) -> None:
         api, name = self._api, definition.name
-        wanted = {kind.api_version: kind for kind in definition.served if not self._is_taken(kind)}
+        kinds = [] if self._is_built_in(definition) else definition.served
+        wanted = {kind.api_version: kind for kind in kinds}
         served = self._resources.setdefault(name, {})
         for api_version in [one for one in served if one not in wanted]:
             self._withdraw(served.pop(api_version), last=not wanted and not served)
@@ -129,11 +131,13 @@ class Registry:
             api.collection(resource).api_version = definition.storage.api_version
         api.resources.touch()
 
-    def _is_taken(self, kind: CustomKind) -> bool:
-        """Whether a built-in resource has the place of a custom one."""
-        definition = kind.definition
-        found = self._api.resources.find(definition.group, kind.version, definition.plural)
-        return found is not None and found.custom is None
+    def _is_built_in(self, definition: Definition) -> bool:
+        """Whether the group has a built-in resource of that name, in whatever version: both would
+        be stored in one place. Nothing is served for such a definition, whatever its status says:
+        who may write the status of definitions would get all rights to the built-in objects."""
+        versions = self._api.resources.groups.get(definition.group, {}).values()
+        found = (version.resources.get(definition.plural) for version in versions)
+        return any(resource is not None and resource.custom is None for resource in found)
 
     def _resource(self, kind: CustomKind) -> CustomResource:
         definition, resources = kind.definition, self._api.resources

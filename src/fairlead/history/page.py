@@ -150,7 +150,9 @@ class HistoryPage:
         namespace = target.name if is_namespace else target.namespace
         if not namespace or not (resource.namespaced or is_namespace):
             return 0
-        return await self._rights(request, target.verb).begin(resource, namespace, target.name)
+        # The right to one namespace by its name is no right to the former ones of that name.
+        name = "" if is_namespace else target.name
+        return await self._rights(request, target.verb).begin(resource, namespace, name)
 
     def _is_remote(self, target: Target) -> bool:
         """Whether another server answers for the path in the API."""

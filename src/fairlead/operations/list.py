@@ -12,11 +12,12 @@ from fairlead.operations.stored import shown
 from fairlead.records import dataclass
 from fairlead.serialization.continuation import Continuation, ContinuationError
 from fairlead.storage.backend import Compacted
-from fairlead.storage.change import ADDED
+from fairlead.storage.change import DELETED
 from fairlead.storage.collection import Page
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 
+_NAMESPACES = "core/v1/namespaces"
 EXPIRED_TOKEN = (
     "The provided continue parameter is too old to display a consistent list result. You can start"
     " a new list without the continue parameter, or use the continue token in this response to"
@@ -142,7 +143,7 @@ async def _snapshot(
     after: str | None,
 ) -> Page:
     collection = api.collection(operation.resource)
-    if revision < await namespace_begin(api, operation, revision):
+    if revision < await namespace_begin(api, operation, selection, revision):
         raise expired("The resourceVersion for the provided list is too old.")
     try:
         return await api.store.page(collection, namespace, selection, revision, limit, after)
@@ -150,23 +151,30 @@ async def _snapshot(
         raise expired("The resourceVersion for the provided list is too old.") from None
 
 
-async def namespace_begin(api: Api, operation: Operation, revision: int) -> int:
-    """The first revision that may be told to who reads a namespace as it was at a revision: that of
-    its creation, since it may have been deleted and made again for other users. 0 if all may be
-    told: to who may read all namespaces, and if it is older. 410 if memory does not know."""
-    if not operation.namespace or not operation.resource.namespaced:
+async def namespace_begin(
+    api: Api, operation: Operation, selection: Selection, revision: int
+) -> int:
+    """The first revision that may be told to who reads one namespace, or what is in it, as it was
+    at a revision. A namespace that was deleted since may have been made again for other users, so
+    nothing is told of what was before its deletion. 0 if all may be told: to who may read all
+    namespaces, and if it was not deleted. 410 if memory does not know."""
+    resource = operation.resource
+    is_namespace = resource.key == _NAMESPACES
+    name = operation.namespace
+    if is_namespace:
+        name = operation.name or selection.name or ""
+    if not name or not (resource.namespaced or is_namespace):
         return 0
-    namespaces = api.collection(api.resources.named("core/v1/namespaces"))
-    found = namespaces.get(operation.namespace)
+    namespaces = api.collection(api.resources.named(_NAMESPACES))
+    found = namespaces.get(name)
     if found is not None and found.revision <= revision:
         return 0
-    if await api.allowed(operation.attributes()._replace(namespace="")):
+    asked = operation.attributes()._replace(namespace="")
+    if await api.allowed(asked._replace(name="") if is_namespace else asked):
         return 0
-    if found is None:
-        return api.store.revision + 1
-    for change in reversed(namespaces.changes_of(operation.namespace)):
-        if change.kind == ADDED:
-            return change.revision
+    for change in reversed(namespaces.changes_of(name)):
+        if change.kind == DELETED:
+            return change.revision + 1
     if revision < namespaces.floor:
         raise expired(f"too old resource version: {revision} ({namespaces.floor})")
     return 0

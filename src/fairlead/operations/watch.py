@@ -68,7 +68,10 @@ async def open_watch(
     namespace = operation.namespace if resource.namespaced else ""
     after = revision_of(options.revision)
     scope = _scope(resource, namespace, selection)
-    begin = await namespace_begin(api, operation, after) if after else 0
+    if after:
+        begin = await namespace_begin(api, operation, selection, after)
+        if after + 1 < begin:
+            raise expired(f"too old resource version: {after} ({begin - 1})")
     if selection and not after:
         await collection.prepare(namespace, selection)
     watcher = Watcher(scope, selection, after or api.store.revision)
@@ -80,7 +83,7 @@ async def open_watch(
         changes = api.store.watch(collection, watcher)
     except Compacted as error:
         raise too_old(error, api.store.floor) from None
-    return _opened(collection, watcher, _replayed(changes, begin, scope, selection), resource)
+    return _opened(collection, watcher, _replayed(changes, scope, selection), resource)
 
 
 def _opened(
@@ -122,12 +125,10 @@ async def _synthetic(resource: str, versions: list[Version]) -> AsyncIterator[Se
 
 
 async def _replayed(
-    past: AsyncIterator[list[Change]], begin: int, scope: str, selection: Selection
+    past: AsyncIterator[list[Change]], scope: str, selection: Selection
 ) -> AsyncIterator[Sequence[Event]]:
-    """What happened before the first revision that may be told is left out."""
     async for changes in past:
-        told = [one for one in changes if one.revision >= begin] if begin else changes
-        yield list(_selected(told, scope, selection))
+        yield list(_selected(changes, scope, selection))
 
 
 def _selected(changes: list[Change], scope: str, selection: Selection) -> Iterator[Event]:

@@ -15,7 +15,12 @@ import orjson
 from fairlead.dialect import Dialect
 from fairlead.patching.compare import compare
 from fairlead.patching.configuration import check_configuration, check_items, untrackable
-from fairlead.patching.conflicts import ApplyConflict, Conflict, conflicts_with
+from fairlead.patching.conflicts import (
+    ApplyConflict,
+    Conflict,
+    InvalidConfiguration,
+    conflicts_with,
+)
 from fairlead.patching.difference import Difference, served
 from fairlead.patching.entries import (
     Identity,
@@ -57,6 +62,9 @@ from fairlead.schema.model import Object as Object
 from fairlead.schema.model import Struct
 
 BEFORE_FIRST_APPLY = "before-first-apply"
+_OTHER_VERSION = (
+    "the object does not fit the schema of another version, in which others manage fields of it"
+)
 
 _IDENTITY = "name namespace creationTimestamp selfLink uid clusterName generation managedFields"
 _UNOWNED_METADATA = (*_IDENTITY.split(), "resourceVersion")
@@ -217,7 +225,11 @@ def apply(
     except Untrackable:
         check_items(struct, config)
         raise untrackable(struct, live or config) from None
-    found = [] if force else application.conflicts()
+    try:
+        found = [] if force else application.conflicts()
+        entries = application.entries(now)
+    except Untrackable:  # entries are compared in their own versions
+        raise InvalidConfiguration(_OTHER_VERSION) from None
     annotation = dialect.label(ANNOTATION)
     by_client = manager == dialect.client_manager
     if found and by_client and live is not None:
@@ -225,7 +237,6 @@ def apply(
         found = [conflict for conflict in found if not contains(allowed, conflict.path)]
     if found:
         raise ApplyConflict(found)
-    entries = application.entries(now)
     if by_client:
         return kept_current(application.result, config, annotation), entries
     return application.result, entries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.admission.plugin import Attributes
 from fairlead.admission.plugins.base import Object
-from fairlead.authorization.pod_references import CONFIG_MAPS, SECRETS, pod_references
+from fairlead.authorization.pod_references import CLAIMS, CONFIG_MAPS, SECRETS, pod_references
 from fairlead.errors import ResourceRef, not_found
 
 
@@ -46,9 +46,9 @@ def _reference_error(node: str, attributes: Attributes, pod: Object) -> str:
         return f"{head} a service account"
     named = {"namespace": attributes.namespace, "name": attributes.name}
     kinds = {kind for kind, _, _ in pod_references({"metadata": named, "spec": spec})}
-    for kind in (SECRETS, CONFIG_MAPS):
+    # An ephemeral volume counts as a claim: its name is made of those of the pod and the volume, so
+    # that a node could choose the claim of another pod, whose volume and secrets it may then read.
+    for kind in (SECRETS, CONFIG_MAPS, CLAIMS):
         if kind in kinds:
             return f"{head} {kind}"
-    if any(volume.get("persistentVolumeClaim") for volume in spec.get("volumes") or ()):
-        return f"{head} persistentvolumeclaims"
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shlex
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import NamedTuple
@@ -128,9 +129,16 @@ def _positionals(reader: ArgumentReader, words: Sequence[str]) -> list[str]:
 
 
 def _ask(typed: Typed, offers: Offers | None) -> dict[str, str]:
+    """Names that others chose. A shell puts them into the command line as they are, so those are
+    left out that it would not read as one plain word, or that would be read as flags."""
     if offers is None:
         return {}
-    return asyncio.run(asyncio.wait_for(offers(_options(typed)), _PATIENCE))
+    found = asyncio.run(asyncio.wait_for(offers(_options(typed)), _PATIENCE))
+    return {
+        word: told
+        for word, told in found.items()
+        if shlex.quote(word) == word and not word.startswith("-")
+    }
 
 
 def _options(typed: Typed) -> argparse.Namespace:
@@ -143,5 +151,5 @@ def _options(typed: Typed) -> argparse.Namespace:
 
 def _matching(offered: dict[str, str], begun: str) -> Iterator[tuple[str, str]]:
     for word, told in offered.items():
-        if word.startswith(begun) and word.isprintable() and " " not in word:
+        if word.startswith(begun):
             yield word, " ".join(told.split())
