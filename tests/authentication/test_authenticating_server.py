@@ -401,7 +401,7 @@ class TestOthers:
         provider = OidcProvider(directory).start()
         try:
             key = rsa_key()
-            provider.publish("RS256", one=key)
+            provider.publish("RS256", "PS256", one=key)
             server = fresh_server(
                 *("--oidc-issuer-url", provider.issuer, "--oidc-client-id", "client"),
                 *("--oidc-ca-file", str(provider.ca_file), "--oidc-groups-claim", "groups"),
@@ -411,6 +411,8 @@ class TestOthers:
             user = server.client(token)
             assert who_is(user) == f"{provider.issuer}#jane"
             assert refused(server.client(provider.token("one")).get("/healthz"))
+            unasked = provider.token("one", "PS256", hd="example.com")
+            assert refused(server.client(unasked).get("/healthz"))  # RS256 alone unless told so
             provider.publish("RS256", two=rsa_key())
             time.sleep(1.1)
             rotated = server.client(provider.token("two", hd="example.com"))

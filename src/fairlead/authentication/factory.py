@@ -250,11 +250,12 @@ def _oidc(
     from fairlead.authentication.tokens import ALGORITHMS
     from fairlead.outgoing.trust import BundleError
 
-    for name in options.oidc_signing_algs:
+    algorithms = options.oidc_signing_algs or ["RS256"]
+    for name in algorithms:
         if name not in ALGORITHMS:
             raise AuthenticationError(f"--oidc-signing-algs: {name} is not supported")
     try:
-        provider = Provider(issuer, options.oidc_ca_file, options.oidc_signing_algs)
+        provider = Provider(issuer, options.oidc_ca_file, algorithms)
     except (OSError, BundleError) as error:
         why = error.strerror if isinstance(error, OSError) else "holds no usable PEM certificate"
         raise AuthenticationError(f"--oidc-ca-file {options.oidc_ca_file}: {why}") from None

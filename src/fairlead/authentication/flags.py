@@ -138,7 +138,7 @@ def _add_oidc(parser: argparse._ActionsContainer) -> None:
         parser,
         "--oidc-signing-algs",
         "NAMES",
-        "signature algorithms that are accepted; by default all that the provider announces",
+        "signature algorithms that are accepted, RS256 unless given",
     )
 
 
