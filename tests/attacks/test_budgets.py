@@ -183,7 +183,7 @@ def test_pods_with_many_resources_are_counted_in_turns(target: Target) -> None:
     for number in range(12):
         pod = _pod(f"counted{number}", 1, resources)
         assert target.tenant.post(core("pods"), pod).status == 201
-    hard = {f"requests.example.com/r{number}": "9" for number in range(5_000)}
+    hard = {f"requests.example.com/r{number}": "9" for number in range(3_000)}
     quota = Call(
         "POST", core("resourcequotas"), {"metadata": {"name": "many"}, "spec": {"hard": hard}}
     )
@@ -193,6 +193,58 @@ def test_pods_with_many_resources_are_counted_in_turns(target: Target) -> None:
         until = time.monotonic() + 20
         while not target.tenant.get(counted.path).body["status"].get("used"):
             assert time.monotonic() < until
+    finally:
+        target.tenant.delete(core("resourcequotas"))
+        target.tenant.delete(core("pods"), gracePeriodSeconds=0)
+
+
+def _quota(name: str, count: int) -> Object:
+    hard = {f"requests.example.com/r{number}": "999" for number in range(count)}
+    return {"metadata": {"name": name}, "spec": {"hard": hard}}
+
+
+def test_a_quota_limits_so_many_things_at_most(target: Target) -> None:
+    answer = target.tenant.post(core("resourcequotas"), _quota("wide", 3_001))
+    assert answer.causes == [
+        ("spec.hard", "FieldValueTooMany", "Too many: 3001: must have at most 3000 items")
+    ]
+
+
+def _await_counted(target: Target, count: int) -> None:
+    until = time.monotonic() + 20
+    listed: list[Object] = []
+    while len([one for one in listed if one["status"].get("used")]) < count:
+        assert time.monotonic() < until
+        listed = target.tenant.get(core("resourcequotas")).body["items"]
+
+
+def test_large_quotas_are_charged_in_turns(target: Target) -> None:
+    for number in range(3):
+        made = target.tenant.post(core("resourcequotas"), _quota(f"q{number}", 3_000))
+        assert made.status == 201
+    _await_counted(target, 3)
+    requests = {f"example.com/r{number}": "1" for number in range(3_000)}
+    pod = _pod("charged", 1, {"requests": requests, "limits": requests})
+    pod["metadata"] = {"generateName": "charged-"}
+    try:
+        assert _check(target, Case([Call("POST", core("pods"), pod, times=4)])) == [201] * 4
+        for quota in target.tenant.get(core("resourcequotas")).body["items"]:
+            assert set(quota["status"]["used"].values()) == {"4"}
+    finally:
+        target.tenant.delete(core("resourcequotas"))
+        target.tenant.delete(core("pods"), gracePeriodSeconds=0)
+
+
+def test_a_write_is_charged_to_so_many_quotas_at_most(target: Target) -> None:
+    for number in range(6):
+        assert target.tenant.post(core("resourcequotas"), _quota(f"q{number}", 3_000)).status == 201
+    _await_counted(target, 6)
+    try:
+        assert target.tenant.post(core("pods"), _pod("free", 1)).status == 201
+        one = {"example.com/r1": "1"}
+        answer = target.tenant.post(core("pods"), _pod("dear", 1, {"requests": one, "limits": one}))
+        assert answer.status == 403
+        assert "too many or too large to be charged" in answer.message
     finally:
         target.tenant.delete(core("resourcequotas"))
         target.tenant.delete(core("pods"), gracePeriodSeconds=0)

@@ -28,8 +28,6 @@ from fairlead.storage.version import Version
 
 QUOTAS = "core/v1/resourcequotas"
 
-Concerned = tuple[Version, Quota, list[str]]  # with what it limits of an object
-
 # All quotas that a write is charged to are written in one go: together they have a largest size.
 _MOST_CHARGED = 2 * 1024 * 1024
 _BYTES_A_CHARGE = 4 * 1024  # that writing one costs as much as, beside its own
@@ -94,7 +92,8 @@ class ResourceQuota(PluginBase):
         scopes = None
         if attributes.resource.key == PODS:
             scopes = await budget.run(0, scopes_of, attributes.value)
-        concerned: list[Concerned] = []
+        charged: list[tuple[Version, Quota, Usage]] = []
+        covered: set[str] = set()
         selectors: set[Selector] = set()
         size = 0
         for version in versions:
@@ -102,22 +101,25 @@ class ResourceQuota(PluginBase):
             selectors.update(quota.selectors)
             length = len(version.body or b"")
             names = await budget.run(length, _limited_by, attributes, measure, quota, scopes)
-            if names:
+            covered.update(names)
+            charge = {name: added[name] for name in names if name in added and added[name].value}
+            if charge:
+                charged.append((version, quota, charge))
                 size += _BYTES_A_CHARGE + length
-                if size > _MOST_CHARGED:
-                    why = "the quotas of its namespace are too many or too large to be charged"
-                    raise refusal(attributes, why)
-                concerned.append((version, quota, names))
+            if size > _MOST_CHARGED:
+                why = "the quotas of its namespace are too many or too large to be charged"
+                raise refusal(attributes, why)
         if self._limited:
-            covered = {name for _, _, names in concerned for name in names}
             usage = await budget.run(0, measure.usage, attributes.value)
             self._check_covered(attributes, usage, covered)
             self._check_scopes_covered(attributes, scopes, selectors)
-        for version, quota, names in concerned:
+        for version, quota, charge in charged:
             length = len(version.body or b"")
-            charged = await budget.run(length, _charged, attributes, quota, names, added)
-            if charged is not None:
-                self._charge(attributes.context, version, charged)
+            self._charge(
+                attributes.context,
+                version,
+                await budget.run(length, _charged, attributes, quota, charge),
+            )
 
     def _charge(self, context: Context, version: Version, charged: Quota) -> None:
         unchanged = Precondition(self._collection.resource, version.key, version.revision)
@@ -174,10 +176,9 @@ def _limited_by(
     return names
 
 
-def _charged(attributes: Attributes, quota: Quota, names: list[str], added: Usage) -> Quota | None:
-    """The quota with what a write adds to it; None if that is nothing."""
-    charge = {name: added[name] for name in names if name in added and added[name].value}
+def _charged(attributes: Attributes, quota: Quota, charge: Usage) -> Quota:
+    """The quota with what a write adds to it."""
     excess = quota.excess(charge)
     if excess:
         raise refusal(attributes, excess)
-    return quota.charged(charge) if charge else None
+    return quota.charged(charge)
