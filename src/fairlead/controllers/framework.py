@@ -29,7 +29,8 @@ from fairlead.storage.collection import Collection
 logger = logging.getLogger("fairlead.controllers")
 
 # The keys that an event gives work to; called for every commit, so it must be quick. If many events
-# come at once, or many keys, the rest of them is taken in later rounds of the event loop.
+# come at once, or many keys, the rest of them is taken in later rounds of the event loop. Empty keys
+# are no work, but places where it may be interrupted.
 Keys = Callable[[Change], Iterable[str]]
 
 
@@ -290,7 +291,8 @@ def _told(
     everything again."""
     try:
         for key in keys(change):
-            queue.add(key)
+            if key:
+                queue.add(key)
             yield
     except Exception:
         logger.exception("%s: cannot take in %s %s", queue.name, change.resource, change.key)

@@ -87,7 +87,7 @@ class EndpointsController:
             return None
         if selector_of(service) is None:
             return None
-        await self._publish(key, service, self._members.of(key))
+        await self._publish(key, service, await self._members.of(key))
         return None
 
     async def _publish(self, key: str, service: Object, pods: list[PodFacts]) -> None:

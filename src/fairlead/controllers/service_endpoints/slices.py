@@ -99,7 +99,7 @@ class SlicesController:
             if service is None:
                 self._triggers.forget(key)
             return None
-        pods = self._members.of(key)
+        pods = await self._members.of(key)
         self._nodes_of[key] = frozenset(pod.node for pod in pods)
         moment = self._triggers.look(key, service, pods)
         try:
