@@ -29,8 +29,8 @@ from fairlead.storage.collection import Collection
 logger = logging.getLogger("fairlead.controllers")
 
 # The keys that an event gives work to; called for every commit, so it must be quick. If many events
-# come at once, or many keys, the rest of them is taken in later rounds of the event loop. Empty keys
-# are no work, but places where it may be interrupted.
+# come at once, or many keys, the rest of them is taken in later rounds of the event loop. An empty
+# key is no work, but a place where it may be interrupted.
 Keys = Callable[[Change], Iterable[str]]
 
 
