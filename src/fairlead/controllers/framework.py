@@ -29,9 +29,9 @@ from fairlead.storage.collection import Collection
 logger = logging.getLogger("fairlead.controllers")
 
 # The keys that an event gives work to; called for every commit, so it must be quick. If many events
-# come at once, or many keys, the rest of them is taken in later rounds of the event loop. An empty
-# key is no work, but a place where it may be interrupted.
-Keys = Callable[[Change], Iterable[str]]
+# come at once, or many keys, the rest of them is taken in later rounds of the event loop. A None is
+# no key, but a place where it may be interrupted.
+Keys = Callable[[Change], Iterable[str | None]]
 
 
 class Syncing(Protocol):
@@ -291,7 +291,7 @@ def _told(
     everything again."""
     try:
         for key in keys(change):
-            if key:
+            if key is not None:
                 queue.add(key)
             yield
     except Exception:

@@ -105,15 +105,15 @@ class PodMembers(Generic[Facts]):
         if members is not None and members.pop(pod, None) is not None:
             self._sizes[key.partition("/")[0]] -= 1
 
-    def pod_changed(self, change: Change) -> Iterator[str]:
-        """The keys of the objects that a change of a pod means something to; empty ones between
-        them, for those that it means nothing to."""
+    def pod_changed(self, change: Change) -> Iterator[str | None]:
+        """The keys of the objects that a change of a pod means something to; None for each of those
+        that it means nothing to."""
         if self._last[0] is change:
             yield from self._last[1]
             return
         found: list[str] = []
         for key in self._concerned(change):
-            if key:
+            if key is not None:
                 found.append(key)
             yield key
         self._last = (change, found)
@@ -123,7 +123,7 @@ class PodMembers(Generic[Facts]):
         """The keys of the objects that select the pod of the last change, or did if it is gone."""
         return self._selecting
 
-    def _concerned(self, change: Change) -> Iterator[str]:
+    def _concerned(self, change: Change) -> Iterator[str | None]:
         self._pods_told = True
         self._selecting = selecting = []
         before, after = change.before, change.after
@@ -145,7 +145,7 @@ class PodMembers(Generic[Facts]):
                 assert before is not None
                 assert after is not None
                 differs = self._read(before) != self._read(after)
-            yield key if was != is_now or (was and differs) else ""
+            yield key if was != is_now or (was and differs) else None
         if after is None or not selecting:
             self._facts.pop(change.key, None)
 

@@ -73,7 +73,7 @@ class Disruption:
         own = self._written.pop(change.key, None)
         return () if own == change.revision else keys
 
-    def _changed_pod(self, change: Change) -> Iterator[str]:
+    def _changed_pod(self, change: Change) -> Iterator[str | None]:
         yield from self._members.pod_changed(change)
         pod, budgets = change.after or change.before, self._members.selecting
         if pod is not None and len(budgets) > 1:
