@@ -278,15 +278,10 @@ def _post_all(target: Target, path: str, bodies: Iterable[Object]) -> None:
 
 def test_many_budgets_of_the_same_pods_hear_of_them_in_turns(target: Target) -> None:
     path = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
-    rules = [{"key": "app", "operator": "NotIn", "values": [f"v{i}"]} for i in range(400)]
-    budgets = [
-        {
-            "metadata": {"name": f"b{number}"},
-            "spec": {"minAvailable": 1, "selector": {"matchExpressions": [rule]}},
-        }
-        for number, rule in enumerate(rules)
-    ]
-    _post_all(target, core("pods"), (_labelled(f"p{number}") for number in range(250)))
+    rule = {"key": "app", "operator": "NotIn", "values": [f"v{n}" for n in range(2_000)]}
+    spec = {"minAvailable": 1, "selector": {"matchExpressions": [rule]}}
+    budgets = [{"metadata": {"name": f"b{number}"}, "spec": spec} for number in range(100)]
+    _post_all(target, core("pods"), (_labelled(f"p{number}") for number in range(100)))
     _post_all(target, path, budgets)
     gone = Call("DELETE", f"{core('pods')}?gracePeriodSeconds=0")
     try:
@@ -319,9 +314,9 @@ def test_large_dependents_are_set_free_in_turns(target: Target) -> None:
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner"}
     reference["uid"] = owner["metadata"]["uid"]
     metadata = {"labels": {"owned": "yes"}, "ownerReferences": [reference]}
-    data = {"text": "x" * 100_000}
+    data = {f"k{number}": "v" for number in range(4_000)}
     dependents = [
-        {"metadata": {"name": f"d{number}", **metadata}, "data": data} for number in range(250)
+        {"metadata": {"name": f"d{number}", **metadata}, "data": data} for number in range(100)
     ]
     _post_all(target, core("configmaps"), dependents)
     gone = Call("DELETE", f"{core('configmaps')}/owner?propagationPolicy=Orphan")
@@ -333,8 +328,8 @@ def test_large_dependents_are_set_free_in_turns(target: Target) -> None:
 
 
 def test_a_workload_reads_the_pods_of_its_namespace_in_turns(target: Target) -> None:
-    metadata = {"annotations": {"text": "x" * 200_000}}
-    _post_all(target, core("pods"), (_labelled(f"p{n}", **metadata) for n in range(150)))
+    metadata = {"annotations": {f"k{number}": "v" for number in range(8_000)}}
+    _post_all(target, core("pods"), (_labelled(f"p{n}", **metadata) for n in range(60)))
     template = {
         "metadata": {"labels": {"app": "b"}},
         "spec": {"containers": [{"name": "c", "image": "i"}]},
