@@ -4,7 +4,7 @@ and `make attack` have found, in their smallest form. Each did much more than is
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -183,7 +183,7 @@ def test_pods_with_many_resources_are_counted_in_turns(target: Target) -> None:
     for number in range(12):
         pod = _pod(f"counted{number}", 1, resources)
         assert target.tenant.post(core("pods"), pod).status == 201
-    hard = {f"requests.example.com/r{number}": "9" for number in range(5_000)}
+    hard = {f"requests.example.com/r{number}": "9" for number in range(3_000)}
     quota = Call(
         "POST", core("resourcequotas"), {"metadata": {"name": "many"}, "spec": {"hard": hard}}
     )
@@ -193,6 +193,58 @@ def test_pods_with_many_resources_are_counted_in_turns(target: Target) -> None:
         until = time.monotonic() + 20
         while not target.tenant.get(counted.path).body["status"].get("used"):
             assert time.monotonic() < until
+    finally:
+        target.tenant.delete(core("resourcequotas"))
+        target.tenant.delete(core("pods"), gracePeriodSeconds=0)
+
+
+def _quota(name: str, count: int) -> Object:
+    hard = {f"requests.example.com/r{number}": "999" for number in range(count)}
+    return {"metadata": {"name": name}, "spec": {"hard": hard}}
+
+
+def test_a_quota_limits_so_many_things_at_most(target: Target) -> None:
+    answer = target.tenant.post(core("resourcequotas"), _quota("wide", 3_001))
+    assert answer.causes == [
+        ("spec.hard", "FieldValueTooMany", "Too many: 3001: must have at most 3000 items")
+    ]
+
+
+def _await_counted(target: Target, count: int) -> None:
+    until = time.monotonic() + 20
+    listed: list[Object] = []
+    while len([one for one in listed if one["status"].get("used")]) < count:
+        assert time.monotonic() < until
+        listed = target.tenant.get(core("resourcequotas")).body["items"]
+
+
+def test_large_quotas_are_charged_in_turns(target: Target) -> None:
+    for number in range(3):
+        made = target.tenant.post(core("resourcequotas"), _quota(f"q{number}", 3_000))
+        assert made.status == 201
+    _await_counted(target, 3)
+    requests = {f"example.com/r{number}": "1" for number in range(3_000)}
+    pod = _pod("charged", 1, {"requests": requests, "limits": requests})
+    pod["metadata"] = {"generateName": "charged-"}
+    try:
+        assert _check(target, Case([Call("POST", core("pods"), pod, times=4)])) == [201] * 4
+        for quota in target.tenant.get(core("resourcequotas")).body["items"]:
+            assert set(quota["status"]["used"].values()) == {"4"}
+    finally:
+        target.tenant.delete(core("resourcequotas"))
+        target.tenant.delete(core("pods"), gracePeriodSeconds=0)
+
+
+def test_a_write_is_charged_to_so_many_quotas_at_most(target: Target) -> None:
+    for number in range(6):
+        assert target.tenant.post(core("resourcequotas"), _quota(f"q{number}", 3_000)).status == 201
+    _await_counted(target, 6)
+    try:
+        assert target.tenant.post(core("pods"), _pod("free", 1)).status == 201
+        one = {"example.com/r1": "1"}
+        answer = target.tenant.post(core("pods"), _pod("dear", 1, {"requests": one, "limits": one}))
+        assert answer.status == 403
+        assert "too many or too large to be charged" in answer.message
     finally:
         target.tenant.delete(core("resourcequotas"))
         target.tenant.delete(core("pods"), gracePeriodSeconds=0)
@@ -211,6 +263,86 @@ def test_a_long_schedule_is_read_in_a_thread(target: Target) -> None:
     create = Call("POST", path, _cron_job("long", long))
     look = Call("GET", f"{path}/short")
     assert _check(target, Case([create, *[look] * 20])) == [201] + [200] * 20
+
+
+def _labelled(name: str, **metadata: object) -> Object:
+    pod = _pod(name, 1)
+    return {**pod, "metadata": {"name": name, "labels": {"app": "a"}, **metadata}}
+
+
+def _post_all(target: Target, path: str, bodies: Iterable[Object]) -> None:
+    for body in bodies:
+        made = target.tenant.post(path, body)
+        assert made.status == 201, made.text
+
+
+def test_many_budgets_of_the_same_pods_hear_of_them_in_turns(target: Target) -> None:
+    path = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
+    rule = {"key": "app", "operator": "NotIn", "values": [f"v{n}" for n in range(2_000)]}
+    spec = {"minAvailable": 1, "selector": {"matchExpressions": [rule]}}
+    budgets = [{"metadata": {"name": f"b{number}"}, "spec": spec} for number in range(100)]
+    _post_all(target, core("pods"), (_labelled(f"p{number}") for number in range(100)))
+    _post_all(target, path, budgets)
+    gone = Call("DELETE", f"{core('pods')}?gracePeriodSeconds=0")
+    try:
+        assert _check(target, Case([gone])) == [200]
+    finally:
+        target.tenant.delete(path)
+
+
+def test_a_service_of_many_ports_is_published_in_a_thread(target: Target) -> None:
+    pods = [_labelled(f"p{number}") for number in range(80)]
+    _post_all(target, core("pods"), pods)
+    for number in range(80):
+        ip = f"10.0.0.{number}"
+        status = {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}]}
+        path = f"{core('pods')}/p{number}/status"
+        assert target.tenant.patch(path, {"status": status}).status == 200
+    ports = [{"name": f"n{number}", "port": number + 1} for number in range(2_000)]
+    spec = {"clusterIP": "None", "selector": {"app": "a"}, "ports": ports}
+    create = Call("POST", core("services"), {"metadata": {"name": "wide"}, "spec": spec})
+    look = Call("GET", f"{core('services')}/wide")
+    try:
+        assert _check(target, Case([create, *[look] * 40])) == [201] + [200] * 40
+    finally:
+        target.tenant.delete(f"{core('services')}/wide")
+        target.tenant.delete(core("pods"), gracePeriodSeconds=0)
+
+
+def test_large_dependents_are_set_free_in_turns(target: Target) -> None:
+    owner = target.tenant.post(core("configmaps"), {"metadata": {"name": "owner"}}).body
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner"}
+    reference["uid"] = owner["metadata"]["uid"]
+    metadata = {"labels": {"owned": "yes"}, "ownerReferences": [reference]}
+    data = {f"k{number}": "v" for number in range(4_000)}
+    dependents = [
+        {"metadata": {"name": f"d{number}", **metadata}, "data": data} for number in range(100)
+    ]
+    _post_all(target, core("configmaps"), dependents)
+    gone = Call("DELETE", f"{core('configmaps')}/owner?propagationPolicy=Orphan")
+    look = Call("GET", target.victim_path.replace("/default/", f"/{NAMESPACE}/"))
+    try:
+        _check(target, Case([gone, *[look] * 100]))
+    finally:
+        target.tenant.delete(core("configmaps"), labelSelector="owned=yes")
+
+
+def test_a_workload_reads_the_pods_of_its_namespace_in_turns(target: Target) -> None:
+    metadata = {"annotations": {f"k{number}": "v" for number in range(8_000)}}
+    _post_all(target, core("pods"), (_labelled(f"p{n}", **metadata) for n in range(60)))
+    template = {
+        "metadata": {"labels": {"app": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    spec = {"replicas": 0, "selector": {"matchLabels": {"app": "b"}}, "template": template}
+    path = f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets"
+    warm = {"metadata": {"name": "first"}, "spec": spec}
+    create = Call("POST", path, {"metadata": {"name": "second"}, "spec": spec})
+    try:
+        assert _check(target, Case([Call("POST", path, warm), create])) == [201, 201]
+    finally:
+        target.tenant.delete(path)
+        target.tenant.delete(core("pods"), gracePeriodSeconds=0)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.controllers.service_endpoints.packing import Identity, identity, pack
 from fairlead.controllers.service_endpoints.ports import Port
 from fairlead.controllers.service_endpoints.slice_index import Plan
-from fairlead.controllers.service_endpoints.subsets import packed, truncated
+from fairlead.controllers.service_endpoints.subsets import Offer, packed, truncated
 from fairlead.operations.api import Object
 
 LABELS = {"l": "v"}
@@ -104,16 +104,16 @@ def address(number: int) -> Object:
 
 
 def test_ports_of_the_same_addresses_share_a_subset() -> None:
-    offers = [(port, address(number), True) for port in (HTTP, DNS) for number in (2, 1)]
-    (subset,) = packed([*offers, (HTTP, address(3), False)][:4])
+    offers: list[Offer] = [((HTTP, DNS), [(address(number), True)]) for number in (2, 1)]
+    (subset,) = packed(offers)
     assert subset["addresses"] == [address(1), address(2)]
     assert len(subset["ports"]) == 2
-    one, other = packed([*offers, (HTTP, address(3), False)])
+    one, other = packed([*offers, ((HTTP,), [(address(3), False)])])
     assert [len(part["ports"]) for part in (one, other)] == [1, 1]
 
 
 def test_an_address_that_is_called_both_is_not_ready() -> None:
-    offers = [(HTTP, address(1), ready) for ready in (True, False, True)]
+    offers: list[Offer] = [((HTTP,), [(address(1), ready)]) for ready in (True, False, True)]
     assert packed(offers)[0]["notReadyAddresses"] == [address(1)]
 
 

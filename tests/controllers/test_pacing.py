@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from itertools import count, pairwise
 
 import pytest
 
 from fairlead.controllers import pacing
-from fairlead.controllers.pacing import Pace
+from fairlead.controllers.pacing import Backlog, Pace
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -39,3 +40,33 @@ def test_others_have_their_turn_between_a_few_pieces_of_work(
     steps = [after - before for before, after in pairwise(rounds)]
     assert len(rounds) > 10
     assert max(steps) <= 5
+
+
+def test_what_there_is_no_time_for_is_done_in_later_rounds_and_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = count(0.0, 0.001)  # each look at the time takes a millisecond
+    monkeypatch.setattr(pacing, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(pacing, "_STEPS_A_LOOK", 1)
+    done: list[tuple[str, int]] = []
+    rounds: list[int] = []
+
+    def steps(name: str) -> Iterator[None]:
+        for number in range(10):
+            done.append((name, number))
+            yield
+
+    async def main() -> None:
+        backlog = Backlog()
+        for name in "abc":
+            backlog.add(steps(name))
+        while len(backlog):
+            rounds.append(len(done))
+            await asyncio.sleep(0)
+        backlog.add(steps("d"))
+        await backlog.done()
+
+    asyncio.run(main())
+    assert done == [(name, number) for name in "abcd" for number in range(10)]
+    assert len(rounds) > 5
+    assert max(after - before for before, after in pairwise(rounds)) <= 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from support.waiting import comes_true
 from test_served_resources import make, widgets
 
 from fairlead.admission.chain import Chain
+from fairlead.admission.plugins.base import PODS
 from fairlead.admission.plugins.resource_quota import QUOTAS, ResourceQuota
-from fairlead.admission.plugins.resource_quota.measuring import is_counted
+from fairlead.admission.plugins.resource_quota.measuring import Pods, is_counted
 from fairlead.controllers import resource_quotas
 from fairlead.controllers.framework import Asleep, Controllers
 from fairlead.controllers.resource_quotas import ResourceQuotas
@@ -26,6 +28,8 @@ from fairlead.operations.create import create
 from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions
+from fairlead.schema.decode import decoder
+from fairlead.schema.quantity import Amount
 from fairlead.schema.times import format_time
 
 NAME = "count/configmaps.example.com"
@@ -93,3 +97,47 @@ def test_a_pod_that_will_not_go_is_counted_no_more(ago: int, grace: int, counted
 )
 def test_a_pod_that_is_through_is_counted_no_more(status: dict[str, Any], counted: bool) -> None:
     assert is_counted({"metadata": {}, "status": status}) is counted
+
+
+class _Watched(dict[str, Amount]):
+    """What a pod uses; notes in which round of the event loop it is counted."""
+
+    def __init__(self, rounds: list[int], now: list[int]) -> None:
+        super().__init__(pods=Amount(Decimal(1)))
+        self._rounds, self._now = rounds, now
+
+    def items(self) -> Any:
+        self._rounds.append(self._now[0])
+        return super().items()
+
+
+def test_many_objects_are_counted_in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[int] = []
+    now = [0]
+    monkeypatch.setattr(Pods, "usage", lambda measure, pod: _Watched(rounds, now))
+    monkeypatch.setattr(resource_quotas, "_SECONDS_A_TURN", 0.0)
+
+    async def count_rounds() -> None:
+        while True:
+            now[0] += 1
+            await asyncio.sleep(0)
+
+    async def work(api: Api) -> None:
+        decode = decoder(api.resources.named(PODS).stored_struct)
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        for number in range(20):
+            metadata = {"name": f"p{number}", "namespace": "work"}
+            await system(api).create(PODS, decode({"metadata": metadata, "spec": spec}, []))
+        controllers = Controllers(
+            api, [Asleep("quotas", (QUOTAS,), lambda: ResourceQuotas(api, system(api)))]
+        )
+        running = [asyncio.create_task(one) for one in (controllers.run(), count_rounds())]
+        quota = {"metadata": {"name": "q", "namespace": "work"}, "spec": {"hard": {"pods": "99"}}}
+        await system(api).create(QUOTAS, {**quota, "status": {}})
+        await comes_true(lambda: _used(api) == {"pods": "20"}, "all are counted")
+        for one in running:
+            one.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    on_api(tmp_path, work)
+    assert len(rounds) == len(set(rounds)) == 20

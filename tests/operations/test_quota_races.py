@@ -33,6 +33,7 @@ from fairlead.schema.quantity import quantity
 
 PODS = "core/v1/pods"
 MOST_PODS, MOST_CPU = 4, 5
+MANY = 500
 Step = tuple[str, str, int, int]
 
 
@@ -80,7 +81,12 @@ def _told(api: Api) -> tuple[int, Decimal]:
     return (int(used["pods"]), quantity(used["requests.cpu"])) if used else (-1, Decimal(-1))
 
 
-def _with_quota(work: Callable[[Api], Awaitable[None]], *, pausing_last: bool) -> None:
+def _with_quota(
+    work: Callable[[Api], Awaitable[None]], *, pausing_last: bool, others: int = 0
+) -> None:
+    """`others` are names that the quota limits as well. With many of them it is charged and counted
+    in threads."""
+
     async def run(api: Api) -> None:
         quota = ResourceQuota(
             KUBERNETES, api.newest, lambda key: api.collection(api.resources.named(key))
@@ -90,7 +96,8 @@ def _with_quota(work: Callable[[Api], Awaitable[None]], *, pausing_last: bool) -
             api, [Asleep("quotas", (QUOTAS,), lambda: ResourceQuotas(api, system(api)))]
         )
         running = asyncio.create_task(controllers.run())
-        hard = {"pods": str(MOST_PODS), "requests.cpu": str(MOST_CPU)}
+        hard = {f"requests.example.com/r{number}": "1" for number in range(others)}
+        hard |= {"pods": str(MOST_PODS), "requests.cpu": str(MOST_CPU)}
         quota_object = {"metadata": {"name": "q", "namespace": "work"}, "spec": {"hard": hard}}
         await system(api).create(QUOTAS, {**quota_object, "status": {}})
         await comes_true(lambda: _told(api) == (0, 0), "the quota is counted")
@@ -114,9 +121,13 @@ STEPS = st.tuples(
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.lists(STEPS, min_size=1, max_size=12), min_size=1, max_size=5), st.booleans())
+@given(
+    st.lists(st.lists(STEPS, min_size=1, max_size=12), min_size=1, max_size=5),
+    st.booleans(),
+    st.sampled_from([0, 0, 0, MANY]),
+)
 def test_a_namespace_never_holds_more_than_its_quota(
-    rounds: list[list[Step]], pausing_last: bool
+    rounds: list[list[Step]], pausing_last: bool, others: int
 ) -> None:
     async def work(api: Api) -> None:
         for steps in rounds:
@@ -126,7 +137,19 @@ def test_a_namespace_never_holds_more_than_its_quota(
             assert held[1] <= told[1] <= MOST_CPU
         await comes_true(lambda: _held(api) == _told(api), "what went is given back")
 
-    _with_quota(work, pausing_last=pausing_last)
+    _with_quota(work, pausing_last=pausing_last, others=others)
+
+
+def test_a_large_quota_stays_right_while_others_write() -> None:
+    async def work(api: Api) -> None:
+        for number in range(5):
+            steps: list[Step] = [("create", f"{name}{number}", 1, 0) for name in "abcd"]
+            steps += [("delete", f"{name}{number - 1}", 0, 0) for name in "abcd"]
+            await asyncio.gather(*(_do(api, step) for step in steps))
+            assert _held(api)[0] <= _told(api)[0] <= MOST_PODS
+        await comes_true(lambda: _held(api) == _told(api), "what went is given back")
+
+    _with_quota(work, pausing_last=True, others=MANY)
 
 
 def test_a_hundred_at_once_fill_it_to_the_brim() -> None:

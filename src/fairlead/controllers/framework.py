@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -15,7 +15,7 @@ from fairlead.authentication.account_names import account_groups, account_user_n
 from fairlead.authentication.user import MASTERS, User, with_authenticated_group
 from fairlead.controllers.counts import SECONDS
 from fairlead.controllers.events import EventWriter
-from fairlead.controllers.pacing import Pace
+from fairlead.controllers.pacing import Backlog, Pace
 from fairlead.controllers.queue import WorkQueue
 from fairlead.controllers.replaying import Replay
 from fairlead.dialect import Dialect
@@ -28,8 +28,10 @@ from fairlead.storage.collection import Collection
 
 logger = logging.getLogger("fairlead.controllers")
 
-# The keys that an event gives work to; called on every commit, so it must be quick.
-Keys = Callable[[Change], Iterable[str]]
+# The keys that an event gives work to; called for every commit, so it must be quick. If many events
+# come at once, or many keys, the rest of them is taken in later rounds of the event loop. A None is
+# no key, but a place where it may be interrupted.
+Keys = Callable[[Change], Iterable[str | None]]
 
 
 class Syncing(Protocol):
@@ -112,6 +114,7 @@ class Asleep(NamedTuple):
     wake: Callable[[], Syncing]
 
 
+_LOOK_AGAIN_PAUSE = 1.0  # seconds until one that could not take in a change looks at everything
 _WAKING = ""  # instead of a key, in the queue of who is asleep
 
 
@@ -132,6 +135,7 @@ class Controllers:
         self._queues: list[tuple[Syncing | Asleep, WorkQueue[str]]] = []
         self._followed: dict[Callable[[Change], None], Unfollow] = {}
         self._pace = Pace()
+        self._untold = Backlog()  # changes that controllers were not told of yet
         self._beginning = asyncio.Lock()  # held by who takes in what exists
         self._replays: list[Replay] = []  # of what is followed meanwhile
         for controller in controllers:
@@ -167,6 +171,7 @@ class Controllers:
         await asyncio.sleep(0)
         while self._replays:
             await self._replays.pop(0).run(self._pace)
+        await self._untold.done()
 
     def _has_work(self, asleep: Asleep) -> bool:
         return any(len(collection) for collection in self._waking(asleep))
@@ -220,8 +225,8 @@ class Controllers:
         collection = self._api.collection(resources.named(resource))
 
         def tell(change: Change) -> None:
-            for key in keys(change):
-                queue.add(key)
+            queue.untold += 1
+            self._untold.add(_told(queue, keys, change, look_again))
 
         def look_again() -> None:
             for version in collection.current(""):
@@ -273,9 +278,27 @@ class Controllers:
         for unfollow in self._followed.values():
             unfollow()
         self._followed.clear()
+        self._untold.clear()
         for _, queue in self._queues:
             queue.close()
         self._at_end()
+
+
+def _told(
+    queue: WorkQueue[str], keys: Keys, change: Change, look_again: Callable[[], None]
+) -> Iterator[None]:
+    """Tell a controller of a change: each step adds a key to its queue. One that fails looks at
+    everything again."""
+    try:
+        for key in keys(change):
+            if key is not None:
+                queue.add(key)
+            yield
+    except Exception:
+        logger.exception("%s: cannot take in %s %s", queue.name, change.resource, change.key)
+        asyncio.get_running_loop().call_later(_LOOK_AGAIN_PAUSE, look_again)
+    finally:
+        queue.untold -= 1
 
 
 async def _work(controller: Syncing, queue: WorkQueue[str], pace: Pace) -> None:

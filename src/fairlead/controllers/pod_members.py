@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
+from fairlead.controllers.pacing import Pace
 from fairlead.kinds.rules import selector_matches
 from fairlead.operations.api import Object
 from fairlead.storage.change import Change
@@ -13,6 +15,7 @@ from fairlead.storage.version import Version
 
 PODS = "core/v1/pods"
 Facts = TypeVar("Facts")
+_MOST_KEPT = 100_000  # members in one namespace, of about 100 bytes each
 _Label = tuple[str, str, str]  # with the namespace; without a name for what asks for no one label
 
 
@@ -33,13 +36,18 @@ class PodMembers(Generic[Facts]):
         self._pods = pods
         self._select = select
         self._read_pod = read
+        self._pace = Pace()
         self._selectors: dict[str, Object] = {}  # by key of the selecting object
         self._by_label: dict[_Label, set[str]] = {}
-        # Keys of pods, with the version that was last found to be selected.
-        self._members: dict[str, dict[str, Version]] = {}
+        # Keys of pods, with the version that was last found to be selected. None where they have to
+        # be looked for among all pods: of new objects, and of those that there is no room for.
+        self._members: dict[str, dict[str, Version] | None] = {}
+        self._sizes: Counter[str] = Counter()  # how many members are kept in a namespace
+        self._searches: set[str] = set()  # the objects whose pods are just being looked for
         self._facts: dict[str, tuple[Version, Facts]] = {}
         self._pods_told = False
-        self._last: tuple[Change | None, Iterable[str]] = (None, ())
+        self._last: tuple[Change | None, list[str]] = (None, [])
+        self._selecting: list[str] = []
 
     def owner_changed(self, change: Change) -> Iterable[str]:
         """The key of the selecting object."""
@@ -55,11 +63,7 @@ class PodMembers(Generic[Facts]):
         labels = [(namespace, *item) for item in (selector.get("matchLabels") or {}).items()]
         rarest = min(labels, key=self._count, default=(namespace, "", ""))
         self._by_label.setdefault(rarest, set()).add(key)
-        members = self._members[key] = {}
-        if self._pods_told:
-            for pod in self._pods.current(namespace):
-                if selector_matches(selector, pod.labels):
-                    members[pod.key] = pod
+        self._members[key] = None if self._pods_told else {}
 
     def _count(self, label: _Label) -> int:
         return len(self._by_label.get(label, ()))
@@ -73,42 +77,84 @@ class PodMembers(Generic[Facts]):
             keys.discard(key)
             if not keys:
                 self._by_label.pop(label, None)
-        for pod in self._members.pop(key, ()):
+        for pod in self._drop(key):
             self._facts.pop(pod, None)  # who still needs it reads it again
+        self._members.pop(key, None)
 
-    def pod_changed(self, change: Change) -> Iterable[str]:
-        """The keys of the objects that a change of a pod means something to."""
-        if self._last[0] is not change:
-            self._last = (change, self._concerned(change))
-        return self._last[1]
+    def _drop(self, key: str) -> Iterable[str]:
+        """Do not keep the members of an object any more; gives the keys of those that were."""
+        members = self._members.get(key) or {}
+        if key in self._members:
+            self._members[key] = None
+        self._sizes[key.partition("/")[0]] -= len(members)
+        return members
 
-    def _concerned(self, change: Change) -> Iterable[str]:
+    def _keep(self, key: str, pod: Version) -> None:
+        members = self._members.get(key)
+        if members is None:
+            return
+        if pod.key not in members:
+            if self._sizes[pod.namespace] >= _MOST_KEPT:
+                self._drop(key)
+                return
+            self._sizes[pod.namespace] += 1
+        members[pod.key] = pod
+
+    def _leave(self, key: str, pod: str) -> None:
+        members = self._members.get(key)
+        if members is not None and members.pop(pod, None) is not None:
+            self._sizes[key.partition("/")[0]] -= 1
+
+    def pod_changed(self, change: Change) -> Iterator[str | None]:
+        """The keys of the objects that a change of a pod means something to; None for each of those
+        that it means nothing to."""
+        if self._last[0] is change:
+            yield from self._last[1]
+            return
+        found: list[str] = []
+        for key in self._concerned(change):
+            if key is not None:
+                found.append(key)
+            yield key
+        self._last = (change, found)
+
+    @property
+    def selecting(self) -> list[str]:
+        """The keys of the objects that select the pod of the last change, or did if it is gone."""
+        return self._selecting
+
+    def _concerned(self, change: Change) -> Iterator[str | None]:
         self._pods_told = True
-        before, after = self.selecting(change.before), self.selecting(change.after)
-        for key in before - after:
-            self._members[key].pop(change.key, None)
-        if change.after is not None:
-            for key in after:
-                self._members[key][change.key] = change.after
-        if not after:
+        self._selecting = selecting = []
+        before, after = change.before, change.after
+        is_same = before is not None and after is not None and before.labels == after.labels
+        differs: bool | None = None if before is not None and after is not None else True
+        for key in self._candidates(before) | (set() if is_same else self._candidates(after)):
+            selector = self._selectors.get(key)
+            was = before is not None and selector_matches(selector, before.labels)
+            is_now = was
+            if not is_same:
+                is_now = after is not None and selector_matches(selector, after.labels)
+            if is_now and after is not None:
+                self._keep(key, after)
+            elif was:
+                self._leave(key, change.key)
+            if is_now or (was and after is None):
+                selecting.append(key)
+            if was and is_now and differs is None:
+                assert before is not None
+                assert after is not None
+                differs = self._read(before) != self._read(after)
+            yield key if was != is_now or (was and differs) else None
+        if after is None or not selecting:
             self._facts.pop(change.key, None)
-        if change.before is None or change.after is None or before != after:
-            return before | after
-        if not after:
-            return ()
-        return () if self._read(change.before) == self._read(change.after) else after
 
-    def selecting(self, pod: Version | None) -> set[str]:
-        """The keys of the objects that select a pod as it was or is."""
+    def _candidates(self, pod: Version | None) -> set[str]:
+        """The keys of the objects that may select a pod."""
         if pod is None or not self._by_label:
             return set()
-        namespace, labels = pod.namespace, pod.labels
-        return {
-            key
-            for item in (("", ""), *labels.items())
-            for key in self._by_label.get((namespace, *item), ())
-            if selector_matches(self._selectors[key], labels)
-        }
+        labels = ((pod.namespace, *item) for item in (("", ""), *pod.labels.items()))
+        return {key for label in labels for key in self._by_label.get(label, ())}
 
     def _read(self, pod: Version) -> Facts:
         known = self._facts.get(pod.key)
@@ -118,18 +164,41 @@ class PodMembers(Generic[Facts]):
         self._facts[pod.key] = (pod, facts)
         return facts
 
-    def of(self, key: str) -> list[Facts]:
+    async def of(self, key: str) -> list[Facts]:
         """The pods that an object selects, in the order of their names."""
-        members = self._members.get(key, {})
+        selector, members = self._selectors.get(key), self._members.get(key)
+        if selector is None:
+            return []
+        if members is not None and key not in self._searches:
+            known = [version for _, version in sorted(members.items(), key=_first)]
+            return await self._selected(key, selector, known, are_members=True)
+        pods = self._pods.current(key.partition("/")[0])
+        if key in self._searches:
+            return await self._selected(key, selector, pods)
+        self._members[key] = {}  # what changes from now on is kept there
+        self._searches.add(key)
+        try:
+            return await self._selected(key, selector, pods)
+        except BaseException:
+            self._drop(key)
+            raise
+        finally:
+            self._searches.discard(key)
+
+    async def _selected(
+        self, key: str, selector: Object, pods: list[Version], *, are_members: bool = False
+    ) -> list[Facts]:
+        """What matters of those that are selected, as they are now."""
         found = []
-        for name, known in sorted(members.items(), key=_first):
-            pod = self._pods.get(name)
+        for known in pods:
+            await self._pace.keep()
+            pod = self._pods.get(known.key)
             if pod is None:
                 continue  # its end is about to be told
-            if pod is not known:
-                if not selector_matches(self._selectors[key], pod.labels):
+            if not (are_members and pod is known):
+                if not selector_matches(selector, pod.labels):
                     continue
-                members[name] = pod
+                self._keep(key, pod)
             found.append(self._read(pod))
         return found
 

@@ -33,14 +33,15 @@ class WorkQueue(Generic[Key]):
         self._wake = asyncio.Event()
         self._is_closed = False
         self._is_paused = False
+        self.untold = 0  # changes that may still add keys
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     @property
     def working(self) -> int:
-        """How many keys are worked on just now."""
-        return len(self._working)
+        """How many keys are worked on just now, or are still to be found out."""
+        return len(self._working) + self.untold
 
     @property
     def retries(self) -> int:

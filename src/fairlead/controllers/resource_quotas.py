@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime
+from decimal import Context, Decimal
 from functools import partial
 from time import monotonic, perf_counter
 from typing import NamedTuple
@@ -25,29 +27,148 @@ from fairlead.admission.plugins.resource_quota.measuring import (
     given_up_at,
 )
 from fairlead.admission.plugins.resource_quota.quotas import amounts
-from fairlead.admission.plugins.resource_quota.scopes import PodScopes, scopes_of, selectors_of
+from fairlead.admission.plugins.resource_quota.scopes import (
+    PodScopes,
+    Selector,
+    scopes_of,
+    selectors_of,
+)
 from fairlead.controllers.framework import Follow, Keys
-from fairlead.errors import StatusError
+from fairlead.errors import ResourceRef, StatusError, modified
 from fairlead.kinds.custom.kind import DEFINITIONS
 from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
+from fairlead.schema.quantity import Amount
 from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
 
 _LOOK_AGAIN = 300.0
 _LOOK_FOR_RESOURCES = 5.0  # while a quota counts what is not served yet
 _REST = 10  # times as long as a count took nothing is counted again: others need the loop too
-_SECONDS_A_TURN = 0.004  # of reading before others get their turn
+_SECONDS_A_TURN = 0.004  # of counting before others get their turn
+_MOST_NAMES_KEPT = 100  # of what an object uses; others are measured anew for each count
+_ATTEMPTS = 10  # to count what changes all the time, before others get their turn
+_BYTES_A_NAME = 64  # that working out its text costs as much as
+_BYTES_AN_OBJECT = 256  # that reading one costs as much as, beside its own
+_EXACT = Context(prec=60)  # what is taken out of a sum must be what was put in
 
 
 class _Fact(NamedTuple):
-    """What one version of an object uses, and until when it is sure to."""
+    """What one version of an object uses, and until when it is sure to. Where it has many names
+    its usage is not kept: it would need several times the memory of the object."""
 
     version: Version
-    usage: Usage
+    usage: Usage | None
     scopes: PodScopes | None
     end: datetime | None
+
+    def is_of(self, version: Version, now: datetime) -> bool:
+        return self.version is version and (self.end is None or self.end >= now)
+
+
+def _read(resource: Resource, measure: Measure, version: Version) -> _Fact:
+    value = version.object()
+    usage = measure.usage(value)
+    if resource.key != PODS:
+        return _Fact(version, usage, None, None)
+    return _Fact(version, usage, scopes_of(value), given_up_at(value))
+
+
+# The key of an object that is not counted as it is now, and its version if it still exists.
+_Changed = tuple[str, Version | None]
+
+
+class _Turns:
+    """The event loop is given to others every few milliseconds. `spent` is what we had of it."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+        self._began = perf_counter()
+
+    async def pause(self) -> None:
+        if perf_counter() - self._began >= _SECONDS_A_TURN:
+            await self.end()
+
+    async def end(self) -> None:
+        self.spent += perf_counter() - self._began
+        await asyncio.sleep(0)
+        self._began = perf_counter()
+
+
+class _Sum:
+    """What the objects of one resource in a namespace use together, of what a quota limits.
+    `facts` are those of the objects that are in it: what changes is taken out and put in again."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        measure: Measure,
+        collection: Collection,
+        namespace: str,
+        names: list[str],
+        selectors: tuple[Selector, ...],
+    ) -> None:
+        self.resource = resource
+        self.measure = measure
+        self.place = resource.key, namespace
+        self._collection = collection
+        self._names = names
+        self._selectors = selectors
+        self.restart()
+
+    def restart(self) -> None:
+        self.facts: dict[str, _Fact] = {}
+        self.total: Usage = dict.fromkeys(self._names, NOTHING)
+
+    def changed(self) -> list[_Changed]:
+        """What is not counted as it is now, uncommitted writes included."""
+        versions = self._collection.newest(self.place[1])
+        if type(self.measure) is Counting:
+            count = 0 if self._selectors else len(versions)
+            self.total = dict.fromkeys(self._names, Amount(Decimal(count)))
+            return []
+        now, facts = clock.now(), self.facts
+        found: list[_Changed] = [
+            (version.key, version)
+            for version in versions
+            if (fact := facts.get(version.key)) is None or not fact.is_of(version, now)
+        ]
+        added = sum(key not in facts for key, _ in found)
+        if len(facts) + added != len(versions):
+            gone = facts.keys() - {version.key for version in versions}
+            found.extend((key, None) for key in gone)
+        return found
+
+    def count(self, key: str, fact: _Fact | None) -> bool:
+        """Count an object as it is now, None if it is gone. Gives False if it cannot be told what
+        was counted of it before: then all has to be counted again."""
+        old = self.facts.pop(key, None)
+        if old is not None:
+            if old.usage is None:
+                return False
+            self._add(old, _EXACT.subtract)
+        if fact is not None:
+            self._add(fact, _EXACT.add)
+            is_small = fact.usage is not None and len(fact.usage) <= _MOST_NAMES_KEPT
+            self.facts[key] = fact if is_small else fact._replace(usage=None)
+        return True
+
+    def _add(self, fact: _Fact, add: Callable[[Decimal, Decimal], Decimal]) -> None:
+        scopes, total = fact.scopes, self.total
+        if self._selectors and (scopes is None or not all(map(scopes.match, self._selectors))):
+            return
+        for name, more in (fact.usage or {}).items():
+            known = total.get(name)
+            if known is not None:
+                kind = known.kind if known.value else more.kind
+                total[name] = Amount(add(known.value, more.value), kind)
+
+
+def _weight(changed: list[_Changed]) -> int:
+    """How many bytes of objects have to be read."""
+    return sum(_BYTES_AN_OBJECT + len(one.body or b"") for _, one in changed if one is not None)
 
 
 class ResourceQuotas:
@@ -96,9 +217,14 @@ class ResourceQuotas:
         keys = [entry.key for entry in self._quotas.current(change.namespace)]
         if not keys or change.after is None or type(measure) is Counting:
             return keys if change.after is None else ()
-        known = self._facts.setdefault((resource.key, change.namespace), {})
-        before = self._fact(known, resource, measure, change.before)
-        after = self._fact(known, resource, measure, change.after)
+        if max(len(one.body or b"") for one in (change.before, change.after)) > budget.LIGHT:
+            return keys  # whether it uses less takes long to find out, and is when it is counted
+        known = self._facts.get((resource.key, change.namespace), {}).get(change.key)
+        if known is not None and known.usage is not None and known.version is change.before:
+            before = known
+        else:
+            before = _read(resource, measure, change.before)
+        after = _read(resource, measure, change.after)
         return keys if before[1:] != after[1:] else ()
 
     async def sync(self, key: str) -> float | None:
@@ -114,17 +240,74 @@ class ResourceQuotas:
             self._resting.add(key)
             return self._rests[key] - now
         self._resting.discard(key)
-        counted = self._counted(quota["spec"])
-        await self._read_ahead(counted, namespace)
-        recount = partial(self._recounted, namespace)
-        try:
-            done = await self._objects.change(QUOTAS, namespace, name, recount, "status")
-        except StatusError as error:
-            if error.code != 404:
-                raise
+        turns = _Turns()
+        done = await self._recount(namespace, name, quota["spec"], turns)
+        self._rests[key] = monotonic() + _REST * turns.spent
+        if done is None:
             return None
         self._seen[key] = done["spec"]
         return self._next_look(namespace, done)
+
+    async def _recount(
+        self, namespace: str, name: str, spec: Object, turns: _Turns
+    ) -> Object | None:
+        """Count what a quota is about and write that down; None if it is gone or limits something
+        else by now. Writes are charged to the quota meanwhile: the count holds for the status that
+        the quota had in the same moment, so it is written over no other."""
+        sums, ref = self._sums(namespace, spec), self._objects.resource(QUOTAS).ref(name)
+        for _ in range(_ATTEMPTS):
+            await self._catch_up(sums, turns)
+            version = self._api.newest(QUOTAS, namespace, name)
+            quota = version.object() if version is not None else {}
+            if quota.get("spec") != spec:
+                return None
+            if not self._finish(sums):
+                continue
+            used = {name: found for one in sums for name, found in one.total.items()}
+            status = await budget.run(_BYTES_A_NAME * len(used), _status_with, quota, used)
+            try:
+                change = partial(_over, quota, status, ref)
+                return await self._objects.change(QUOTAS, namespace, name, change, "status")
+            except StatusError as error:
+                if error.code == 404:
+                    return None
+                if error.code != 409:
+                    raise
+            await turns.end()
+        raise modified(ref)
+
+    def _sums(self, namespace: str, spec: Object) -> list[_Sum]:
+        names, selectors = (spec.get("hard") or {}).keys(), selectors_of(spec)
+        return [
+            _Sum(resource, measure, self._api.collection(resource), namespace, found, selectors)
+            for resource, measure, found in self._counted(names)
+        ]
+
+    async def _catch_up(self, sums: list[_Sum], turns: _Turns) -> None:
+        """Count what changed, in short turns; more may change meanwhile."""
+        for one in sums:
+            known = self._facts.get(one.place, {})
+            for key, version in one.changed():
+                fact = await self._fact(known, one, version) if version is not None else None
+                if not one.count(key, fact):
+                    one.restart()
+                    break
+                await turns.pause()
+            self._facts[one.place] = dict(one.facts)
+            await turns.pause()
+
+    def _finish(self, sums: list[_Sum]) -> bool:
+        """Do the rest in one go; gives False if that is too much, or has to start again."""
+        for one in sums:
+            left = one.changed()
+            if _weight(left) > budget.LIGHT:
+                return False
+            for key, version in left:
+                read = _read(one.resource, one.measure, version) if version is not None else None
+                if not one.count(key, read):
+                    one.restart()
+                    return False
+        return True
 
     def _forget(self, key: str, namespace: str) -> None:
         self._seen.pop(key, None)
@@ -134,105 +317,27 @@ class ResourceQuotas:
             for place in [place for place in self._facts if place[1] == namespace]:
                 del self._facts[place]
 
-    def _counted(self, spec: Object) -> list[tuple[Resource, Measure]]:
-        """The resources that a quota is about; they are followed from now on."""
-        names = tuple(spec.get("hard") or ())
+    def _counted(self, names: AbstractSet[str]) -> list[tuple[Resource, Measure, list[str]]]:
+        """The resources that a quota is about, each with the names by which it is; they are
+        followed from now on."""
         found = []
         for resource in self._api.resources.in_namespaces():
             measure = self._measures.of(resource)
-            if measure is None or not measure.matching(names):
+            matching = measure.matching(names) if measure is not None else ()
+            if measure is None or not matching:
                 continue
-            found.append((resource, measure))
+            found.append((resource, measure, list(matching)))
             if self._followed.get(resource.key) is not resource:
                 self._followed[resource.key] = resource
                 self._follow(resource.key, partial(self._counted_by, resource, measure))
         return found
 
-    async def _read_ahead(self, counted: list[tuple[Resource, Measure]], namespace: str) -> None:
-        """Read what was not read yet, with pauses: counting must go without."""
-        end = perf_counter() + _SECONDS_A_TURN
-        for resource, measure in counted:
-            if type(measure) is Counting:
-                continue
-            known = self._facts.setdefault((resource.key, namespace), {})
-            for version in self._api.collection(resource).newest(namespace):
-                if version.key not in known or known[version.key].version is not version:
-                    size = len(version.body or b"")
-                    fact = await budget.run(size, self._read, resource, measure, version)
-                    known[version.key] = fact
-                    if perf_counter() >= end:
-                        await asyncio.sleep(0)
-                        end = perf_counter() + _SECONDS_A_TURN
-
-    def _fact(
-        self, known: dict[str, _Fact], resource: Resource, measure: Measure, version: Version
-    ) -> _Fact:
-        """What is known about a version, from now on at least."""
+    async def _fact(self, known: dict[str, _Fact], one: _Sum, version: Version) -> _Fact:
         fact = known.get(version.key)
-        is_over = fact is not None and fact.end is not None and fact.end < clock.now()
-        if fact is None or fact.version is not version or is_over:
-            fact = known[version.key] = self._read(resource, measure, version)
-        return fact
-
-    @staticmethod
-    def _read(resource: Resource, measure: Measure, version: Version) -> _Fact:
-        value = version.object()
-        usage = measure.usage(value)
-        if resource.key != PODS:
-            return _Fact(version, usage, None, None)
-        return _Fact(version, usage, scopes_of(value), given_up_at(value))
-
-    def _recounted(self, namespace: str, quota: Object) -> Object:
-        """The quota with its status as it should be. What is charged and what is written moves
-        together, so both are looked at in one go, uncommitted writes included."""
-        started = monotonic()
-        spec, status = quota["spec"], quota.get("status") or {}
-        used: Usage = {}
-        for resource, measure in self._counted(spec):
-            names = measure.matching(spec["hard"])
-            for name, found in self._used(resource, measure, namespace, names, spec).items():
-                used[name] = found
-        old = amounts(status.get("used"))
-        texts = {
-            name: status["used"][name] if name in old and old[name].value == found.value
-            else str(found)
-            for name, found in sorted(used.items())
-        }  # fmt: skip
-        wanted = {"hard": dict(sorted((spec.get("hard") or {}).items())), "used": texts}
-        kept = {name: item for name, item in status.items() if name not in wanted}
-        done = monotonic()
-        self._rests[f"{namespace}/{quota['metadata']['name']}"] = done + _REST * (done - started)
-        return {**quota, "status": kept | {name: item for name, item in wanted.items() if item}}
-
-    def _used(
-        self,
-        resource: Resource,
-        measure: Measure,
-        namespace: str,
-        names: list[str],
-        spec: Object,
-    ) -> Usage:
-        total = dict.fromkeys(names, NOTHING)
-        selectors = selectors_of(spec)
-        for usage, scopes in self._objects_of(resource, measure, namespace):
-            if selectors and (scopes is None or not all(map(scopes.match, selectors))):
-                continue
-            for name, more in usage.items():
-                if name in total:
-                    total[name] = total[name].plus(more)
-        return total
-
-    def _objects_of(
-        self, resource: Resource, measure: Measure, namespace: str
-    ) -> Iterable[tuple[Usage, PodScopes | None]]:
-        versions = self._api.collection(resource).newest(namespace)
-        if type(measure) is Counting:
-            usage = measure.usage({})
-            return [(usage, None) for _ in versions]
-        known = self._facts.get((resource.key, namespace), {})
-        facts = [self._fact(known, resource, measure, version) for version in versions]
-        self._facts[resource.key, namespace] = {fact.version.key: fact for fact in facts}
-        return [(fact.usage, fact.scopes) for fact in facts]
+        if fact is not None and fact.usage is not None and fact.is_of(version, clock.now()):
+            return fact
+        size = len(version.body or b"")
+        return await budget.run(size, _read, one.resource, one.measure, version)
 
     def _next_look(self, namespace: str, quota: Object) -> float:
         """When to count again without a reason."""
@@ -245,6 +350,27 @@ class ResourceQuotas:
             if fact.end is not None and fact.end >= now:
                 pause = min(pause, (fact.end - now).total_seconds() + 0.01)
         return pause
+
+
+def _status_with(quota: Object, used: Usage) -> Object:
+    """The status of a quota as it should be."""
+    spec, status = quota["spec"], quota.get("status") or {}
+    old = amounts(status.get("used"))
+    texts = {
+        name: status["used"][name] if name in old and old[name].value == found.value
+        else str(found)
+        for name, found in sorted(used.items())
+    }  # fmt: skip
+    wanted = {"hard": dict(sorted((spec.get("hard") or {}).items())), "used": texts}
+    kept = {name: item for name, item in status.items() if name not in wanted}
+    return kept | {name: item for name, item in wanted.items() if item}
+
+
+def _over(counted: Object, status: Object, ref: ResourceRef, current: Object) -> Object:
+    """The quota with a new status, if it still has the one that was counted for."""
+    if any(current.get(name) != counted.get(name) for name in ("spec", "status")):
+        raise modified(ref)
+    return {**current, "status": status}
 
 
 def _is_charge(before: Version, after: Version) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fairlead import budget
 from fairlead.admission.plugins.base import Object
 from fairlead.schema.quantity import Amount, amount
 
 Totals = dict[str, Amount]
+
+_STEPS_A_NAME = 8  # with what is done with its total afterwards
 
 
 def demands(spec: Object) -> list[object]:
@@ -43,13 +46,19 @@ def pod_totals(spec: Object) -> tuple[Totals, Totals]:
 
 
 def _add(totals: Totals, amounts: Mapping[str, str] | None) -> None:
-    for name, text in (amounts or {}).items():
+    if not amounts:
+        return
+    budget.spend(_STEPS_A_NAME * len(amounts))
+    for name, text in amounts.items():
         found, known = amount(text), totals.get(name)
         totals[name] = found if known is None else known.plus(found)
 
 
 def _raise(totals: Totals, amounts: Mapping[str, str] | None) -> None:
-    for name, text in (amounts or {}).items():
+    if not amounts:
+        return
+    budget.spend(_STEPS_A_NAME * len(amounts))
+    for name, text in amounts.items():
         found, known = amount(text), totals.get(name)
         if known is None or found.value > known.value:
             totals[name] = found

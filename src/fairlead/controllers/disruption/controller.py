@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from fairlead.controllers.disruption.scales import (
@@ -73,12 +73,11 @@ class Disruption:
         own = self._written.pop(change.key, None)
         return () if own == change.revision else keys
 
-    def _changed_pod(self, change: Change) -> Iterable[str]:
-        keys = self._members.pod_changed(change)
-        pod = change.after or change.before
-        if pod is not None and len(budgets := self._members.selecting(pod)) > 1:
+    def _changed_pod(self, change: Change) -> Iterator[str | None]:
+        yield from self._members.pod_changed(change)
+        pod, budgets = change.after or change.before, self._members.selecting
+        if pod is not None and len(budgets) > 1:
             self._say_many(pod.object(), min(budgets).partition("/")[2])
-        return keys
 
     def _measured_by(self, change: Change) -> Iterable[str]:
         """The budgets that a workload of another size may concern."""
@@ -95,7 +94,7 @@ class Disruption:
         if budget is None:
             self._failing.discard(key)
             return None
-        pods = self._members.of(key)
+        pods = await self._members.of(key)
         if not pods:
             self._record(budget, NORMAL, "NoPods", "No matching pods found")
         expected = partial(self._scales.expected, namespace, pods)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 
 from fairlead.controllers.changing import with_fewer
 from fairlead.controllers.elsewhere import API_SERVICES, Elsewhere
@@ -20,6 +20,7 @@ from fairlead.controllers.garbage.references import (
     steps_of,
 )
 from fairlead.controllers.versions import may_be_going, uid_of
+from fairlead.controllers.workloads.batches import all_of
 from fairlead.errors import StatusError
 from fairlead.kinds.custom.kind import DEFINITIONS
 from fairlead.kinds.resources import Resource
@@ -30,7 +31,6 @@ from fairlead.operations.options import DeleteOptions
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
-_AT_ONCE = 250  # dependents that are set free in the same commits
 _MOST_REPORTED = 25  # wrong owners of one object that are looked for in other namespaces
 _NOWHERE = (State.DANGLING, State.MISPLACED)
 
@@ -241,14 +241,9 @@ class GarbageCollector:
     async def _set_free(self, uid: str) -> None:
         """Take an owner out of all of its dependents."""
         dependents = list(self.graph.dependents(uid))
-        for start in range(0, len(dependents), _AT_ONCE):
-            batch = dependents[start : start + _AT_ONCE]
-            done = await asyncio.gather(
-                *(self._disown(key, uid) for key in batch), return_exceptions=True
-            )
-            for outcome in done:
-                if isinstance(outcome, BaseException):
-                    raise outcome
+        failures = await all_of([partial(self._disown, key, uid) for key in dependents])
+        if failures:
+            raise failures[0]
 
     async def _disown(self, key: str, uid: str) -> None:
         found = self._find(key)

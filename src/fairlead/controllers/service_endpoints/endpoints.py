@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from fairlead import budget
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import is_refused_by_ending
@@ -13,6 +14,7 @@ from fairlead.controllers.service_endpoints.pods import (
     PodFacts,
     ServicePods,
     selector_of,
+    weight,
 )
 from fairlead.controllers.service_endpoints.subsets import (
     is_headless,
@@ -87,13 +89,12 @@ class EndpointsController:
             return None
         if selector_of(service) is None:
             return None
-        await self._publish(key, service, self._members.of(key))
+        await self._publish(key, service, await self._members.of(key))
         return None
 
     async def _publish(self, key: str, service: Object, pods: list[PodFacts]) -> None:
         moment = self._triggers.look(key, service, pods)
-        subsets = packed(offers_of(service, pods))
-        fewer = truncated(subsets)
+        subsets, fewer = await budget.run(weight(service, pods), _subsets, service, pods)
         wanted = self._labels(service), subsets if fewer is None else fewer, fewer is not None
         version = self._endpoints.get(key)
         current = version.object() if version is not None else None
@@ -163,3 +164,9 @@ class EndpointsController:
         shown = f"{metadata['namespace']}/{metadata['name']}"
         said = text.format(shown, error)
         self._recorder.record(self._resource, value, WARNING, reason, said)
+
+
+def _subsets(service: Object, pods: list[PodFacts]) -> tuple[list[Object], list[Object] | None]:
+    """The subsets of a service, and what is left of them if they are too many."""
+    subsets = packed(offers_of(service, pods))
+    return subsets, truncated(subsets)

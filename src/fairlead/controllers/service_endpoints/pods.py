@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from fairlead.controllers.pod_members import PodMembers, ready_condition
@@ -10,6 +11,7 @@ from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Object
 
 SERVICES = "core/v1/services"
+_BYTES_EACH = 64  # that a pod or a port costs as much as
 
 
 class PodFacts(NamedTuple):
@@ -48,16 +50,39 @@ class PodFacts(NamedTuple):
         """Its name below that of the service, if the service governs its domain."""
         return self.hostname if self.subdomain == service["metadata"]["name"] else ""
 
-    def offers(self, service: Object) -> list[Port]:
-        """The ports of a service that lead somewhere in this pod."""
-        found = []
-        for port in service["spec"].get("ports") or ():
-            protocol, target = port["protocol"], port["targetPort"]
-            number = target if isinstance(target, int) else self.ports.get((target, protocol))
-            if number is not None:
-                application = port.get("appProtocol")
-                found.append(Port(port.get("name") or "", number, protocol, application))
+
+class OfferedPorts:
+    """The ports of a service that lead somewhere in a pod, in an order. Pods that have the same
+    numbers for the names that the service uses have one tuple in common."""
+
+    def __init__(
+        self, service: Object, order: Callable[[Iterable[Port]], Iterable[Port]] = list
+    ) -> None:
+        self._ports: list[Object] = service["spec"].get("ports") or []
+        self._order = order
+        targets = [(port["targetPort"], port["protocol"]) for port in self._ports]
+        self._names = [one for one in targets if not isinstance(one[0], int)]
+        self._known: dict[tuple[int | None, ...], tuple[Port, ...]] = {}
+
+    def of(self, pod: PodFacts) -> tuple[Port, ...]:
+        numbers = tuple(map(pod.ports.get, self._names))
+        found = self._known.get(numbers)
+        if found is None:
+            found = self._known[numbers] = tuple(self._order(self._in(pod)))
         return found
+
+    def _in(self, pod: PodFacts) -> Iterator[Port]:
+        for port in self._ports:
+            protocol, target = port["protocol"], port["targetPort"]
+            number = target if isinstance(target, int) else pod.ports.get((target, protocol))
+            if number is not None:
+                yield Port(port.get("name") or "", number, protocol, port.get("appProtocol"))
+
+
+def weight(service: Object, pods: list[PodFacts]) -> int:
+    """What it costs to work out the endpoints of a service, for `budget.run`."""
+    ports = len(service["spec"].get("ports") or ())
+    return (len(pods) + ports) * _BYTES_EACH
 
 
 def selector_of(service: Object) -> Object | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
+from fairlead import budget
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import is_refused_by_ending
@@ -14,9 +15,11 @@ from fairlead.controllers.service_endpoints.hints import Hints
 from fairlead.controllers.service_endpoints.packing import Identity, identity, pack
 from fairlead.controllers.service_endpoints.pods import (
     SERVICES,
+    OfferedPorts,
     PodFacts,
     ServicePods,
     selector_of,
+    weight,
 )
 from fairlead.controllers.service_endpoints.ports import Port, read_port, slice_ports
 from fairlead.controllers.service_endpoints.slice_index import (
@@ -99,7 +102,7 @@ class SlicesController:
             if service is None:
                 self._triggers.forget(key)
             return None
-        pods = self._members.of(key)
+        pods = await self._members.of(key)
         self._nodes_of[key] = frozenset(pod.node for pod in pods)
         moment = self._triggers.look(key, service, pods)
         try:
@@ -120,7 +123,9 @@ class SlicesController:
         on_nodes, missing = self._on_nodes(service, pods)
         for family in families:
             of_family = [one for one in existing if one["addressType"] == family]
-            plan.add(self._planned(key, service, on_nodes, of_family, family))
+            size = weight(service, pods)
+            wanted = await budget.run(size, _wanted, service, on_nodes, family)
+            plan.add(self._planned(key, service, wanted, of_family, family))
         if service["metadata"].get("deletionTimestamp") is not None:
             plan.create.clear()
         for value in (*plan.create, *plan.update):
@@ -163,7 +168,7 @@ class SlicesController:
         self,
         key: str,
         service: Object,
-        pods: Iterable[tuple[PodFacts, str]],
+        wanted: dict[Ports, dict[Identity, Object]],
         existing: list[Object],
         family: str,
     ) -> Plan:
@@ -176,7 +181,6 @@ class SlicesController:
                 by_ports.setdefault(_ports_of(found), []).append(found)
             else:
                 plan.delete.append(found)
-        wanted = _wanted(service, pods, family)
         for ports, endpoints in wanted.items():
             new = partial(_new, service, labels, family, ports)
             plan.add(pack(by_ports.pop(ports, []), endpoints, labels, new))
@@ -240,11 +244,12 @@ def _wanted(
 ) -> dict[Ports, dict[Identity, Object]]:
     """The endpoints of a family by the ports that are offered there."""
     everybody = bool(service["spec"].get("publishNotReadyAddresses"))
+    offered, none = OfferedPorts(service, slice_ports), ()
     without_ports = has_no_ports(service)
-    found: dict[Ports, dict[Identity, Object]] = {}
+    found: dict[int, tuple[Ports, dict[Identity, Object]]] = {}  # by ports that pods share
     for pod, zone in pods:
-        ports = () if without_ports else slice_ports(pod.offers(service))
-        endpoints = found.setdefault(ports, {})
+        ports = none if without_ports else offered.of(pod)
+        _, endpoints = found.setdefault(id(ports), (ports, {}))
         addresses = [one for one in pod.addresses if (":" in one) == (family == V6)]
         if not addresses:
             continue
@@ -264,4 +269,4 @@ def _wanted(
         if zone:
             endpoint["zone"] = zone
         endpoints[identity(endpoint)] = endpoint
-    return found
+    return dict(found.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import ceil
 
-from fairlead.controllers.service_endpoints.pods import PodFacts
+from fairlead.controllers.service_endpoints.pods import OfferedPorts, PodFacts
 from fairlead.controllers.service_endpoints.ports import Port, endpoints_ports, read_port
 from fairlead.kinds.core.addresses import V4, V6
 from fairlead.operations.api import Object
@@ -13,8 +13,9 @@ from fairlead.operations.api import Object
 MOST_ADDRESSES = 1000
 READY, NOT_READY = "addresses", "notReadyAddresses"
 
-# An address and whether it is ready, at a port; None where nothing is said of ports.
-Offer = tuple[Port | None, Object, bool]
+# Addresses, each with whether it is ready, that have the same ports; None where nothing is said of
+# ports.
+Offer = tuple[Iterable[Port | None], list[tuple[Object, bool]]]
 _Key = tuple[str, str]  # address and uid
 
 
@@ -27,11 +28,12 @@ def has_no_ports(service: Object) -> bool:
     return not service["spec"].get("ports") and service["spec"].get("clusterIP") == "None"
 
 
-def offers_of(service: Object, pods: Iterable[PodFacts]) -> Iterator[Offer]:
+def offers_of(service: Object, pods: Iterable[PodFacts]) -> Iterable[Offer]:
     """What the pods of a service offer, in the first family of its addresses."""
     everybody = bool(service["spec"].get("publishNotReadyAddresses"))
     family = (service["spec"].get("ipFamilies") or (V4,))[0]
-    without_ports = has_no_ports(service)
+    ports = OfferedPorts(service)
+    found: dict[int, Offer] = {}  # by their ports, which many have in common
     for pod in pods:
         if not pod.is_published(terminating=everybody):
             continue
@@ -41,36 +43,50 @@ def offers_of(service: Object, pods: Iterable[PodFacts]) -> Iterator[Offer]:
         address: Object = {"ip": ip, "nodeName": pod.node, "targetRef": pod.reference}
         if hostname := pod.hostname_for(service):
             address["hostname"] = hostname
-        ports: list[Port | None] = [None] if without_ports else [*pod.offers(service)]
-        for port in ports:
-            yield port, address, everybody or pod.ready
+        offered = (None,) if has_no_ports(service) else ports.of(pod)
+        found.setdefault(id(offered), (offered, []))[1].append((address, everybody or pod.ready))
+    return found.values()
 
 
 def offers_in(subsets: Iterable[Object]) -> Iterator[Offer]:
     """What subsets that somebody wrote offer."""
     for subset in subsets:
-        ports: list[Port | None] = [read_port(port) for port in subset.get("ports") or ()]
-        for port in ports or [None]:
-            for name, ready in ((READY, True), (NOT_READY, False)):
-                for address in subset.get(name) or ():
-                    yield port, address, ready
+        addresses = [
+            (address, ready)
+            for name, ready in ((READY, True), (NOT_READY, False))
+            for address in subset.get(name) or ()
+        ]
+        yield [read_port(port) for port in subset.get("ports") or ()] or (None,), addresses
 
 
 def packed(offers: Iterable[Offer]) -> list[Object]:
     """The fewest subsets that say it, always in the same order. An address that is called ready
     and not ready at a port is not."""
     addresses: dict[_Key, Object] = {}
-    by_port: dict[Port | None, dict[_Key, bool]] = {}
-    for port, address, ready in offers:
-        key = (address["ip"], (address.get("targetRef") or {}).get("uid") or "")
-        addresses.setdefault(key, address)
-        states = by_port.setdefault(port, {})
-        states[key] = ready and states.get(key, True)
-    by_states: dict[frozenset[tuple[_Key, bool]], list[Port]] = {}
-    for port, states in by_port.items():
-        same = by_states.setdefault(frozenset(states.items()), [])
+    offered: list[dict[_Key, bool]] = []
+    places: dict[Port | None, list[int]] = {}  # the offers in which a port is
+    for number, (ports, found) in enumerate(offers):
+        states: dict[_Key, bool] = {}
+        for address, ready in found:
+            key = (address["ip"], (address.get("targetRef") or {}).get("uid") or "")
+            addresses.setdefault(key, address)
+            states[key] = ready and states.get(key, True)
+        offered.append(states)
+        for port in ports:
+            places.setdefault(port, []).append(number)
+    together: dict[tuple[int, ...], list[Port]] = {}
+    for port, numbers in places.items():
+        same = together.setdefault(tuple(numbers), [])
         if port is not None:
             same.append(port)
+    by_states: dict[frozenset[tuple[_Key, bool]], list[Port]] = {}
+    for where, same in together.items():
+        states = {}
+        for number in where:
+            for key, ready in offered[number].items():
+                states[key] = ready and states.get(key, True)
+        if states:
+            by_states.setdefault(frozenset(states.items()), []).extend(same)
     subsets = [_subset(addresses, group, ports) for group, ports in by_states.items()]
     return sorted(subsets, key=_order)
 

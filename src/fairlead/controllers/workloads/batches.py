@@ -14,13 +14,18 @@ Act = Callable[[], Awaitable[object]]
 async def all_of(acts: Sequence[Act]) -> list[Exception]:
     """Do all of them; gives what those raised that failed."""
     failures: list[Exception] = []
+
+    async def attempt(act: Act) -> None:
+        try:
+            await act()
+        except Exception as error:
+            failures.append(error)
+
     for start in range(0, len(acts), _UNDER_WAY):
-        batch = (act() for act in acts[start : start + _UNDER_WAY])
-        for outcome in await asyncio.gather(*batch, return_exceptions=True):
-            if isinstance(outcome, Exception):
-                failures.append(outcome)
-            elif isinstance(outcome, BaseException):
-                raise outcome
+        async with asyncio.TaskGroup() as group:
+            for act in acts[start : start + _UNDER_WAY]:
+                group.create_task(attempt(act))
+                await asyncio.sleep(0)  # each begins in a round of its own: others get their turn
     return failures
 
 

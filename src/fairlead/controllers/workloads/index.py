@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
+from fairlead import budget
+from fairlead.controllers.pacing import Pace
 from fairlead.controllers.workloads.owners import controller_of
 from fairlead.kinds.rules import selector_matches
 from fairlead.operations.api import Object
@@ -72,6 +74,18 @@ class Owned(Index, Generic[T]):
         self._read = read
         self._group_of: dict[str, str] = {}
         self._groups: dict[str, dict[str, Cell[T]]] = {}
+
+    async def read_ahead(self, owner: Object) -> None:
+        """Read what has this controller, and what has none, where it was not read yet: in turns,
+        since there may be many. `of` and `orphans` find it read then."""
+        self._catch_up()
+        metadata, pace = owner["metadata"], Pace()
+        for uid in (metadata["uid"], ""):
+            cells = self._groups.get(f"{metadata['namespace']}/{uid}", {}).values()
+            for cell in [cell for cell in cells if cell.value is None]:
+                await pace.keep()
+                size = len(cell.version.body or b"")
+                cell.value = await budget.run(size, self._read, cell.version)
 
     def of(self, owner: Object) -> list[T]:
         """What has this controller, in its namespace."""

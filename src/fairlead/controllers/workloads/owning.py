@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from fairlead.controllers.pacing import Pace
 from fairlead.controllers.workloads.dependents import Dependent
 from fairlead.controllers.workloads.index import Owned
 from fairlead.controllers.workloads.owners import controller_among, controller_reference
@@ -59,8 +60,10 @@ class Claims:
         does. Only those that count are looked at; what does not fit is as good as not selected.
         What it takes gets the finalizer, if there is one, and what it lets go loses it."""
         going = owner["metadata"].get("deletionTimestamp") is not None
-        claimed = []
+        claimed, pace = [], Pace()
+        await owned.read_ahead(owner)
         for one in owned.of(owner):
+            await pace.keep()
             if not counts(one):
                 continue
             if selector_matches(selector, one.labels) and fits(one):
@@ -70,6 +73,7 @@ class Claims:
         if going:
             return claimed
         for one in owned.orphans(owner["metadata"]["namespace"]):
+            await pace.keep()
             if one.deleting or not counts(one) or not fits(one):
                 continue
             if selector_matches(selector, one.labels) and await self._adopt(owner, one, finalizer):

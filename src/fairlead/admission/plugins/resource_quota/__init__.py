@@ -7,6 +7,7 @@ and no number of writes at once comes to more than is allowed.
 
 from __future__ import annotations
 
+from fairlead import budget
 from fairlead.admission.configuration import Section
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, PluginBase, refusal
@@ -19,7 +20,7 @@ from fairlead.admission.plugins.resource_quota.limiting import (
 )
 from fairlead.admission.plugins.resource_quota.measuring import Measure, Measures, Usage
 from fairlead.admission.plugins.resource_quota.quotas import Quota, Quotas, increase
-from fairlead.admission.plugins.resource_quota.scopes import PodScopes, scopes_of
+from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, scopes_of
 from fairlead.dialect import Dialect
 from fairlead.kinds.context import Context
 from fairlead.storage.backend import Precondition
@@ -27,7 +28,9 @@ from fairlead.storage.version import Version
 
 QUOTAS = "core/v1/resourcequotas"
 
-Standing = tuple[Version, Quota]
+# All quotas that a write is charged to are written in one go: together they have a largest size.
+_MOST_CHARGED = 2 * 1024 * 1024
+_BYTES_A_CHARGE = 4 * 1024  # that writing one costs as much as, beside its own
 
 
 class ResourceQuota(PluginBase):
@@ -55,12 +58,12 @@ class ResourceQuota(PluginBase):
         measure = self._measure(attributes)
         if measure is None:
             return
-        quotas = self._of(attributes.namespace)
-        if not quotas and not self._limited:
+        versions = self._of(attributes.namespace)
+        if not versions and not self._limited:
             return
-        added = _added(attributes, measure)
+        added = await budget.run(0, _added, attributes, measure)
         if added:
-            self._judge(attributes, measure, quotas, added)
+            await self._judge(attributes, measure, versions, added)
 
     def _measure(self, attributes: Attributes) -> Measure | None:
         """None for writes that add nothing to any quota."""
@@ -71,41 +74,57 @@ class ResourceQuota(PluginBase):
             return found
         return None
 
-    def _of(self, namespace: str) -> list[Standing]:
+    def _of(self, namespace: str) -> list[Version]:
         """The quotas of a namespace in their newest versions, charges that are still on their way
         to the disk included."""
         newest = [
             self._find(QUOTAS, namespace, entry.name)
             for entry in self._collection.current(namespace)
         ]
-        return [(version, self._quotas.of(version)) for version in newest if version is not None]
+        return [version for version in newest if version is not None]
 
-    def _judge(
-        self, attributes: Attributes, measure: Measure, quotas: list[Standing], added: Usage
+    async def _judge(
+        self, attributes: Attributes, measure: Measure, versions: list[Version], added: Usage
     ) -> None:
+        """Work on large quotas is done in a thread. They may move meanwhile: then the write, which
+        rests on what they were, is refused by the store and judged again."""
         assert attributes.value is not None
         scopes = None
-        if attributes.resource.key == PODS and (
-            self._limited or any(quota.selectors for _, quota in quotas)
-        ):
-            scopes = scopes_of(attributes.value)
-        concerned = _concerned(attributes, measure, quotas, scopes)
-        if self._limited:
-            covered = {name for _, _, names in concerned for name in names}
-            self._check_covered(attributes, measure.usage(attributes.value), covered)
-            self._check_scopes_covered(attributes, scopes, quotas)
-        for version, quota, names in concerned:
+        if attributes.resource.key == PODS:
+            scopes = await budget.run(0, scopes_of, attributes.value)
+        charged: list[tuple[Version, Quota, Usage]] = []
+        covered: set[str] = set()
+        selectors: set[Selector] = set()
+        size = 0
+        for version in versions:
+            quota = await self._quotas.of(version)
+            selectors.update(quota.selectors)
+            length = len(version.body or b"")
+            names = await budget.run(length, _limited_by, attributes, measure, quota, scopes)
+            covered.update(names)
             charge = {name: added[name] for name in names if name in added and added[name].value}
-            excess = quota.excess(charge)
-            if excess:
-                raise refusal(attributes, excess)
             if charge:
-                self._charge(attributes.context, version, charge)
+                charged.append((version, quota, charge))
+                size += _BYTES_A_CHARGE + length
+            if size > _MOST_CHARGED:
+                why = "the quotas of its namespace are too many or too large to be charged"
+                raise refusal(attributes, why)
+        if self._limited:
+            usage = await budget.run(0, measure.usage, attributes.value)
+            self._check_covered(attributes, usage, covered)
+            self._check_scopes_covered(attributes, scopes, selectors)
+        for version, quota, charge in charged:
+            length = len(version.body or b"")
+            self._charge(
+                attributes.context,
+                version,
+                await budget.run(length, _charged, attributes, quota, charge),
+            )
 
-    def _charge(self, context: Context, version: Version, charge: Usage) -> None:
+    def _charge(self, context: Context, version: Version, charged: Quota) -> None:
         unchanged = Precondition(self._collection.resource, version.key, version.revision)
         context.requires.append(unchanged)
-        context.alongside.append(self._quotas.charge(self._collection, version, charge))
+        context.alongside.append(self._quotas.charge(self._collection, version, charged))
 
     def _check_covered(self, attributes: Attributes, usage: Usage, covered: set[str]) -> None:
         """Refuse what is limited and what no quota gives."""
@@ -120,16 +139,11 @@ class ResourceQuota(PluginBase):
             raise refusal(attributes, f"insufficient quota to consume: {','.join(bare)}")
 
     def _check_scopes_covered(
-        self, attributes: Attributes, scopes: PodScopes | None, quotas: list[Standing]
+        self, attributes: Attributes, scopes: PodScopes | None, selectors: set[Selector]
     ) -> None:
         if scopes is None:
             return
-        covered = {
-            selector.scope
-            for _, quota in quotas
-            for selector in quota.selectors
-            if scopes.match(selector)
-        }
+        covered = {selector.scope for selector in selectors if scopes.match(selector)}
         bare = [one for one in limited_scopes(self._limited, scopes) if one.scope not in covered]
         if bare:
             listed = " ".join(map(str, bare))
@@ -143,23 +157,28 @@ def _added(attributes: Attributes, measure: Measure) -> Usage:
     return usage if attributes.old is None else increase(usage, measure.usage(attributes.old))
 
 
-def _concerned(
-    attributes: Attributes, measure: Measure, quotas: list[Standing], scopes: PodScopes | None
-) -> list[tuple[Version, Quota, list[str]]]:
-    """The quotas that are about an object, each with what it limits of it. Nothing is let through
+def _limited_by(
+    attributes: Attributes, measure: Measure, quota: Quota, scopes: PodScopes | None
+) -> list[str]:
+    """What a quota limits of an object, nothing if it is not about it. Nothing is let through
     before it is known how much there is already."""
     assert attributes.value is not None
-    found = []
-    for version, quota in quotas:
-        names = measure.matching(quota.names)
-        if not names or not quota.is_about(scopes):
-            continue
-        missing = measure.missing(names, attributes.value)
-        if missing:
-            raise refusal(attributes, f"failed quota: {quota.name}: {missing}")
-        if any(name not in quota.used or name not in quota.hard for name in names):
-            listed = ",".join(sorted(names))
-            said = f"status unknown for quota: {quota.name}, resources: {listed}"
-            raise refusal(attributes, said)
-        found.append((version, quota, names))
-    return found
+    names = measure.matching(quota.names)
+    if not names or not quota.is_about(scopes):
+        return []
+    missing = measure.missing(names, attributes.value)
+    if missing:
+        raise refusal(attributes, f"failed quota: {quota.name}: {missing}")
+    if any(name not in quota.used or name not in quota.hard for name in names):
+        listed = ",".join(sorted(names))
+        said = f"status unknown for quota: {quota.name}, resources: {listed}"
+        raise refusal(attributes, said)
+    return names
+
+
+def _charged(attributes: Attributes, quota: Quota, charge: Usage) -> Quota:
+    """The quota with what a write adds to it."""
+    excess = quota.excess(charge)
+    if excess:
+        raise refusal(attributes, excess)
+    return quota.charged(charge)

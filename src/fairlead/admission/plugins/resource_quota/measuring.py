@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from decimal import ROUND_UP, Decimal
 from typing import Protocol
 
-from fairlead import clock
+from fairlead import budget, clock
 from fairlead.admission.plugins.base import Object
 from fairlead.admission.plugins.pod_demands import demands, pod_totals
 from fairlead.dialect import Dialect
@@ -50,7 +51,7 @@ class Measure(Protocol):
 
     measures_updates: bool
 
-    def matching(self, names: Iterable[str]) -> list[str]:
+    def matching(self, names: AbstractSet[str]) -> list[str]:
         """Those of the names in a quota that are about this resource."""
 
     def usage(self, value: Object) -> Usage: ...
@@ -72,8 +73,8 @@ class Counting:
         self._names = names
         self._usage = dict.fromkeys(names, ONE)
 
-    def matching(self, names: Iterable[str]) -> list[str]:
-        return [name for name in names if name in self._usage]
+    def matching(self, names: AbstractSet[str]) -> list[str]:
+        return [name for name in self._usage if name in names]
 
     def usage(self, value: Object) -> Usage:
         return self._usage
@@ -123,7 +124,7 @@ class Claims(Counting):
             f"{self._of_class}{name}" for name in ("persistentvolumeclaims", "requests.storage")
         )
 
-    def matching(self, names: Iterable[str]) -> list[str]:
+    def matching(self, names: AbstractSet[str]) -> list[str]:
         return [name for name in names if name in self._usage or name.endswith(self._suffixes)]
 
     def usage(self, value: Object) -> Usage:
@@ -159,12 +160,12 @@ class Pods:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._known = ContentMemory[tuple[Usage, frozenset[str]]]("measured pods")
+        self._known = ContentMemory[Usage]("measured pods")
         self._names = {"count/pods", "pods"} | {
             f"{prefix}{name}" for prefix in ("", _REQUESTS, _LIMITS) for name in CONTAINER_RESOURCES
         }
 
-    def matching(self, names: Iterable[str]) -> list[str]:
+    def matching(self, names: AbstractSet[str]) -> list[str]:
         return [name for name in names if name in self._names or self._is_special(name)]
 
     def _is_special(self, name: str) -> bool:
@@ -173,18 +174,15 @@ class Pods:
         return name.startswith(_REQUESTS) and not is_native(name, self._dialect)
 
     def usage(self, value: Object) -> Usage:
-        return self._asked(value["spec"])[0] if is_counted(value) else _ONE_POD
+        return self._asked(value["spec"]) if is_counted(value) else _ONE_POD
 
-    def _asked(self, spec: Object) -> tuple[Usage, frozenset[str]]:
-        """What a pod uses while it lives, and what all of its containers name."""
+    def _asked(self, spec: Object) -> Usage:
+        """What a pod uses while it lives."""
         key = self._known.key(demands(spec))
         known = self._known.get(key)
         if known is None:
-            found = {**_ONE_POD, "pods": ONE}
-            self._add(found, *pod_totals(spec))
-            containers = _containers(spec)
-            named = (name for name in _NAMED_BY_ALL if all(_names(c, name) for c in containers))
-            known = (found, frozenset(named))
+            known = {**_ONE_POD, "pods": ONE}
+            self._add(known, *pod_totals(spec))
             self._known.keep(key, known)
         return known
 
@@ -201,11 +199,13 @@ class Pods:
                 found[_LIMITS + name] = limits[name]
 
     def missing(self, names: Iterable[str], value: Object) -> str:
-        required = _NAMED_BY_ALL.intersection(names) - self._asked(value["spec"])[1]
         parts = []
-        for name in sorted(required):
-            silent = sorted({c["name"] for c in _containers(value["spec"]) if not _names(c, name)})
-            parts.append(f"{name} for: {','.join(silent)}")
+        for name in sorted(_NAMED_BY_ALL.intersection(names)):
+            containers = _containers(value["spec"])
+            budget.spend(len(containers))
+            silent = sorted({one["name"] for one in containers if not _names(one, name)})
+            if silent:
+                parts.append(f"{name} for: {','.join(silent)}")
         return f"must specify {'; '.join(parts)}" if parts else ""
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+from fairlead import budget
 from fairlead.admission.plugins.base import Object
 from fairlead.admission.plugins.remembering import MOST_KEPT
 from fairlead.admission.plugins.resource_quota.measuring import NOTHING, Usage
 from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, selectors_of
+from fairlead.bounded import Bounded
 from fairlead.schema.quantity import Amount, amount
 from fairlead.storage.collection import Collection
 from fairlead.storage.companion import Companion
@@ -21,7 +24,7 @@ class Quota(NamedTuple):
 
     name: str
     value: Object
-    names: tuple[str, ...]
+    names: AbstractSet[str]
     selectors: tuple[Selector, ...]
     hard: Usage
     used: Usage
@@ -64,7 +67,7 @@ def quota_of(version: Version) -> Quota:
     return Quota(
         version.name,
         value,
-        tuple(spec.get("hard") or ()),
+        (spec.get("hard") or {}).keys(),
         selectors_of(spec),
         amounts(status.get("hard")),
         amounts(status.get("used")),
@@ -92,30 +95,29 @@ def increase(new: Usage, old: Usage) -> Usage:
 class Quotas:
     """Quotas by what they are stored as, each worked out once; what a charge makes of one is known
     before it is stored. Versions that are not committed yet have a revision that may still change,
-    so they are told apart by what they are."""
+    so they are told apart by what they are. Large ones are not kept."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Version, Quota]] = {}
-        self._charges: dict[str, tuple[Companion, Quota]] = {}
+        self._known: Bounded[str, tuple[Version, Quota]]
+        self._known = Bounded(MOST_KEPT, longest=budget.LIGHT, name="quotas")
+        self._charges: Bounded[str, tuple[Companion, Quota]]
+        self._charges = Bounded(MOST_KEPT, longest=budget.LIGHT, name="charged quotas")
 
-    def of(self, version: Version) -> Quota:
+    async def of(self, version: Version) -> Quota:
         known = self._known.get(version.key)
         if known is not None and known[0] is version:
             return known[1]
-        if len(self._known) >= MOST_KEPT:
-            self._known.clear()
-            self._charges.clear()
-        charge = self._charges.pop(version.key, None)
+        size = len(version.body or b"")
+        charge = self._charges.drop(version.key)
         if charge is not None and charge[0].version is version:
             quota = charge[1]
         else:
-            quota = quota_of(version)
-        self._known[version.key] = (version, quota)
+            quota = await budget.run(size, quota_of, version)
+        self._known.keep(version.key, (version, quota), size)
         return quota
 
-    def charge(self, collection: Collection, version: Version, added: Usage) -> Companion:
+    def charge(self, collection: Collection, version: Version, charged: Quota) -> Companion:
         """The change of a quota that goes with a write which adds to it."""
-        charged = self.of(version).charged(added)
         made = Companion(collection, charged.value, version)
-        self._charges[version.key] = (made, charged)
+        self._charges.keep(version.key, (made, charged), len(version.body or b""))
         return made
