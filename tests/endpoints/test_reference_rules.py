@@ -205,6 +205,32 @@ def test_a_patch_may_not_take_away_the_version_of_what_is_only_changed_with_it(
     assert things.client.patch(space.config_maps.item("a"), patch, kind=kind).status == 200
 
 
+def test_an_apply_refuses_repeated_values_of_a_set_inside_an_atomic_list(space: Space) -> None:
+    rule = {"verbs": ["get"], "nonResourceURLs": ["/x", "/x"]}
+    subject = {"kind": "User", "user": {"name": "u"}}
+    group = space.base("flowcontrol.apiserver.@", "v1beta2").removeprefix("/apis/")
+    config = {
+        "apiVersion": group,
+        "kind": "FlowSchema",
+        "metadata": {"name": space.name},
+        "spec": {
+            "priorityLevelConfiguration": {"name": "exempt"},
+            "rules": [{"subjects": [subject], "nonResourceRules": [rule]}],
+        },
+    }
+    things = space.everywhere("flowschemas", "flowcontrol.apiserver.@", "v1beta2")
+    path = things.item(space.name)
+    refused = space.client.patch(path, config, kind=APPLY, fieldManager="m")
+    assert refused.status == 400
+    assert (
+        '.spec.rules[0].nonResourceRules[0].nonResourceURLs: duplicate entries for key [="/x"]'
+        in refused.message
+    )
+    rule["nonResourceURLs"].pop()
+    space.left.append(lambda: space.client.delete(path))
+    assert space.client.patch(path, config, kind=APPLY, fieldManager="m").status == 201
+
+
 def test_new_finalizers_of_what_is_being_deleted_are_told_once(space: Space) -> None:
     things = space.config_maps
     body = {"metadata": {"name": "a", "finalizers": ["example.com/a"]}}

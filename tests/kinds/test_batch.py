@@ -206,6 +206,19 @@ def test_suspended_job_change(changes: Changes, fields: list[str]) -> None:
     assert [field for field, _, _ in causes] == fields
 
 
+def test_a_refused_template_is_printed_with_its_ephemeral_containers() -> None:
+    kind = jobs()
+    old = kind.existing(JOB)
+    added = [{"name": "e", "image": "i", "targetContainerName": "c"}]
+    _, causes = kind.update(old, changed(old, {"spec.template.spec.ephemeralContainers": added}))
+    message = next(message for field, _, message in causes if field == "spec.template")
+    assert (
+        "EphemeralContainers:[]core.EphemeralContainer{core.EphemeralContainer{"
+        'EphemeralContainerCommon:core.EphemeralContainerCommon{Name:"e", Image:"i",'
+    ) in message
+    assert 'TTY:false}, TargetContainerName:"c"}}, RestartPolicy:' in message
+
+
 def test_a_changed_template_is_printed_whole() -> None:
     kind = jobs()
     old = kind.existing(JOB)
