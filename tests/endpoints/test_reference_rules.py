@@ -160,6 +160,11 @@ def test_a_strategic_merge_says_what_cannot_become_what(
             ['"ports":[{"name":"a","protocol":"TCP","port":80,', '"selector":{"a":"1","b":"2"}'],
         ),
         (
+            MERGE,
+            {"metadata": {"labels": 5}},
+            ['"selector":{"a":"1","b":"2"},"clusterIP":"', '"],"type":"ClusterIP","session'],
+        ),
+        (
             JSON_PATCH,
             [{"op": "add", "path": "/spec/ports/-", "value": {"port": [], "name": "b"}}],
             ['"ports":[{"name":"a","protocol":"TCP","port":80,', ',{"port":[],"name":"b"}]'],
