@@ -184,6 +184,28 @@ def test_a_refused_patch_is_shown_in_the_order_of_the_type(
     assert [part for part in order if part not in quoted] == []
 
 
+def test_kinds_inside_a_refused_patch_begin_with_their_type(space: Space) -> None:
+    things = space.things("statefulsets", "apps")
+    body = deployment("s")
+    body["spec"]["serviceName"] = "s"
+    mount = {"name": "v", "mountPath": "/v"}
+    body["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] = [mount]
+    body["spec"]["volumeClaimTemplates"] = [
+        {
+            "metadata": {"name": "v"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1"}},
+            },
+        }
+    ]
+    assert things.client.post(things.path, body).status == 201
+    refused = things.client.patch(things.item("s"), {"metadata": {"labels": 5}}, kind=MERGE)
+    assert refused.status == 422
+    wanted = r"[{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"metadata\":"
+    assert rf"\"volumeClaimTemplates\":{wanted}" in refused.message
+
+
 @pytest.mark.parametrize(
     ("kind", "patch"),
     [

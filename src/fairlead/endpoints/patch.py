@@ -166,12 +166,14 @@ def _in_type_order(node: Type, value: Any) -> Any:
     """A value with the fields of structs in the order of their type and the keys of maps sorted."""
     match node:
         case Struct() if isinstance(value, dict):
-            known = {
-                name: _in_type_order(field.type, value[name])
-                for name, field in node.fields.items()
-                if name in value
+            first = ("kind", "apiVersion") if node.is_kind else ()
+            names = [name for name in (*first, *node.fields, *value) if name in value]
+            return {
+                name: _in_type_order(node.fields[name].type, value[name])
+                if name in node.fields
+                else value[name]
+                for name in dict.fromkeys(names)
             }
-            return known | {name: item for name, item in value.items() if name not in known}
         case MapOf() if isinstance(value, dict):
             return {key: _in_type_order(node.element, value[key]) for key in sorted(value)}
         case ListOf() if isinstance(value, list):
