@@ -13,6 +13,7 @@ from support.things import Space
 from fairlead.serialization.wire import BYTES, delimited, key
 
 STRATEGIC = "application/strategic-merge-patch+json"
+MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
 OWNER_FIELDS = ("apiVersion", "kind", "name", "uid")
@@ -131,6 +132,8 @@ def test_a_self_link_is_dropped_wherever_it_comes_from(space: Space) -> None:
         ({"metadata": {"labels": {"a": {}}}}, "unrecognized type: string"),
         ({"spec": {"template": {"spec": {"restartPolicy": 5}}}}, "cannot convert int64 to v1."),
         ({"spec": {"template": {"spec": {"restartPolicy": True}}}}, "unrecognized type: string"),
+        ({"apiVersion": 5}, "cannot convert int64 to string"),
+        ({"kind": [1]}, "unrecognized type: string"),
     ],
 )  # fmt: skip
 def test_a_strategic_merge_says_what_cannot_become_what(
@@ -141,6 +144,129 @@ def test_a_strategic_merge_says_what_cannot_become_what(
     answer = things.client.patch(things.item("d"), patch, kind=STRATEGIC)
     assert answer.status == 422
     assert why in answer.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "patch", "order"),
+    [
+        (
+            MERGE,
+            {"spec": {"ports": [{"targetPort": 5, "port": [], "name": "b"}]}},
+            ['"ports":[{"name":"b","port":[],"targetPort":5}]', '"selector":{"a":"1","b":"2"}'],
+        ),
+        (
+            MERGE,
+            {"spec": {"externalIPs": 5}},
+            ['"ports":[{"name":"a","protocol":"TCP","port":80,', '"selector":{"a":"1","b":"2"}'],
+        ),
+        (
+            MERGE,
+            {"metadata": {"labels": 5}},
+            ['"selector":{"a":"1","b":"2"},"clusterIP":"', '"],"type":"ClusterIP","session'],
+        ),
+        (
+            JSON_PATCH,
+            [{"op": "add", "path": "/spec/ports/-", "value": {"port": [], "name": "b"}}],
+            ['"ports":[{"name":"a","protocol":"TCP","port":80,', ',{"port":[],"name":"b"}]'],
+        ),
+    ],
+)
+def test_a_refused_patch_is_shown_in_the_order_of_the_type(
+    space: Space, kind: str, patch: Any, order: list[str]
+) -> None:
+    things = space.things("services")
+    port = {"port": 80, "name": "a"}
+    body = {"metadata": {"name": "s"}, "spec": {"selector": {"b": "2", "a": "1"}, "ports": [port]}}
+    assert things.client.post(things.path, body).status == 201
+    answer = things.client.patch(things.item("s"), patch, kind=kind)
+    assert answer.status == 422, answer.text
+    quoted = json.loads(answer.message.partition("Invalid value: ")[2].rpartition(": json")[0])
+    assert [part for part in order if part not in quoted] == []
+
+
+def test_kinds_inside_a_refused_patch_begin_with_their_type(space: Space) -> None:
+    things = space.things("statefulsets", "apps")
+    body = deployment("s")
+    body["spec"]["serviceName"] = "s"
+    mount = {"name": "v", "mountPath": "/v"}
+    body["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] = [mount]
+    body["spec"]["volumeClaimTemplates"] = [
+        {
+            "metadata": {"name": "v"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1"}},
+            },
+        }
+    ]
+    assert things.client.post(things.path, body).status == 201
+    refused = things.client.patch(things.item("s"), {"metadata": {"labels": 5}}, kind=MERGE)
+    assert refused.status == 422
+    wanted = r"[{\"kind\":\"PersistentVolumeClaim\",\"apiVersion\":\"v1\",\"metadata\":"
+    assert rf"\"volumeClaimTemplates\":{wanted}" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "patch"),
+    [
+        (MERGE, {"metadata": {"resourceVersion": None}}),
+        (STRATEGIC, {"metadata": {"resourceVersion": None}}),
+        (JSON_PATCH, [{"op": "remove", "path": "/metadata/resourceVersion"}]),
+    ],
+)
+def test_a_patch_may_not_take_away_the_version_of_what_is_only_changed_with_it(
+    space: Space, kind: str, patch: Any
+) -> None:
+    things = space.things("leases", "coordination.@")
+    things.create("a")
+    answer = things.client.patch(things.item("a"), patch, kind=kind)
+    assert answer.status == 422
+    assert answer.causes == [
+        (
+            "metadata.resourceVersion",
+            "FieldValueInvalid",
+            "Invalid value: 0x0: must be specified for an update",
+        )
+    ]
+    space.config_maps.create("a")
+    assert things.client.patch(space.config_maps.item("a"), patch, kind=kind).status == 200
+
+
+def test_an_apply_refuses_repeated_values_of_a_set_inside_an_atomic_list(space: Space) -> None:
+    rule = {"verbs": ["get"], "nonResourceURLs": ["/x", "/x"]}
+    subject = {"kind": "User", "user": {"name": "u"}}
+    group = space.base("flowcontrol.apiserver.@", "v1beta2").removeprefix("/apis/")
+    config = {
+        "apiVersion": group,
+        "kind": "FlowSchema",
+        "metadata": {"name": space.name},
+        "spec": {
+            "priorityLevelConfiguration": {"name": "exempt"},
+            "rules": [{"subjects": [subject], "nonResourceRules": [rule]}],
+        },
+    }
+    things = space.everywhere("flowschemas", "flowcontrol.apiserver.@", "v1beta2")
+    path = things.item(space.name)
+    refused = space.client.patch(path, config, kind=APPLY, fieldManager="m")
+    assert refused.status == 400
+    assert (
+        '.spec.rules[0].nonResourceRules[0].nonResourceURLs: duplicate entries for key [="/x"]'
+        in refused.message
+    )
+    rule["nonResourceURLs"].pop()
+    space.left.append(lambda: space.client.delete(path))
+    assert space.client.patch(path, config, kind=APPLY, fieldManager="m").status == 201
+
+
+def test_new_finalizers_of_what_is_being_deleted_are_told_once(space: Space) -> None:
+    things = space.config_maps
+    body = {"metadata": {"name": "a", "finalizers": ["example.com/a"]}}
+    assert things.client.post(things.path, body).status == 201
+    assert things.client.delete(things.item("a")).status == 200
+    added = ["example.com/a", "example.com/c", "example.com/b", "example.com/c"]
+    answer = things.client.patch(things.item("a"), {"metadata": {"finalizers": added}}, kind=MERGE)
+    assert answer.status == 422
+    assert 'found new finalizers []string{"example.com/b", "example.com/c"}' in answer.message
 
 
 def test_a_strategic_merge_knows_integers_by_their_value(space: Space) -> None:

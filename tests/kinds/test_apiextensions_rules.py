@@ -8,6 +8,7 @@ import pytest
 from group_rules_support import (
     DIALECTS,
     DROP,
+    Found,
     Kind,
     changed,
     forbidden,
@@ -361,18 +362,68 @@ def test_own_groups_need_approval(dialect: Any) -> None:
         assert [reason for _, reason, _ in kind.wrong(annotated)] == reasons
 
 
-@pytest.mark.parametrize("more", [{"anyOf": [{}]}, {"maxProperties": 0}, {"not": {}}])
-def test_the_root_of_a_schema_with_a_status_path(more: dict[str, Any]) -> None:
+def _wrong_with_status(schema: dict[str, Any]) -> Found:
+    """What is wrong with the schema of a version whose status is written on its own."""
     version = {
         **VERSION,
-        "schema": {"openAPIV3Schema": {"type": "object", **more}},
+        "schema": {"openAPIV3Schema": {"type": "object", **schema}},
         "subresources": {"status": {}},
     }
-    ((field, reason, message),) = Kind(KEY).wrong(
-        changed(DEFINITION, {"spec.versions[0]": version})
-    )
+    return Kind(KEY).wrong(changed(DEFINITION, {"spec.versions[0]": version}))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"anyOf": [{}]},
+        {"maxProperties": 0},
+        {"not": {}},
+        {"$schema": "x"},
+        {"allOf": []},
+        {"enum": []},
+        {"definitions": {}},
+        {"x-kubernetes-list-map-keys": []},
+    ],
+)
+def test_the_root_of_a_schema_with_a_status_path(more: dict[str, Any]) -> None:
+    ((field, reason, message),) = _wrong_with_status(more)
     assert (field, reason) == ("spec.validation.openAPIV3Schema", "Invalid")
     assert "fields are allowed at the root of the schema" in message
+
+
+@pytest.mark.parametrize(
+    ("schema", "first"),
+    [
+        ({"type": "string", "id": "x"}, ""),
+        ({"type": "string", "$ref": ""}, ""),
+        ({"type": "string", "allOf": [{}]}, ".type"),
+        ({"additionalItems": False}, ""),
+        ({"additionalProperties": False}, ""),
+    ],
+)
+def test_of_the_root_of_a_schema_with_a_status_path_the_first_wrong_keyword_is_told(
+    schema: dict[str, Any], first: str
+) -> None:
+    found = [
+        field
+        for field, _, message in _wrong_with_status(schema)
+        if "if the status subresource is enabled" in message
+    ]
+    assert found == [f"spec.validation.openAPIV3Schema{first}"]
+
+
+def test_dependencies_without_entries_are_not_supported_either() -> None:
+    inner = {"type": "object", "dependencies": {}}
+    found = _wrong_with_status({"properties": {"spec": inner}})
+    place = "spec.validation.openAPIV3Schema.properties[spec].dependencies"
+    assert found == [forbidden(place, "dependencies is not supported")]
+
+
+@pytest.mark.parametrize("webhook", [{}, {"conversionReviewVersions": None}])
+def test_a_conversion_webhook_that_says_nothing_is_dropped(webhook: dict[str, Any]) -> None:
+    conversion = _conversion(strategy="None", webhook=webhook)
+    made = Kind(KEY).existing(changed(DEFINITION, conversion))
+    assert made["spec"]["conversion"] == {"strategy": "None"}
 
 
 def test_a_schema_in_a_message_is_printed_whole() -> None:

@@ -310,6 +310,27 @@ def test_storing_puts_cpu_last_and_fills_quantities() -> None:
     assert causes == []
 
 
+def _cpu(**target: Any) -> Object:
+    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+
+
+def test_storing_keeps_the_utilization_behind_another_cpu_target() -> None:
+    kind = scaler()
+    amount = _cpu(type="AverageValue", averageValue="1")
+    made = kind.existing(changed(SCALER, {"spec.metrics": [amount, CPU]}))
+    kind.behaviour.settle(made, False)
+    assert made["spec"]["metrics"] == [amount, CPU]
+
+
+def test_storing_keeps_only_the_percentage_of_a_cpu_utilization() -> None:
+    kind = scaler()
+    both = _cpu(type="Value", value="1", averageUtilization=80)
+    made = kind.existing(SCALER)
+    made["spec"]["metrics"] = [both]
+    kind.behaviour.settle(made, False)
+    assert made["spec"]["metrics"] == [CPU]
+
+
 def test_v1_annotations_mean_nothing_in_v2() -> None:
     name = "autoscaling.alpha.kubernetes.io/metrics"
     made = scaler().existing({**SCALER, "metadata": {"annotations": {name: "[]", "x": "y"}}})
@@ -405,6 +426,45 @@ def test_annotations_without_sense_are_ignored(text: str) -> None:
     made = from_v1(value, KUBERNETES)
     assert made["spec"]["metrics"] == [CPU]
     assert "annotations" not in made["metadata"]
+
+
+def _from_annotations(spec: Object | None = None, **annotations: Any) -> Object:
+    """An object of v1 with these annotations, converted."""
+    prefix = "autoscaling.alpha.kubernetes.io/"
+    texts = {prefix + name.replace("_", "-"): json.dumps(one) for name, one in annotations.items()}
+    status = {"currentReplicas": 1, "desiredReplicas": 1, "currentCPUUtilizationPercentage": 7}
+    value = {
+        "metadata": {"annotations": texts},
+        "spec": {**SCALER["spec"], **(spec or {})},
+        "status": status,
+    }
+    return from_v1(value, KUBERNETES)
+
+
+def test_names_in_annotations_may_be_capitalised_at_will() -> None:
+    metric = {"Type": "Resource", "RESOURCE": {"Name": "cpu", "targetaveragevalue": "5"}}
+    made = _from_annotations(metrics=[metric])
+    assert made["spec"]["metrics"] == [_cpu(type="AverageValue", averageValue="5")]
+
+
+def test_null_in_an_annotation_is_an_empty_metric() -> None:
+    assert _from_annotations(metrics=[None])["spec"]["metrics"] == [{"type": ""}]
+
+
+@pytest.mark.parametrize("text", [{}, "x", [5], [{"type": 5}], [{"type": "Pods", "pods": 5}]])
+def test_a_percentage_stands_where_an_annotation_makes_no_sense(text: Any) -> None:
+    (metric,) = _from_annotations(current_metrics=text)["status"]["currentMetrics"]
+    assert metric["resource"]["current"] == {"averageUtilization": 7}
+
+
+@pytest.mark.parametrize("text", [[], None])
+def test_an_annotation_without_metrics_replaces_a_percentage(text: Any) -> None:
+    assert _from_annotations(current_metrics=text)["status"]["currentMetrics"] is None
+
+
+@pytest.mark.parametrize("text", [{"ScaleUp": 5}, {"ScaleUp": {"Policies": [5]}}, [], "x"])
+def test_a_behaviour_that_makes_no_sense_is_ignored(text: Any) -> None:
+    assert "behavior" not in _from_annotations(behavior=text)["spec"]
 
 
 def test_v2beta2_always_shows_its_status() -> None:

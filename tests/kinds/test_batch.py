@@ -206,6 +206,19 @@ def test_suspended_job_change(changes: Changes, fields: list[str]) -> None:
     assert [field for field, _, _ in causes] == fields
 
 
+def test_a_refused_template_is_printed_with_its_ephemeral_containers() -> None:
+    kind = jobs()
+    old = kind.existing(JOB)
+    added = [{"name": "e", "image": "i", "targetContainerName": "c"}]
+    _, causes = kind.update(old, changed(old, {"spec.template.spec.ephemeralContainers": added}))
+    message = next(message for field, _, message in causes if field == "spec.template")
+    assert (
+        "EphemeralContainers:[]core.EphemeralContainer{core.EphemeralContainer{"
+        'EphemeralContainerCommon:core.EphemeralContainerCommon{Name:"e", Image:"i",'
+    ) in message
+    assert 'TTY:false}, TargetContainerName:"c"}}, RestartPolicy:' in message
+
+
 def test_a_changed_template_is_printed_whole() -> None:
     kind = jobs()
     old = kind.existing(JOB)
@@ -484,13 +497,32 @@ def test_zone_in_a_schedule_is_warned_of() -> None:
 
 def test_pod_failure_policy_of_a_cron_job_is_checked_though_it_is_off() -> None:
     work = "spec.jobTemplate.spec"
-    conditions = [{"type": "T"}]
-    rules = [{"action": "Ignore", "onPodConditions": conditions}]
+    conditions = [{"type": "T", "status": "True"}]
+    rules = [{"action": "X", "onPodConditions": conditions}]
     policy = {f"{work}.podFailurePolicy": {"rules": rules}}
     value = changed(CRON, {**policy, f"{work}.template.spec.restartPolicy": "Never"})
-    made = crons().existing(value)["spec"]["jobTemplate"]["spec"]["podFailurePolicy"]
-    assert made["rules"][0]["onPodConditions"] == [{"type": "T", "status": "True"}]
-    rules[0]["action"] = "X"
     assert [field for field, _, _ in crons().wrong(value)] == [
         f"{work}.podFailurePolicy.rules[0].action"
+    ]
+
+
+def test_a_condition_of_a_cron_jobs_policy_has_no_default() -> None:
+    work = "spec.jobTemplate.spec"
+    rules = [{"action": "Ignore", "onPodConditions": [{"type": "T"}]}]
+    policy = {f"{work}.podFailurePolicy": {"rules": rules}}
+    value = changed(CRON, {**policy, f"{work}.template.spec.restartPolicy": "Never"})
+    assert crons().wrong(value) == [
+        required(
+            f"{work}.podFailurePolicy.rules[0].onPodConditions[0].status",
+            'valid values: ["False" "True" "Unknown"]',
+        )
+    ]
+
+
+@pytest.mark.parametrize(("codes", "shown"), [({}, "[]int32(nil)"), ({"values": []}, "[]int32{}")])
+def test_a_rule_without_exit_codes_is_shown_as_it_was_sent(codes: Object, shown: str) -> None:
+    rules = [{"action": "Ignore", "onExitCodes": {"operator": "In", **codes}}]
+    value = changed(JOB, {"spec.podFailurePolicy": {"rules": rules}})
+    assert jobs(JobPodFailurePolicy=True).wrong(value) == [
+        invalid(f"{RULE}.onExitCodes.values", shown, "at least one value is required")
     ]

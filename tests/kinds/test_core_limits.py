@@ -244,9 +244,10 @@ def test_scopes_of_a_quota_are_fixed_but_not_their_order() -> None:
     kind = Kind("core/v1/resourcequotas")
     old = kind.existing({"spec": {"scopes": ["BestEffort", "Terminating"]}})
     assert kind.update(old, {"spec": {"scopes": ["Terminating", "BestEffort"]}})[1] == []
-    assert kind.update(old, {"spec": {}})[1] == [
-        invalid("spec.scopes", "[]core.ResourceQuotaScope(nil)", "field is immutable")
-    ]
+    for spec, shown in (({}, "(nil)"), ({"scopes": []}, "{}")):
+        assert kind.update(old, {"spec": spec})[1] == [
+            invalid("spec.scopes", f"[]core.ResourceQuotaScope{shown}", "field is immutable")
+        ]
 
 
 def test_status_of_a_quota() -> None:

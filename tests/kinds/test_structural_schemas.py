@@ -323,6 +323,11 @@ def test_what_is_not_structural_is_told(field: Any, place: str, text: str) -> No
             "Forbidden: must not be used at the root",
         ),
         (
+            {**OBJECT, "additionalProperties": {}, "properties": {"a": STRING}},
+            ".additionalProperties.type",
+            "Required value: must not be empty for specified object fields",
+        ),
+        (
             {**OBJECT, "properties": {"kind": INTEGER}},
             ".properties[kind].type",
             'Invalid value: "integer": must be string',

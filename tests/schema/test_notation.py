@@ -114,6 +114,13 @@ def test_defaults_and_enums_are_values() -> None:
     assert fields["a"].enum == ("Always", "Never")
 
 
+def test_fields_of_an_embedded_struct_stand_where_it_stands() -> None:
+    types = read(
+        "A\n  x  int32  1\n  b  ...B  2\n  z  int32  3\n\nB\n  y  ...C  1\n\nC\n  c  string  1\n"
+    )
+    assert list(types["A"].fields) == ["x", "c", "z"]
+
+
 def test_an_embedded_struct_lies_flat() -> None:
     types = read("Probe\n  handler  ...Handler  1\n  x  int32  2\n\nHandler\n  exec  string  1\n")
     assert set(types["Probe"].fields) == {"exec", "x"}

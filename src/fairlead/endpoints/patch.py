@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
@@ -28,6 +29,7 @@ from fairlead.patching.strategic import apply_strategic_patch, strategic_documen
 from fairlead.patching.values import compact_json, escaped_json
 from fairlead.schema.decode import unknown_paths
 from fairlead.schema.mismatch import conversion_error, json_kind
+from fairlead.schema.model import ListOf, MapOf, Struct, Type
 from fairlead.schema.wording import plain_text
 from fairlead.serialization.bodies import BodyError, parse_json, parse_yaml
 from fairlead.serialization.duplicates import duplicate_fields
@@ -95,7 +97,7 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
         repeated = duplicate_fields(raw, document)
     except (BodyError, TooDeep) as error:
         raise bad_request(f"{prefix}{error}") from None
-    text = patched_custom_text if resource.speaks_text_only else patched_text
+    text = patched_custom_text if resource.speaks_text_only else partial(patched_text, resource)
     try:
         match media_type:
             case "application/json-patch+json":
@@ -104,6 +106,8 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
                 return Patch(lambda value: apply_json_patch(value, found), text, named)
             case "application/merge-patch+json":
                 merge = merge_document(document)
+                if not resource.speaks_text_only:
+                    text = partial(merged_text, resource)
                 make: Callable[[Object], Object] = lambda value: apply_merge_patch(value, merge)  # noqa: E731
             case _:
                 merge = strategic_document(document)
@@ -138,13 +142,43 @@ def _told_of_operations(found: list[Object], repeated: list[str]) -> list[str]:
     return told
 
 
-def patched_text(before: Object, after: Object) -> str:
-    """A patched document as the reference shows it: what was changed has its keys sorted. What is
-    nested too deeply for any type is not shown."""
+def patched_text(resource: Resource, before: Object, after: Object) -> str:
+    """A document after a JSON patch, as messages show it: keys on the way to a change are sorted,
+    values of the patch are as they were sent, all others have the order of their type."""
+    return _shown_document(resource, before, after, is_merge=False)
+
+
+def merged_text(resource: Resource, before: Object, after: Object) -> str:
+    """The same after a merge patch, of whose values keys are sorted too."""
+    return _shown_document(resource, before, after, is_merge=True)
+
+
+def _shown_document(resource: Resource, before: Object, after: Object, *, is_merge: bool) -> str:
+    """What is nested too deeply for any type is not shown."""
     try:
-        return escaped_json(orjson.dumps(_sorted_where_changed(before, after)).decode())
+        shown = _sorted_where_changed(_in_type_order(resource.struct, before), after, is_merge)
+        return escaped_json(orjson.dumps(shown).decode())
     except (TypeError, RecursionError):
         return "{...}"
+
+
+def _in_type_order(node: Type, value: Any) -> Any:
+    """A value with the fields of structs in the order of their type and the keys of maps sorted."""
+    match node:
+        case Struct() if isinstance(value, dict):
+            first = ("kind", "apiVersion") if node.is_kind else ()
+            names = [name for name in (*first, *node.fields, *value) if name in value]
+            return {
+                name: _in_type_order(node.fields[name].type, value[name])
+                if name in node.fields
+                else value[name]
+                for name in dict.fromkeys(names)
+            }
+        case MapOf() if isinstance(value, dict):
+            return {key: _in_type_order(node.element, value[key]) for key in sorted(value)}
+        case ListOf() if isinstance(value, list):
+            return [_in_type_order(node.element, item) for item in value]
+    return value
 
 
 def patched_custom_text(before: Object, after: Object) -> str:
@@ -155,15 +189,30 @@ def patched_custom_text(before: Object, after: Object) -> str:
         return "{...}"
 
 
-def _sorted_where_changed(before: Any, after: Any) -> Any:
-    if not isinstance(before, dict) or not isinstance(after, dict):
-        return after
-    return {
-        key: after[key]
-        if before.get(key) == after[key]
-        else _sorted_where_changed(before.get(key), after[key])
-        for key in sorted(after)
-    }
+def _sorted_where_changed(before: Any, after: Any, is_merge: bool) -> Any:
+    if isinstance(before, dict) and isinstance(after, dict):
+        return {
+            name: before[name]
+            if name in before and before[name] == after[name]
+            else _sorted_where_changed(before.get(name), after[name], is_merge)
+            for name in sorted(after)
+        }
+    if is_merge:
+        return orjson.loads(orjson.dumps(after, option=orjson.OPT_SORT_KEYS))
+    if isinstance(before, list) and isinstance(after, list):
+        moved = len(before) - len(after)
+        return [_shown_item(before, at, at + moved, item) for at, item in enumerate(after)]
+    return after
+
+
+def _shown_item(before: list[Any], here: int, moved: int, item: Any) -> Any:
+    """An item of a list after a JSON patch, which may have changed something in it, or moved it by
+    adding or removing others before it."""
+    for place in (here, moved):
+        if 0 <= place < len(before) and before[place] == item:
+            return before[place]
+    held = before[here] if here < len(before) else None
+    return _sorted_where_changed(held, item, is_merge=False)
 
 
 def _configuration(operation: Operation, raw: bytes, options: WriteOptions) -> Object:

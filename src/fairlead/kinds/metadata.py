@@ -280,7 +280,7 @@ def _check_new_finalizers(
 ) -> None:
     """An object that is being deleted gets no new finalizers."""
     known = set(old.get("finalizers") or ())
-    added = [name for name in metadata.get("finalizers") or () if name not in known]
+    added = sorted({name for name in metadata.get("finalizers") or () if name not in known})
     if added:
         causes.forbidden(
             f"{path}.finalizers",

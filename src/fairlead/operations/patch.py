@@ -81,6 +81,9 @@ def _patched(
         ) from None
     except (MalformedPatch, UnsupportedPatch) as error:
         raise bad_request(str(error)) from None
+    except DecodeError as mismatch:
+        refusal = _Refused(read.explain(mismatch), strict=False)
+        raise _refusal(api, read.shown(before, before), refusal) from None
     view = _spoken(api, view, document)
     try:
         value = _decoded(api, operation, view, read, document, options, old)

@@ -225,7 +225,9 @@ def _check_version(operation: Operation, metadata: Object, old: Object, dry_run:
     resource = operation.resource.main
     wanted, standing = metadata.get("resourceVersion", ""), old["resourceVersion"]
     if wanted in ("", "0"):
-        if resource.conditional and operation.replaces and not operation.resource.is_scale:
+        # A patched object has its version, unless the patch has taken it away.
+        is_whole = operation.replaces or (operation.verb == "patch" and not operation.applies)
+        if resource.conditional and is_whole and not operation.resource.is_scale:
             cause = Cause(
                 "FieldValueInvalid",
                 "Invalid value: 0x0: must be specified for an update",

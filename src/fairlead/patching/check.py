@@ -12,7 +12,7 @@ from typing import Any
 
 from fairlead.patching.field_sets import element_text, value_element
 from fairlead.patching.shapes import Untrackable, item_element, key_default
-from fairlead.schema.model import ListOf, MapOf, Scalar, Struct, Type
+from fairlead.schema.model import ListOf, MapOf, Scalar, Struct, Type, structs
 from fairlead.schema.wording import plain_text, source_text, type_text
 
 _Path = tuple[Any, str] | None
@@ -103,7 +103,25 @@ def _list_fitter(kind: ListOf) -> _Fits:
             return accepted.issuperset(map(type, value))
         return all(map(below, value))
 
-    return fits
+    def fits_inside(value: Any) -> bool:
+        """Extracting fields does not look into an atomic list, so this does."""
+        found: _Found = []
+        _value(kind, value, None, found)
+        return not found
+
+    return fits_inside if kind.kind == "atomic" and _names_items(kind.element) else fits
+
+
+def _names_items(kind: Type) -> bool:
+    """Whether there are lists in a type whose items must be told apart."""
+    for struct in structs(kind):
+        for field in struct.fields.values():
+            below: Type = field.type
+            while isinstance(below, (ListOf, MapOf)):
+                if isinstance(below, ListOf) and below.kind != "atomic":
+                    return True
+                below = below.element
+    return False
 
 
 def explained(found: list[str]) -> str:

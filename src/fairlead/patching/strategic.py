@@ -17,7 +17,7 @@ from typing import Any
 from fairlead.patching.errors import MalformedPatch, OperationFailed, UnsupportedPatch
 from fairlead.patching.strategic_order import in_order, name_of
 from fairlead.patching.values import copied
-from fairlead.schema.mismatch import json_kind
+from fairlead.schema.mismatch import json_kind, mismatch
 from fairlead.schema.model import Field, ListOf, MapOf, Scalar, Struct, Type
 from fairlead.schema.model import Object as Object
 from fairlead.schema.wording import plain_text
@@ -48,10 +48,13 @@ def apply_strategic_patch(struct: Struct, document: Object, patch: Object) -> Ob
     """The document with the patch merged in by the rules of its type.
 
     `apiVersion` and `kind` stay those of the document. Raises `MalformedPatch` for directives of a
-    wrong form and `UnsupportedPatch` for unknown ones and for items without their key.
+    wrong form, `UnsupportedPatch` for unknown ones and for items without their key, and
+    `DecodeError` for an `apiVersion` or `kind` that is no text.
     """
     result = _merged_object(struct, document, patch)
     for name in ("apiVersion", "kind"):
+        if not isinstance(result.get(name, ""), str):
+            raise mismatch(result[name], "string")
         if name in document:
             result[name] = document[name]
     return _with_integers(struct, result) if _has_fractions(patch) else result

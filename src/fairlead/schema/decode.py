@@ -264,8 +264,18 @@ def drops_zero(field: Field) -> bool:
     return field.presence is Presence.OMITTED and not is_struct_like(field.type)
 
 
-# Messages tell their empty labels, values or rules from none; they do so of a template's labels.
-_SHOWN_WHEN_EMPTY = frozenset({"LabelSelector", "LabelSelectorRequirement", "IngressSpec"})
+# Structs of which messages or rules tell an empty list or map from none. The labels of a pod
+# template are another case, see `_Fields.prepare`.
+_SHOWN_WHEN_EMPTY = frozenset(
+    {
+        "IngressSpec",
+        "JSONSchemaProps",
+        "LabelSelector",
+        "LabelSelectorRequirement",
+        "PodFailurePolicyOnExitCodesRequirement",
+        "ResourceQuotaSpec",
+    }
+)
 
 
 class Remembering(dict[str, Any]):

@@ -7,7 +7,8 @@ A type is a header line, `Name [atomic] [kind]`, and its indented fields, one a 
 TYPE is a scalar, `[T]` (list), `{T}` (map), a type of the same file, `group/version.Type`, or
 `...T` for a struct whose fields lie flat in this one. A suffix tells its presence: `?` told apart
 from zero, none left out when zero (structs always there), `!` always there, `?!` told apart from
-zero and null when not given. NUMBER is protobuf's.
+zero and null when not given. NUMBER is protobuf's. Fields stand in the order in which the reference
+writes them in JSON, which is not always that of their numbers.
 Marks: `list=atomic|set|map:key,key`, `map=atomic|granular`, `merge[=key]`, `retainKeys`,
 `replace`, `enum=A|B`, `default=VALUE`, `message=TYPE` where protobuf has another type with a field
 for each thing that the value may be. A line that ends in `if=SWITCH` is there where that switch of
@@ -121,32 +122,39 @@ class _Reading:
     def read(self, table: Structs, name: str) -> None:
         self._due.append((table, name))
         read: dict[tuple[int, str], tuple[Structs, Struct]] = {}
+        rows: dict[tuple[int, str], list[str]] = {}
         while self._due:
             self._table, name = self._due.pop()
             key = id(self._table), name
             if key not in read and name in self._table.unread:
                 struct = self._table.place(name)[1]
                 read[key] = self._table, struct
-                self._fill(struct, self._table.unread[name])
-        for _, struct in reversed(read.values()):  # what is embedded comes after what it is in
-            for part in struct.embedded.values():
-                struct.fields.update(part.struct.fields)
+                rows[key] = self._fill(struct, self._table.unread[name])
+        for key, (_, struct) in reversed(
+            read.items()
+        ):  # what is embedded comes after what it is in
+            if struct.embedded:
+                _lay_flat(struct, rows[key])
         for _, struct in read.values():
             if struct.is_kind:
                 _add_type_meta(struct)
         for table, struct in read.values():
             del table.unread[struct.name]
 
-    def _fill(self, struct: Struct, lines: list[str]) -> None:
+    def _fill(self, struct: Struct, lines: list[str]) -> list[str]:
+        """Read the fields of a struct; returns the names of its rows."""
+        rows = []
         for line in lines:
             words = line.split()
             if not words or words[0] == "#":
                 continue
             name, text, number, *marks = words
+            rows.append(name)
             if text.startswith("..."):
                 struct.embedded[name] = Embedded(name, self._struct(text[3:]), int(number))
             else:
                 struct.fields[name] = self._field(name, text, number, marks)
+        return rows
 
     def _struct(self, name: str) -> Struct:
         table = self._table
@@ -246,6 +254,15 @@ def parse_value(text: str) -> Any:
 def parse(group_version: str, text: str, load: Load) -> dict[str, Struct]:
     """The structs of one table by name, all of them read."""
     return dict(Structs(group_version, text, load))
+
+
+def _lay_flat(struct: Struct, rows: list[str]) -> None:
+    """Put the fields of embedded structs where these stand among the rows of a struct."""
+    own = dict(struct.fields)
+    struct.fields.clear()
+    for name in rows:
+        part = struct.embedded.get(name)
+        struct.fields.update({name: own[name]} if part is None else part.struct.fields)
 
 
 def _add_type_meta(struct: Struct) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 import orjson
@@ -56,12 +58,20 @@ def quoted(text: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """A number without a fraction that it does not have."""
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < _LONGEST_PLAIN
-    return str(int(value) if whole else value)
-
-
-_LONGEST_PLAIN = 1e21  # from there on numbers have an exponent
+    """A number as the reference prints it: doubles, and integers that only a double can hold, have
+    an exponent from a million on."""
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return str(value)
+    try:
+        double = float(value)
+    except OverflowError:
+        return str(value)
+    if not isfinite(double) or double == 0 or 1e-4 <= abs(double) < 1e6:
+        return repr(double).removesuffix(".0")
+    # The shortest digits that mean the number, in scientific notation with two digits of exponent.
+    _, digits, _ = Decimal(repr(double)).as_tuple()
+    shown = "".join(map(str, digits)).rstrip("0")
+    return f"{double:.{len(shown) - 1}e}"
 
 
 def _word(value: Any, text: Callable[[str], str]) -> str:

@@ -110,6 +110,25 @@ def test_parts_of_values_are_named_by_their_path() -> None:
             "Invalid value: 9: spec.f in body should be less than 9",
         ),
         (
+            {"type": "number", "maximum": 2_000_000},
+            3_000_000.5,
+            "Invalid",
+            "Invalid value: 3.0000005e+06: spec.f in body should be less than or equal to 2e+06",
+        ),
+        (
+            {"type": "number", "minimum": -2_000_000.0},
+            -3_000_000,
+            "Invalid",
+            "Invalid value: -3000000: spec.f in body should be greater than or equal to -2000000",
+        ),
+        (
+            {"type": "number", "maximum": 12.5},
+            2**64,
+            "Invalid",
+            "Invalid value: 1.8446744073709552e+19: spec.f in body should be less than or equal to"
+            " 12.5",
+        ),
+        (
             {"type": "number", "multipleOf": 0.5},
             0.7,
             "Invalid",

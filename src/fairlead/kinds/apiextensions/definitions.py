@@ -62,6 +62,9 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
             names["listKind"] = f"{names['kind']}List"
         if spec.get("conversion") is None:
             spec["conversion"] = {"strategy": "None"}
+        webhook = spec["conversion"].get("webhook") or {}
+        if "clientConfig" not in webhook and not webhook.get("conversionReviewVersions"):
+            spec["conversion"].pop("webhook", None)  # one that says nothing is as good as none
         _note_storage_version(value)
 
     def prepare_create(self, value: Object, context: Context) -> None:

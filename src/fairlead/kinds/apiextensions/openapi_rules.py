@@ -94,8 +94,9 @@ class OpenAPIRules:
             causes.unsupported(f"{path}.type", kind, TYPES)
         if schema.get("default") is not None and place.no_defaults is not None:
             causes.forbidden(f"{path}.default", f"must not be set {place.no_defaults}".rstrip())
+        empty = getattr(schema, "empty", ())
         for word in ("id", "additionalItems", "patternProperties", "definitions", "dependencies"):
-            held = schema.get(word)
+            held = {} if word in empty else schema.get(word)
             if held or (held is not None and word in ("additionalItems", "dependencies")):
                 causes.forbidden(f"{path}.{word}", f"{word} is not supported")
         if schema.get("$ref") is not None:

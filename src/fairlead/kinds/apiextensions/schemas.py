@@ -54,7 +54,7 @@ def check_schema(
     schema = (validation or {}).get("openAPIV3Schema")
     if schema is None:
         return
-    here = f"{path}.openAPIV3Schema"
+    here, before = f"{path}.openAPIV3Schema", len(causes)
     if status_enabled:
         _check_root(schema, here, causes, context)
     if schema.get("nullable"):
@@ -62,14 +62,18 @@ def check_schema(
     markers = markers_of(context.dialect.marker)
     if check_depth(schema, here, causes):
         try:
-            _check_inside(schema, here, markers, causes)
+            unstructured = _check_inside(schema, here, markers, causes)
         except OverTime as error:
             causes.invalid(here, "", str(error))
+            return
+        if unstructured and len(causes) == before:
+            word = unstructured.removeprefix("$")  # only "$schema" is told by no rule of its own
+            causes.invalid(here, "", f"OpenAPIV3Schema '{word}' is not supported")
 
 
-def _check_inside(schema: Schema, path: str, markers: Markers, causes: Causes) -> None:
-    """Defaults are looked at if the structure is good, and rules if defaults are good too."""
-    before = len(causes)
+def _check_inside(schema: Schema, path: str, markers: Markers, causes: Causes) -> str:
+    """Check defaults if the structure is good, and rules if defaults are good too. Returns the
+    keyword that keeps the schema from having a structure, if there is one."""
     unstructured = without_structure(schema, markers)
     is_good = (
         not unstructured
@@ -77,26 +81,34 @@ def _check_inside(schema: Schema, path: str, markers: Markers, causes: Causes) -
         and check_defaults(schema, path, markers, causes)
     )
     OpenAPIRules(markers, causes).check(schema, path, is_good)
-    if unstructured and len(causes) == before:
-        word = unstructured.removeprefix("$")  # only "$schema" is told by no rule of its own
-        causes.invalid(path, "", f"OpenAPIV3Schema '{word}' is not supported")
+    return unstructured
 
 
 def _check_root(schema: dict[str, Any], path: str, causes: Causes, context: Context) -> None:
+    """The first keyword that the root may not have is told, in the order in which they are shown:
+    `id`, `$schema` and `$ref` come before the type, all others after it."""
     kind = schema.get("type", "")
-    if kind not in ("", "object"):
+    allowed = {context.dialect.marked(name) for name in ALLOWED_AT_ROOT}
+    given = {name for name, held in schema.items() if _is_given(name, held)}
+    given.update(getattr(schema, "empty", ()))  # lists and maps that were given without entries
+    given -= allowed
+    if kind not in ("", "object") and not {"id", "$schema", "$ref"}.intersection(given):
         detail = (
             'only "object" is allowed as the type at the root of the schema if the status'
             " subresource is enabled"
         )
         causes.invalid(f"{path}.type", kind, detail)
-    allowed = {context.dialect.marked(name) for name in ALLOWED_AT_ROOT}
-    given = [held for name, held in schema.items() if name not in allowed]
-    # A limit of 0 is given, and so is a schema without anything in it.
-    if any(held is not None and held is not False and held != "" for held in given):
+    elif given:
         names = " ".join(ALLOWED_AT_ROOT.values())
         detail = (
             f"only [{names}] fields are allowed at the root of the schema if the status"
             " subresource is enabled"
         )
         causes.invalid(path, shown_schema(schema, context.dialect.marked), detail)
+
+
+def _is_given(name: str, held: Any) -> bool:
+    """A limit of 0 is given, and so are a schema without anything in it and one that is false."""
+    if name in ("$ref", "additionalItems", "additionalProperties"):
+        return held is not None
+    return held is not None and held is not False and held != ""

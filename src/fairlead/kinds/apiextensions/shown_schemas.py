@@ -147,7 +147,11 @@ class _Shown:
         self._fields = {name: (marked(ours), show) for name, (ours, show) in fields.items()}
 
     def schema(self, schema: Schema) -> GoValue:
-        shown = {name: show(schema.get(ours)) for name, (ours, show) in self._fields.items()}
+        empty = getattr(schema, "empty", ())  # lists and maps that were given without entries
+        shown = {
+            name: show([] if ours in empty else schema.get(ours))
+            for name, (ours, show) in self._fields.items()
+        }
         return go_struct(KIND, shown)
 
     def _several(self, schemas: Iterable[Schema] | None) -> str:

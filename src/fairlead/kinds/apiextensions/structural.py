@@ -37,11 +37,8 @@ def without_structure(schema: Schema, markers: Markers) -> str:
             return word
     if schema.get(markers.preserve) is False:
         return markers.preserve
-    items, others = schema.get("items"), schema.get("additionalProperties")
-    if isinstance(items, list):
+    if isinstance(schema.get("items"), list):
         return "items"
-    if schema.get("properties") and others is not None and others is not True:
-        return "additionalProperties"
     for inner in _inner(schema):
         if found := without_structure(inner, markers):
             return found

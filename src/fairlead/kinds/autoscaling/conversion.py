@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from fairlead.dialect import CLUSTER, Dialect
-from fairlead.kinds.autoscaling.old_metrics import SPECS, STATUSES, flat, full
+from fairlead.kinds.autoscaling.old_metrics import SPECS, STATUSES, Rows, flat, full
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.conversion import converts
 from fairlead.schema.builtin import BuiltinTypes
@@ -80,6 +80,15 @@ def is_cpu_target(metric: Object) -> bool:
     return is_cpu(metric) and target.get("averageUtilization") is not None
 
 
+def _cpu_target(percentage: int) -> Object:
+    return _cpu_metric("target", {"type": "Utilization", "averageUtilization": percentage})
+
+
+def _utilization(metric: Object) -> int:
+    percentage: int = metric["resource"]["target"]["averageUtilization"]
+    return percentage
+
+
 def _cpu_metric(part: str, value: Object) -> Object:
     return {"type": "Resource", "resource": {"name": "cpu", part: value}}
 
@@ -131,8 +140,7 @@ def _encoded(value: Any) -> str:
 def _spec_to_v1(spec: Object) -> Object:
     made = {name: spec[name] for name in _SPEC_FIELDS if name in spec}
     for metric in filter(is_cpu_target, spec.get("metrics") or ()):
-        target = metric["resource"]["target"]
-        made["targetCPUUtilizationPercentage"] = target["averageUtilization"]
+        made["targetCPUUtilizationPercentage"] = _utilization(metric)
         break
     return made
 
@@ -160,11 +168,10 @@ Carried = dict[str, str | None]
 
 def _spec_from_v1(spec: Object | None, carried: Carried) -> Object:
     made = {name: spec[name] for name in _SPEC_FIELDS if name in spec} if spec else {}
-    metrics = _typed("MetricSpec", full(_decoded_list(carried[METRICS]), SPECS))
+    metrics = _metrics("MetricSpec", carried[METRICS], SPECS) or []
     percentage = spec.get("targetCPUUtilizationPercentage") if spec else None
     if percentage is not None:
-        target = {"type": "Utilization", "averageUtilization": percentage}
-        metrics.append(_cpu_metric("target", target))
+        metrics.append(_cpu_target(percentage))
     made["metrics"] = metrics or deepcopy(DEFAULT_METRICS)
     behavior = _plain_behavior(_decoded(carried[BEHAVIOR]))
     if behavior:
@@ -173,7 +180,7 @@ def _spec_from_v1(spec: Object | None, carried: Carried) -> Object:
 
 
 def _status_from_v1(status: Object | None, carried: Carried) -> Object | None:
-    current = _typed("MetricStatus", full(_decoded_list(carried[CURRENT_METRICS]), STATUSES))
+    current = _metrics("MetricStatus", carried[CURRENT_METRICS], STATUSES)
     conditions = _typed("HorizontalPodAutoscalerCondition", _decoded_list(carried[CONDITIONS]))
     if status is None and not current and not conditions:
         return None
@@ -181,7 +188,7 @@ def _status_from_v1(status: Object | None, carried: Carried) -> Object | None:
     if not made.get("currentReplicas"):
         made.pop("currentReplicas", None)
     percentage = status.get("currentCPUUtilizationPercentage") if status else None
-    if percentage is not None and carried[CURRENT_METRICS] is None:
+    if percentage is not None and current is None:
         current = [_cpu_metric("current", {"averageUtilization": percentage})]
     made["currentMetrics"] = current or None
     if conditions:
@@ -197,11 +204,20 @@ def _decoded(text: str | None) -> Any:
         return None
 
 
-def _decoded_list(text: str | None) -> list[Object]:
+def _decoded_list(text: str | None) -> list[Object] | None:
+    """The objects of a list, of which null is an empty one; None if the text is no such list."""
     value = _decoded(text)
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+    if text and text.strip() == "null":
         return []
-    return value
+    if not isinstance(value, list):
+        return None
+    items = [{} if item is None else item for item in value]
+    return items if all(isinstance(item, dict) for item in items) else None
+
+
+def _metrics(name: str, text: str | None, sources: Rows) -> list[Object] | None:
+    items = _decoded_list(text)
+    return None if items is None else _typed(name, full(items, sources))
 
 
 @cache
@@ -209,13 +225,13 @@ def _types() -> BuiltinTypes:
     return BuiltinTypes(CLUSTER)
 
 
-def _typed(name: str, items: list[Object]) -> list[Object]:
-    """Values from an annotation as their type has them; none if one of them does not fit it."""
+def _typed(name: str, items: list[Object] | None) -> list[Object] | None:
+    """Values from an annotation as their type has them; None if one of them does not fit it."""
     decode = decoder(_types().struct(f"autoscaling/v2.{name}"))
     try:
-        return [decode(item, []) for item in items]
+        return None if items is None else [decode(item, []) for item in items]
     except DecodeError:
-        return []
+        return None
 
 
 # The behaviour is written with the names that fields have in programs: `ScaleUp`, `SelectPolicy`.
@@ -240,20 +256,23 @@ def _titled_behavior(behavior: Object) -> Object:
     return made
 
 
-def _plain(value: Any, names: Iterable[str]) -> Object:
-    """The known fields of an object, however their names are capitalised."""
+def _plain(value: Any, names: Iterable[str]) -> Any:
+    """The known fields of an object, however their names are capitalised; null is an empty one."""
+    if value is not None and not isinstance(value, dict):
+        return value
     known = {name.lower(): name for name in names}
-    pairs = value.items() if isinstance(value, dict) else ()
     return {
-        known[key.lower()]: item for key, item in pairs if key.lower() in known and item is not None
+        known[key.lower()]: item
+        for key, item in (value or {}).items()
+        if key.lower() in known and item is not None
     }
 
 
 def _plain_behavior(value: Any) -> Object | None:
     made = _plain(value, ("scaleUp", "scaleDown"))
-    for name in made:
+    for name in made if isinstance(made, dict) else ():
         rules = made[name] = _plain(made[name], _RULE_FIELDS)
-        if isinstance(rules.get("policies"), list):
+        if isinstance(rules, dict) and isinstance(rules.get("policies"), list):
             rules["policies"] = [_plain(policy, _POLICY_FIELDS) for policy in rules["policies"]]
     found = _typed("HorizontalPodAutoscalerBehavior", [made] if made else [])
     return found[0] if found else None
@@ -265,8 +284,7 @@ def settled(value: Object) -> None:
     spec, status = value["spec"], value["status"]
     metrics = spec.get("metrics") or []
     others = [metric for metric in metrics if not is_cpu_target(metric)]
-    first_cpu = next(filter(is_cpu, metrics), None)
-    cpu = [first_cpu] if first_cpu is not None and is_cpu_target(first_cpu) else []
+    cpu = [_cpu_target(_utilization(metric)) for metric in metrics if is_cpu_target(metric)][:1]
     spec["metrics"] = [*full(flat(others, SPECS), SPECS), *cpu]
     if status.get("currentMetrics"):
         status["currentMetrics"] = full(flat(status["currentMetrics"], STATUSES), STATUSES)

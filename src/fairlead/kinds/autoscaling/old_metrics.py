@@ -106,19 +106,27 @@ def _read(value: Any, place: tuple[str, ...]) -> Any:
 def full(metrics: Iterable[Object], sources: Rows) -> list[Object]:
     """Metrics of the flat form as v2 has them."""
     made = []
-    for metric in metrics:
+    for metric in map(_folded, metrics):
         one: Object = {"type": metric.get("type", "")}
         for name, rows in sources.items():
-            if isinstance(metric.get(name), dict):
-                one[name] = _full_source(name, metric[name], rows)
+            source = _folded(metric.get(name.lower()))
+            if source is not None:
+                one[name] = _full_source(name, source, rows) if isinstance(source, dict) else source
         made.append(one)
     return made
+
+
+def _folded(value: Any) -> Any:
+    """An object with its names in lower case: those of an annotation may be capitalised at will."""
+    if not isinstance(value, dict):
+        return value
+    return {name.lower(): item for name, item in value.items() if item is not None}
 
 
 def _full_source(name: str, source: Object, rows: tuple[Row, ...]) -> Object:
     made: Object = {}
     for row in rows:
-        value = source.get(row.flat)
+        value = source.get(row.flat.lower())
         value = row.zero if value is None else value
         if value is not None:
             _write(made, row.place, value)

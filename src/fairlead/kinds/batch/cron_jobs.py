@@ -5,7 +5,6 @@ from __future__ import annotations
 from fairlead.kinds.apps.shared import selector_shown
 from fairlead.kinds.apps.templates import TemplateBehaviour
 from fairlead.kinds.batch.job_spec import check_work
-from fairlead.kinds.batch.pod_failure_policy import fill_condition_defaults
 from fairlead.kinds.batch.schedule import ScheduleError, ZoneError, load_zone, parse_schedule
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes
@@ -25,13 +24,6 @@ NAMED_ZONE = "timeZone must be an explicit time zone as defined in https://www.i
 
 class CronJobBehaviour(TemplateBehaviour):
     template_path = "spec.jobTemplate.spec.template"
-
-    def fill_defaults(self, value: Object, context: Context) -> None:
-        super().fill_defaults(value, context)
-        # It is kept and checked whether its gate is on or not; only jobs are without it.
-        policy = value["spec"]["jobTemplate"]["spec"].get("podFailurePolicy")
-        if policy is not None:
-            fill_condition_defaults(policy)
 
     def drop_disabled(self, value: Object, old: Object | None, context: Context) -> None:
         super().drop_disabled(value, old, context)

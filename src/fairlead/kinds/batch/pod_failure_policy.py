@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlead.kinds.behaviour import Object
 from fairlead.kinds.causes import Causes, GoValue, quote
 from fairlead.kinds.conditions import STATUSES
+from fairlead.kinds.go_values import given_list
 from fairlead.schema.names import qualified_name
 
 ACTIONS = ("Count", "FailJob", "Ignore")
@@ -59,7 +60,8 @@ def _check_choice(value: str, choices: tuple[str, ...], path: str, causes: Cause
 
 
 def _check_exit_codes(codes: Object, path: str, names: set[str], causes: Causes) -> None:
-    operator, values = codes["operator"], codes["values"] or []
+    operator, given = codes["operator"], given_list(codes, "values")
+    values = given or []
     _check_choice(operator, OPERATORS, f"{path}.operator", causes)
     name = codes.get("containerName")
     if name is not None and name not in names:
@@ -67,7 +69,7 @@ def _check_exit_codes(codes: Object, path: str, names: set[str], causes: Causes)
         causes.invalid(f"{path}.containerName", name, detail)
     place = f"{path}.values"
     if not values:
-        causes.invalid(place, _codes_shown(values), "at least one value is required")
+        causes.invalid(place, _codes_shown(given), "at least one value is required")
     elif len(values) > MOST_EXIT_CODES:
         causes.too_many(place, len(values), MOST_EXIT_CODES)
     seen: set[int] = set()
@@ -81,8 +83,9 @@ def _check_exit_codes(codes: Object, path: str, names: set[str], causes: Causes)
         causes.invalid(place, _codes_shown(values), "must be ordered")
 
 
-def _codes_shown(values: list[int]) -> GoValue:
-    return GoValue(f"[]int32{{{', '.join(map(str, values))}}}")
+def _codes_shown(values: list[int] | None) -> GoValue:
+    listed = "(nil)" if values is None else f"{{{', '.join(map(str, values))}}}"
+    return GoValue(f"[]int32{listed}")
 
 
 def _check_conditions(conditions: list[Object], path: str, causes: Causes) -> None:

@@ -205,6 +205,19 @@ _CONTAINER: Fields = (
     ("StdinOnce", "stdinOnce", _flag),
     ("TTY", "tty", _flag),
 )
+
+
+def _ephemeral(value: Object, name: str) -> str:
+    """No stored template has them, but one that is refused may."""
+
+    def parts(each: Object) -> Mapping[str, str]:
+        common = go_struct("core.EphemeralContainerCommon", _fields(each, _CONTAINER))
+        target = _text(each, "targetContainerName")
+        return {"EphemeralContainerCommon": common, "TargetContainerName": target}
+
+    return go_structs("core.EphemeralContainer", given_list(value, name), parts)
+
+
 _TOLERATION: Fields = (
     ("Key", "key", _text),
     ("Operator", "operator", _text),
@@ -230,7 +243,7 @@ _SPEC: Fields = (
     ("Volumes", "volumes", _volumes),
     ("InitContainers", "initContainers", _several("core.Container", _CONTAINER)),
     ("Containers", "containers", _several("core.Container", _CONTAINER)),
-    ("EphemeralContainers", "ephemeralContainers", _none("core.EphemeralContainer")),
+    ("EphemeralContainers", "ephemeralContainers", _ephemeral),
     ("RestartPolicy", "restartPolicy", _text),
     ("TerminationGracePeriodSeconds", "terminationGracePeriodSeconds", _pointer("int64")),
     ("ActiveDeadlineSeconds", "activeDeadlineSeconds", _pointer("int64")),

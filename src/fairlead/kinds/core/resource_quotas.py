@@ -11,7 +11,7 @@ from fairlead.kinds.core.resource_names import (
     check_quota_resource_name,
     is_quota_resource,
 )
-from fairlead.kinds.go_values import go_list_or_nil as go_list
+from fairlead.kinds.go_values import given_list, go_list
 from fairlead.kinds.metadata import check_metadata_update
 from fairlead.kinds.rules import IMMUTABLE, NOT_AN_OPERATOR
 
@@ -54,7 +54,8 @@ class ResourceQuotaBehaviour(Behaviour):
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         scopes = value["spec"].get("scopes") or []
         if set(scopes) != set(old["spec"].get("scopes") or []):
-            causes.invalid("spec.scopes", _shown(scopes), IMMUTABLE)
+            shown = _shown(given_list(value["spec"], "scopes"))
+            causes.invalid("spec.scopes", shown, IMMUTABLE)
 
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
@@ -75,7 +76,7 @@ def _check_amounts(
         check_amount(name, text, f"{path}[{name}]", causes, context.dialect)
 
 
-def _shown(scopes: list[str]) -> GoValue:
+def _shown(scopes: list[str] | None) -> GoValue:
     return go_list("core.ResourceQuotaScope", scopes)
 
 
@@ -112,7 +113,7 @@ def _check_selector(spec: Object, path: str, causes: Causes) -> None:
         _check_operator(rule, path, causes)
     for pair in _EXCLUSIVE:
         if pair <= {rule["scopeName"] for rule in rules}:
-            causes.invalid(path, _shown(spec.get("scopes") or []), "conflicting scopes")
+            causes.invalid(path, _shown(given_list(spec, "scopes")), "conflicting scopes")
 
 
 def _check_operator(rule: Object, path: str, causes: Causes) -> None:

@@ -82,19 +82,27 @@ def _range(schema: Schema) -> Check:
             return None
         found: list[Problem] = []
         if value < least or (above and value == least):
-            found.append(bad(value, f"should be {more} {number_text(least)}"))
+            found.append(bad(value, f"should be {more} {_beside(value, least)}"))
         if value > most or (below and value == most):
-            found.append(bad(value, f"should be {less} {number_text(most)}"))
+            found.append(bad(value, f"should be {less} {_beside(value, most)}"))
         return found
 
     return check
+
+
+def _beside(value: float, bound: float) -> str:
+    """A bound as it is shown beside a value: in the same form, if it is a whole number."""
+    if not float(bound).is_integer():
+        return number_text(bound)
+    is_integer = isinstance(value, int) and -(2**63) <= value < 2**63
+    return number_text(int(bound) if is_integer else float(bound))
 
 
 def _multiple(factor: float) -> Check:
     def check(value: float) -> list[Problem] | None:
         if factor > 0 and _is_multiple(value, factor):
             return None
-        return [bad(value, f"should be a multiple of {number_text(factor)}")]
+        return [bad(value, f"should be a multiple of {_beside(value, factor)}")]
 
     return check
 
