@@ -16,12 +16,14 @@ from fairlead.http.head import Refused
 from fairlead.http.holdings import Uploads
 from fairlead.http.peer import NOBODY, Peer
 from fairlead.http.reading import SETTLED, Reader
+from fairlead.http.rounds import slices_of
 from fairlead.http.writing import refusal
 
 logger = logging.getLogger("fairlead.http")
 
 _CLOCK_STEP = 0.001  # seconds; the loop's clock may stand still for as long
 _FOREVER = float("inf")
+_FEW_CHUNKS = 1024  # bytes, in which chunks or frames are read at once
 
 
 class HttpProtocol:
@@ -42,6 +44,7 @@ class HttpProtocol:
         "_held_up",
         "_holdings",
         "_is_counted",
+        "_is_in_slices",
         "_is_tunnel_full",
         "_lingered",
         "_loop",
@@ -50,6 +53,7 @@ class HttpProtocol:
         "_reader",
         "_registered",
         "_skipping",
+        "_slices",
         "_task",
         "_transport",
         "_waiting",
@@ -69,6 +73,8 @@ class HttpProtocol:
         self.full: asyncio.Future[None] | None = None  # while the peer has too much to read
         self._full_since = 0.0
         self._holdings = connections.holdings
+        self._slices = slices_of(loop)
+        self._is_in_slices = False  # what waits is taken a slice at a time
         self._is_counted = self._is_tunnel_full = False
         # Bytes that are held beside those of the transport: of the answer while the client does not
         # read, and of what goes to another server that does not read.
@@ -190,7 +196,10 @@ class HttpProtocol:
         if self._waiting:
             data = self._waiting + data
             self._waiting = b""
-        self._take(data)
+        if self._is_in_slices:
+            self._wait_with(data)
+        else:
+            self._take(data)
 
     def _take(self, data: bytes) -> None:
         try:
@@ -205,11 +214,37 @@ class HttpProtocol:
             if self._exchange is None and not self._skipping and not self._held_up:
                 data = self._take_head(data)
             elif self._reader.complete or self._held_up:
-                self._waiting = data
-                self.pause_reading()
+                self._wait_with(data)
+                return
+            elif len(data) > _FEW_CHUNKS and self._reader.is_costly:
+                self._wait_with(data)
+                self._is_in_slices = True
+                self._slices.add(self._take_slice)
                 return
             else:
                 data = self._take_body(data)
+
+    def _wait_with(self, data: bytes) -> None:
+        """Look at this later, and read no more before."""
+        self._waiting = data
+        self.pause_reading()
+
+    def _take_slice(self) -> None:
+        """Take some of a body in chunks, or of frames, which may be very many."""
+        self._is_in_slices = False
+        data, self._waiting = self._waiting, b""
+        if self._closing or not data:
+            return
+        try:
+            data = self._take_body(data)
+        except Refused as refused:
+            self._refuse(refused.code, refused.message)
+            return
+        exchange = self._exchange
+        if data:
+            self._take(data)
+        elif exchange is None or exchange.wanted or exchange.come <= self.limits.unwanted_body_bytes:
+            self.resume_reading()
 
     def _take_head(self, data: bytes) -> bytes:
         """Start with a request if its head is whole; gives what follows the head."""
@@ -234,8 +269,7 @@ class HttpProtocol:
         if self._exchange is not None:
             return data
         if not self._closing:
-            self._waiting = data
-            self.pause_reading()
+            self._wait_with(data)
             if not self._held_up:
                 self._go_on()
         return b""
