@@ -9,6 +9,7 @@ from contextlib import aclosing
 from fairlead import budget
 from fairlead.endpoints.answers import COMPRESSED, Answer, accepts_gzip
 from fairlead.endpoints.request import Request
+from fairlead.endpoints.steps import one_step, rest
 
 _COMPRESSOR_BYTES = 300 * 1024  # what zlib needs to remember what it has compressed
 _GZIP = 31  # zlib's way to say: the largest window, and the format of gzip
@@ -40,6 +41,9 @@ class LongAnswer(Answer):
         async with aclosing(self.pieces), aclosing(pieces):
             exchange.start(self.code, headers, size)
             async for piece in pieces:
+                if exchange.turn is None:  # few objects, which may be large all the same
+                    async with one_step():
+                        await rest(None)
                 await exchange.send(piece)
             exchange.end()
 

@@ -380,7 +380,12 @@ class Exchange:
         if self.turn is not None:
             await self._send_in_turn(piece, self.turn, self._in_chunks)
             return
-        await self._send(piece, self._in_chunks)
+        if len(piece) <= _PIECE:
+            await self._send(piece, self._in_chunks)
+            return
+        view = memoryview(piece)  # so that little is sealed that the client does not read
+        for start in range(0, len(piece), _SMALL_PIECE):
+            await self._send(view[start : start + _SMALL_PIECE], self._in_chunks)
 
     async def send_made(self, data: bytes) -> None:
         """The same with what `send_now` could be given."""

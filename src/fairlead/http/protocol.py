@@ -243,7 +243,9 @@ class HttpProtocol:
         exchange = self._exchange
         if data:
             self._take(data)
-        elif exchange is None or exchange.wanted or exchange.come <= self.limits.unwanted_body_bytes:
+        elif (
+            exchange is None or exchange.wanted or exchange.come <= self.limits.unwanted_body_bytes
+        ):
             self.resume_reading()
 
     def _take_head(self, data: bytes) -> bytes:

@@ -132,7 +132,16 @@ class TlsTransport(Party):
         ):
             self._take(data, 1)  # as nearly always
             return
-        self._take_records(data)
+        if self._ssl is not None:  # a signature takes as long as many requests
+            self._take_later(data)
+        else:
+            self._take_records(data)
+
+    def _take_later(self, data: bytes) -> None:
+        self._rest = data
+        self._is_in_slices = True
+        self._tcp.pause_reading()
+        slices_of(asyncio.get_running_loop()).add(self._take_slice)
 
     def _take_records(self, data: bytes) -> None:
         """Cut into portions of whole records."""
@@ -154,13 +163,11 @@ class TlsTransport(Party):
         self._rest = data[end:]
         if count:
             self._take(data[start:end], count)
-        if total == _MOST_RECORDS and self._rest:
-            self._is_in_slices = True
-            self._tcp.pause_reading()
-            slices_of(asyncio.get_running_loop()).add(self._take_slice)
+        if total == _MOST_RECORDS and self._rest and not self._tcp.is_closing():
+            self._take_later(self._rest)
 
     def _take_slice(self) -> None:
-        """Go on with very many small records."""
+        """Go on with a handshake, or with very many small records."""
         self._is_in_slices = False
         data, self._rest = self._rest, b""
         if not self._shut:
