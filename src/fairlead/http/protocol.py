@@ -240,13 +240,16 @@ class HttpProtocol:
         except Refused as refused:
             self._refuse(refused.code, refused.message)
             return
-        exchange = self._exchange
         if data:
             self._take(data)
-        elif (
-            exchange is None or exchange.wanted or exchange.come <= self.limits.unwanted_body_bytes
-        ):
-            self.resume_reading()
+        if not self._is_in_slices and not self._held_up:
+            exchange = self._exchange
+            if (
+                exchange is None
+                or exchange.wanted
+                or exchange.come <= self.limits.unwanted_body_bytes
+            ):
+                self.resume_reading()
 
     def _take_head(self, data: bytes) -> bytes:
         """Start with a request if its head is whole; gives what follows the head."""
