@@ -48,7 +48,10 @@ class Sealed:
     def __init__(self, target: Target) -> None:
         parts = urlsplit(target.server.address)
         context = ssl.create_default_context(cafile=str(target.server.ca))
-        self.sock = socket.create_connection((parts.hostname, parts.port), 20)
+        self.sock = socket.socket()
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.sock.settimeout(20)
+        self.sock.connect((parts.hostname, parts.port))
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=parts.hostname)
         while not self._greeted():
