@@ -6,13 +6,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
 from support.waiting import comes_true
 
 from fairlead.http.connections import Connections
 from fairlead.http.exchange import BodyTooLarge, Exchange
+from fairlead.http.holdings import Holdings, TooManyBodies
 from fairlead.http.limits import KIB, MIB, Limits
 from fairlead.http.protocol import HttpProtocol
 
@@ -39,6 +40,11 @@ class Small:
         finally:
             writer.transport.abort()
             await asyncio.sleep(0)  # it is closed behind this
+
+    @property
+    def unread(self) -> int:
+        """Bytes that all connections hold because they are not read."""
+        return self.connections.holdings.total
 
     async def is_rid_of_it(self) -> None:
         await comes_true(lambda: not len(self.connections), "the connection is given up")
@@ -363,3 +369,176 @@ class TestConnections:
             await asyncio.wait_for(ended.wait(), 20)
 
         at(Limits(), work, test)
+
+
+def asked_by(exchange: Exchange) -> str:
+    """Who asks, as an application that knows its users would find out."""
+    owner = exchange.head.path.removeprefix("/")
+    exchange.belongs_to(owner)
+    return owner
+
+
+def get_as(owner: str) -> bytes:
+    return GET.replace(b"/", b"/" + owner.encode(), 1)
+
+
+class Unread:
+    """A connection that holds something."""
+
+    def __init__(self, owner: str, unread: int) -> None:
+        self.owner = owner
+        self.unread = unread
+        self.is_cut_off = False
+
+    def cut_off(self) -> None:
+        self.is_cut_off = True
+
+
+class TestUnreadAnswersOfAll:
+    LIMITS = Limits(unread_bytes_in_all=2 * MIB)
+
+    @staticmethod
+    async def send_pieces(exchange: Exchange) -> None:
+        asked_by(exchange)
+        exchange.start(200, [], MORE_THAN_BUFFERS_HOLD)
+        for _ in range(MORE_THAN_BUFFERS_HOLD // (256 * KIB)):
+            await exchange.send(b"x" * 256 * KIB)
+        exchange.end()
+
+    def test_they_hold_no_more_than_the_bound_and_who_holds_most_is_cut_off(self) -> None:
+        async def test(small: Small) -> None:
+            async with AsyncExitStack() as stack:
+                modest = await stack.enter_async_context(small.client())
+                modest.send(get_as("modest"))
+                await modest.head()
+                await comes_true(lambda: small.unread > 0, "it is not read")
+                for _ in range(20):
+                    greedy = await stack.enter_async_context(small.client())
+                    greedy.send(get_as("greedy"))
+                await comes_true(lambda: len(small.connections) < 10, "others are cut off")
+                assert small.unread <= 2 * MIB
+                assert len(await modest.reader.readexactly(MORE_THAN_BUFFERS_HOLD)) > 0
+
+        at(self.LIMITS, self.send_pieces, test)
+
+    def test_those_are_cut_off_first_that_have_not_been_read_for_longest(self) -> None:
+        connections = [Unread(owner, 10) for owner in ("a", "b", "a", "c", "a", "a", "b", "a")]
+        holdings: Holdings[Unread] = Holdings(79)
+        for connection in connections:
+            holdings.note(connection, connection.unread)
+        assert [one.is_cut_off for one in connections] == [True, False] * 2 + [True] + [False] * 3
+        assert holdings.total == 50
+
+    def test_a_whole_answer_counts_until_its_last_piece_is_sent(self) -> None:
+        async def work(exchange: Exchange) -> None:
+            await exchange.respond_in_pieces(200, [], b"x" * MORE_THAN_BUFFERS_HOLD)
+
+        async def test(small: Small) -> None:
+            async with small.client() as client:
+                client.send(GET)
+                await comes_true(lambda: len(small.connections) == 1, "it is connected")
+                await small.is_rid_of_it()
+
+        at(Limits(unread_bytes_in_all=MORE_THAN_BUFFERS_HOLD // 2), work, test)
+
+    def test_requests_that_are_never_whole_count_as_well(self) -> None:
+        async def test(small: Small) -> None:
+            async with AsyncExitStack() as stack:
+                for _ in range(20):
+                    client = await stack.enter_async_context(small.client())
+                    client.send(GET[:-2] + b"A: " + b"x" * 50 * KIB)
+                await comes_true(lambda: small.unread > 0, "heads are waited for")
+                await comes_true(lambda: len(small.connections) < 20, "some are cut off")
+                assert small.unread <= 512 * KIB
+
+        at(Limits(unread_bytes_in_all=512 * KIB), answer_at_once, test)
+
+    def test_who_is_read_is_not_counted_any_more(self) -> None:
+        async def test(small: Small) -> None:
+            async with small.client() as client:
+                client.send(GET)
+                await client.head()
+                await comes_true(lambda: small.unread > 0, "it is not read")
+                await client.reader.readexactly(MORE_THAN_BUFFERS_HOLD)
+                assert small.unread == 0
+
+        at(self.LIMITS, self.send_pieces, test)
+
+
+class TestBodiesOfAll:
+    SIZE = 10 * KIB
+    LIMITS = Limits(
+        body_bytes_in_all=30 * KIB,
+        body_bytes_of_an_owner=20 * KIB,
+        waiting_body_bytes_of_an_owner=10 * KIB,
+    )
+
+    def head(self, owner: str) -> bytes:
+        line = b"POST /%b HTTP/1.1\r\n" % owner.encode()
+        return line + b"Host: a\r\nContent-Length: %d\r\n\r\n" % self.SIZE
+
+    @staticmethod
+    async def read(exchange: Exchange) -> None:
+        asked_by(exchange)
+        try:
+            await read_all(exchange)
+        except TooManyBodies:
+            exchange.respond(429, [], b"")
+
+    async def unfinished(self, small: Small, stack: AsyncExitStack, owner: str) -> Client:
+        """A client whose body lacks the last byte."""
+        client = await stack.enter_async_context(small.client())
+        before = small.connections.uploads.total
+        client.send(self.head(owner) + b"x" * (self.SIZE - 1))
+        await comes_true(lambda: small.connections.uploads.total > before, "it is reserved")
+        return client
+
+    def test_a_body_there_is_no_room_for_waits_until_another_one_is_answered(self) -> None:
+        async def test(small: Small) -> None:
+            async with AsyncExitStack() as stack:
+                first, _ = [await self.unfinished(small, stack, "one") for _ in range(2)]
+                third = await stack.enter_async_context(small.client())
+                third.send(self.head("one") + b"x" * self.SIZE)
+                await a_while()
+                first.send(b"x")
+                assert (await first.answer()).endswith(b"\r\n\r\n%d" % self.SIZE)
+                assert (await third.answer()).endswith(b"\r\n\r\n%d" % self.SIZE)
+
+        at(self.LIMITS, self.read, test)
+
+    def test_there_is_always_room_for_one_of_another_owner(self) -> None:
+        async def test(small: Small) -> None:
+            async with AsyncExitStack() as stack:
+                for owner in ("one", "one", "two", "three"):
+                    await self.unfinished(small, stack, owner)
+                client = await stack.enter_async_context(small.client())
+                client.send(self.head("four") + b"x" * self.SIZE)
+                assert (await client.answer()).endswith(b"\r\n\r\n%d" % self.SIZE)
+
+        at(self.LIMITS, self.read, test)
+
+    def test_when_too_much_waits_more_is_refused(self) -> None:
+        async def test(small: Small) -> None:
+            async with AsyncExitStack() as stack:
+                for _ in range(2):
+                    await self.unfinished(small, stack, "one")
+                clients = [await stack.enter_async_context(small.client()) for _ in range(2)]
+                for client in clients:
+                    client.send(self.head("one") + b"x" * self.SIZE)
+                    await a_while()
+                assert (await clients[1].answer()).startswith(b"HTTP/1.1 429 ")
+
+        at(self.LIMITS, self.read, test)
+
+    def test_who_leaves_makes_room(self) -> None:
+        async def test(small: Small) -> None:
+            async with AsyncExitStack() as stack:
+                for _ in range(2):
+                    await self.unfinished(small, stack, "one")
+                async with small.client() as waiting:
+                    waiting.send(self.head("one") + b"x" * self.SIZE)
+                    await a_while()
+            await small.is_rid_of_it()
+            await comes_true(lambda: not small.connections.uploads.total, "nothing is reserved")
+
+        at(self.LIMITS, self.read, test)

@@ -15,6 +15,7 @@ from fairlead.aggregation.extension import Extension
 from fairlead.aggregation.groups import RegisteredGroups
 from fairlead.aggregation.registry import Extensions
 from fairlead.authentication.user import User
+from fairlead.budget import OverSize
 from fairlead.controllers.namespace_remains import Remains
 from fairlead.dialect import Dialect
 from fairlead.errors import REASONS, StatusError
@@ -22,6 +23,7 @@ from fairlead.outgoing.answers import WORDS, check_success
 from fairlead.outgoing.client import CallError, Reply
 from fairlead.records import dataclass
 from fairlead.schema.names import path_segment
+from fairlead.serialization.limits import check_values
 
 Object = dict[str, Any]
 
@@ -199,7 +201,10 @@ class RemoteContent:
             raise CallError(WORDS[503], 503, retryable=True) from None
         check_success(Reply(answer.status, answer.content, answer.header("content-type")))
         try:
+            check_values(answer.content)  # on the loop: nobody else runs while it is parsed
             found = orjson.loads(answer.content)
+        except OverSize as error:
+            raise CallError(f"the answer is too large: {error}") from None
         except orjson.JSONDecodeError as error:
             raise CallError(f"the answer is not JSON: {error}") from None
         if not isinstance(found, dict):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import orjson
 
+from fairlead import budget
 from fairlead.authorization.refusal import Refused
 from fairlead.compiled import mypyc_attr
 from fairlead.endpoints.negotiation import YAML, Representation
@@ -102,6 +102,7 @@ class Answer:
             pieces = [await _compress(b"".join(pieces))]
             size = len(pieces[0])
         exchange.start(self.code, headers, size)
+        exchange.keeps = size
         for start, end in _groups(pieces):
             await exchange.send(b"".join(pieces[start:end]))
         exchange.end()
@@ -121,7 +122,7 @@ def _groups(pieces: Sequence[bytes]) -> list[tuple[int, int]]:
 
 
 async def _compress(body: bytes) -> bytes:
-    return await asyncio.to_thread(gzip.compress, body, 1)
+    return await budget.run(budget.LIGHT + 1, gzip.compress, body, 1)
 
 
 def has_it(request: Request, identity: str) -> bool:

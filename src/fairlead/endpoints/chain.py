@@ -125,6 +125,7 @@ class Handler:
             await self._go_on_as(request, acts_as)
         elif request.impersonates:
             await self._impersonate(request, request.raw_headers)
+        request.exchange.belongs_to(_tenant(request.impersonator or request.user))
         if rule is not None:
             return
         if self.classify is not None:
@@ -380,7 +381,7 @@ class Handler:
 
 
 def _tenant(user: User) -> str:
-    """Who shares one budget of threads: a user, or all service accounts of a namespace."""
+    """Who shares threads and memory: a user, or all service accounts of a namespace."""
     name = user.name
     return name.rpartition(":")[0] if name.startswith("system:serviceaccount:") else name
 

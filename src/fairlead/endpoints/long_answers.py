@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
+from fairlead import budget
 from fairlead.endpoints.answers import COMPRESSED, Answer, accepts_gzip
 from fairlead.endpoints.request import Request
+from fairlead.endpoints.steps import one_step, rest
 
+_COMPRESSOR_BYTES = 300 * 1024  # what zlib needs to remember what it has compressed
 _GZIP = 31  # zlib's way to say: the largest window, and the format of gzip
 
 
@@ -35,9 +37,13 @@ class LongAnswer(Answer):
         if accepts_gzip(request):
             headers += COMPRESSED
             pieces, size = _compressed(pieces), None
+            exchange.keeps = _COMPRESSOR_BYTES
         async with aclosing(self.pieces), aclosing(pieces):
             exchange.start(self.code, headers, size)
             async for piece in pieces:
+                if exchange.turn is None:  # few objects, which may be large all the same
+                    async with one_step():
+                        await rest(None)
                 await exchange.send(piece)
             exchange.end()
 
@@ -45,5 +51,5 @@ class LongAnswer(Answer):
 async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     compressor = zlib.compressobj(1, wbits=_GZIP)
     async for piece in pieces:
-        yield await asyncio.to_thread(compressor.compress, piece)
+        yield await budget.run(budget.LIGHT + 1, compressor.compress, piece)
     yield compressor.flush()

@@ -11,6 +11,7 @@ from fairlead.endpoints.from_bytes import can_write, item_writer, table_of
 from fairlead.endpoints.kept_messages import enveloped_message, is_binary
 from fairlead.endpoints.negotiation import Representation
 from fairlead.endpoints.request import Request
+from fairlead.endpoints.steps import one_step, rest
 from fairlead.errors import bad_request
 from fairlead.kinds.conversion import from_stored
 from fairlead.kinds.resources import Resource, Resources
@@ -19,6 +20,7 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.views import typed, view_of
 from fairlead.storage.version import Version
 
+_LARGE = 128 * 1024  # bytes
 INCLUDES = ("", "Metadata", "Object", "None")
 
 
@@ -103,6 +105,9 @@ async def item_answer(
     main, form = resource.main, request.representation
     if form.is_plain and main.sends_stored_bytes:
         assert version.body is not None
+        if len(version.body) > _LARGE:  # to send it takes as long as many small answers
+            async with one_step():
+                await rest(None)
         return Answer(code, main.head + version.body)
     size = len(version.body or b"")
     if size <= budget.LIGHT and is_binary(main, form):

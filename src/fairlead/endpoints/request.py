@@ -11,8 +11,9 @@ from fairlead.authentication.user import User
 from fairlead.bounded import remembered
 from fairlead.endpoints.negotiation import PLAIN_JSON, Representation
 from fairlead.endpoints.routing import Target
-from fairlead.errors import too_large
+from fairlead.errors import too_large, too_many_requests
 from fairlead.http.exchange import BodyTooLarge, Exchange
+from fairlead.http.holdings import TooManyBodies
 from fairlead.http.peer import NOBODY, Peer
 from fairlead.kinds.context import MOST_WARNINGS
 from fairlead.operations.operation import Operation
@@ -20,6 +21,7 @@ from fairlead.operations.operation import Operation
 Query = dict[str, list[str]]
 
 _NO_QUERY: Query = {}
+_TOO_MANY_BODIES = "Too many large requests at once, please try again later."
 
 
 @remembered(2048, longest=512, per_byte=100)
@@ -143,13 +145,15 @@ class Request:
 
     async def read_body(self) -> None:
         """Wait for the whole body, before anything is done about the request. Raises ClientGone
-        where it was cut off."""
+        where it was cut off, and StatusError where there is no room for it."""
         if self._is_read:
             return
         try:
             self._body = await self.exchange.read()
         except BodyTooLarge:
             self._body = None
+        except TooManyBodies:
+            raise too_many_requests(_TOO_MANY_BODIES) from None
         self._is_read = True
 
     def start_again(self) -> None:

@@ -216,7 +216,8 @@ class WatchStream(Answer):
             await rest(self._exchange.turn)
 
     async def _send_in_pieces(self, made: bytes) -> None:
-        """The connection of a client that does not read holds one piece, not all of it."""
+        """The connection of a client that does not read is given one piece, not all of it."""
+        self._exchange.keeps = len(made)
         for start in range(0, len(made), _BYTES_A_SEND):
             if start:
                 await self._wait_for_turn()

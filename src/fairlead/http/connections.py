@@ -8,6 +8,7 @@ import resource
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
+from fairlead.http.holdings import Holdings, Uploads
 from fairlead.http.limits import Limits
 from fairlead.http.writing import date_line
 
@@ -47,6 +48,12 @@ class Connections:
         self.limits = limits
         self.coarse = 10 * limits.tick  # seconds, beside which it does not matter how often we look
         self.application = application
+        self.holdings: Holdings[HttpProtocol] = Holdings(limits.unread_bytes_in_all)
+        self.uploads = Uploads(
+            limits.body_bytes_in_all,
+            limits.body_bytes_of_an_owner,
+            limits.waiting_body_bytes_of_an_owner,
+        )
         self._shared = shared
         self.date = date_line()
         self.draining = False
@@ -105,6 +112,7 @@ class Connections:
             now = loop.time()
             for connection in list(self._open):
                 connection.check_time(now)
+            self.holdings.count_again()
 
     async def drain(self, grace: float, hurry: asyncio.Event) -> None:
         """Answer what was sent before, take no more, and cut off what is left after the grace or

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fairlead.http.head import Head
+from fairlead.http.holdings import Uploads
 from fairlead.http.peer import Peer
 from fairlead.http.writing import CHUNKED, CLOSE, CONTINUE, LAST_CHUNK, Header, chunk, head_bytes
 
@@ -51,6 +53,7 @@ class Exchange:
         "_on_gone",
         "_on_over",
         "_parts",
+        "_reserved",
         "_size",
         "_waiter",
         "began",
@@ -60,6 +63,7 @@ class Exchange:
         "deadline",
         "detached",
         "head",
+        "keeps",
         "lines",
         "peer",
         "started",
@@ -85,9 +89,11 @@ class Exchange:
         self.can_be_cut = False  # nobody waits for its end when the server ends
         self.detached = False  # the answer goes on, and no task is at work on it
         self.turn: Turn | None = None  # waited for before anything large is sent
+        self.keeps = 0  # bytes that exist only until the whole answer is sent
         self.lines = b""  # of the head of the answer, whichever it will be
         self._parts: list[bytes] = []
         self._size = 0
+        self._reserved: tuple[Uploads, str, int] | None = None
         self._in_chunks = False
         self._in_parts = False  # the body is read as it comes
         self._waiter: asyncio.Future[None] | None = None
@@ -99,6 +105,11 @@ class Exchange:
         return self._connection is None
 
     # What the protocol calls
+
+    @property
+    def come(self) -> int:
+        """Bytes of the body that have come and were not read."""
+        return self._size
 
     def take(self, part: bytes) -> int:
         """Take a part of the body; gives how much is held."""
@@ -134,8 +145,21 @@ class Exchange:
 
     # What the application calls
 
+    def belongs_to(self, owner: str) -> None:
+        """Say who has to pay for what this connection makes the server hold."""
+        if self._connection is not None:
+            self._connection.owner = owner
+
+    def waits_elsewhere(self, size: int) -> None:
+        """Say how many bytes wait for another server that does not read what the client sends."""
+        if self._connection is not None:
+            self._connection.held_up_elsewhere = size
+            self._connection.count()
+
     async def read(self) -> bytes:
-        """The whole body. Raises BodyTooLarge, and ClientGone if it was cut off."""
+        """The whole body. Raises BodyTooLarge, TooManyBodies if there is no room for it, and
+        ClientGone if it was cut off."""
+        await self._reserve()
         while not self.body_complete and not self.too_large:
             connection = self._connection
             if connection is None:
@@ -148,6 +172,32 @@ class Exchange:
             raise BodyTooLarge
         parts, self._parts = self._parts, []
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def _reserve(self) -> None:
+        """Have the body counted among those of the connection's owner, and wait for room."""
+        connection = self._connection
+        size = self.body_limit if self.head.chunked else self.head.length
+        if connection is None or self._reserved is not None or self.too_large:
+            return
+        if size <= connection.limits.small_body_bytes:
+            return
+        uploads, owner = connection.uploads, connection.owner
+        if not uploads.try_to_reserve(owner, size):
+            connection.pause_reading()
+            granted = asyncio.get_running_loop().create_future()
+            self.when_gone(partial(_leave, granted))
+            try:
+                await uploads.reserve(owner, size, self._size, granted)
+            finally:
+                self._on_gone = None
+        self._reserved = uploads, owner, size
+
+    def forget_body(self) -> None:
+        """Nobody works on the request any more."""
+        reserved, self._reserved = self._reserved, None
+        if reserved is not None:
+            uploads, owner, size = reserved
+            uploads.give_back(owner, size)
 
     async def read_part(self) -> bytes:
         """What has come of a body of any size, nothing at its end; more is taken in only as far as
@@ -256,6 +306,7 @@ class Exchange:
             self.respond(code, headers, body)
             return
         self.start(code, headers, len(body))
+        self.keeps = len(body)
         for start in range(0, len(body), _PIECE):
             await self.send(body[start : start + _PIECE])
         self.end()
@@ -325,17 +376,29 @@ class Exchange:
 
     async def send(self, piece: bytes) -> None:
         """Send a piece; waits while the client does not read."""
+        self._hold(piece)
         if self.turn is not None:
             await self._send_in_turn(piece, self.turn, self._in_chunks)
             return
-        await self._send(piece, self._in_chunks)
+        if len(piece) <= _PIECE:
+            await self._send(piece, self._in_chunks)
+            return
+        view = memoryview(piece)  # so that little is sealed that the client does not read
+        for start in range(0, len(piece), _SMALL_PIECE):
+            await self._send(view[start : start + _SMALL_PIECE], self._in_chunks)
 
     async def send_made(self, data: bytes) -> None:
         """The same with what `send_now` could be given."""
+        self._hold(data)
         if self.turn is not None:
             await self._send_in_turn(data, self.turn, False)
             return
         await self._send(data, False)
+
+    def _hold(self, piece: bytes) -> None:
+        """A piece is there until all of it is sent."""
+        if self._connection is not None:
+            self._connection.held = self.keeps + len(piece)
 
     async def _send_in_turn(self, piece: bytes, turn: Turn, as_chunks: bool) -> None:
         """Send a piece in small ones, each in its turn."""
@@ -362,3 +425,8 @@ class Exchange:
         if self._in_chunks and self.head.method != "HEAD":
             connection.write(LAST_CHUNK)
         connection.finish(self)
+
+
+def _leave(granted: asyncio.Future[None]) -> None:
+    if not granted.done():
+        granted.set_exception(ClientGone())

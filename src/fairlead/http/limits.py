@@ -10,16 +10,21 @@ MOST_CONNECTIONS, MOST_CONNECTIONS_OF_AN_ADDRESS = 10_000, 5_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Times are in seconds. A connection holds at most a head, a body and `unread_bytes`, beside
-    the answer that is being sent."""
+    """Times are in seconds. A connection holds at most a head, a body, and a piece of the answer
+    that is being sent; what all connections hold is bounded as well."""
 
     head_bytes: int = 64 * KIB
     header_fields: int = 200
     body_bytes: int = 3 * MIB
     chunk_overhead_bytes: int = 64 * KIB  # sizes, extensions and trailers, beside 16 a byte of body
+    small_body_bytes: int = 4 * KIB  # which are not counted
+    body_bytes_in_all: int = 64 * MIB  # of requests that are being read or answered
+    body_bytes_of_an_owner: int = 16 * MIB
+    waiting_body_bytes_of_an_owner: int = 8 * MIB  # that have come of bodies there is no room for
     unwanted_body_bytes: int = 64 * KIB  # taken in before the application asks for the body
     skipped_body_bytes: int = 256 * KIB  # read past after an answer that did not need them
-    unread_bytes: int = 256 * KIB
+    unread_bytes: int = 4 * KIB  # that may wait to be sent before nothing more is written
+    unread_bytes_in_all: int = 64 * MIB  # of all connections whose clients do not read
     linger_bytes: int = 192 * MIB  # thrown away after a refusal, so that the client sees it
 
     handshake_seconds: float = 10.0

@@ -13,14 +13,17 @@ from fairlead.http.connections import Application, Connections
 from fairlead.http.exchange import ClientGone, Exchange
 from fairlead.http.handing_over import HandedOver
 from fairlead.http.head import Refused
+from fairlead.http.holdings import Uploads
 from fairlead.http.peer import NOBODY, Peer
 from fairlead.http.reading import SETTLED, Reader
+from fairlead.http.rounds import slices_of
 from fairlead.http.writing import refusal
 
 logger = logging.getLogger("fairlead.http")
 
 _CLOCK_STEP = 0.001  # seconds; the loop's clock may stand still for as long
 _FOREVER = float("inf")
+_FEW_CHUNKS = 1024  # bytes, in which chunks or frames are read at once
 
 
 class HttpProtocol:
@@ -39,6 +42,10 @@ class HttpProtocol:
         "_exchange",
         "_full_since",
         "_held_up",
+        "_holdings",
+        "_is_counted",
+        "_is_in_slices",
+        "_is_tunnel_full",
         "_lingered",
         "_loop",
         "_paused",
@@ -46,11 +53,15 @@ class HttpProtocol:
         "_reader",
         "_registered",
         "_skipping",
+        "_slices",
         "_task",
         "_transport",
         "_waiting",
         "full",
+        "held",
+        "held_up_elsewhere",
         "limits",
+        "owner",
     )
 
     _transport: asyncio.Transport
@@ -61,6 +72,14 @@ class HttpProtocol:
         self.limits = connections.limits
         self.full: asyncio.Future[None] | None = None  # while the peer has too much to read
         self._full_since = 0.0
+        self._holdings = connections.holdings
+        self._slices = slices_of(loop)
+        self._is_in_slices = False  # what waits is taken a slice at a time
+        self._is_counted = self._is_tunnel_full = False
+        # Bytes that are held beside those of the transport: of the answer while the client does not
+        # read, and of what goes to another server that does not read.
+        self.held = self.held_up_elsewhere = 0
+        self.owner = ""  # who is asked to pay for them: an address, or who sent the last request
         self._held_up = False  # the next request waits until the answers before it are read
         self._address = ""
         self._peer = NOBODY
@@ -82,6 +101,7 @@ class HttpProtocol:
         peer = transport.get_extra_info("peername")
         self._address = peer[0] if isinstance(peer, tuple) else ""
         self._peer = Peer(address=self._address)
+        self.owner = self._address
         if not self._connections.add(self, self._address):
             self._closing = True
             self._transport.abort()
@@ -100,6 +120,8 @@ class HttpProtocol:
         self._closing = True
         self._reader.close()
         self._waiting = b""
+        self._is_tunnel_full = False
+        self.held_up_elsewhere = 0
         self.resume_writing()
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
@@ -113,17 +135,43 @@ class HttpProtocol:
         if self.full is None:
             self.full = self._loop.create_future()
             self._full_since = self._loop.time()
+        self.count()
 
     def resume_writing(self) -> None:
         full, self.full = self.full, None
         if full is not None and not full.done():
             full.set_result(None)
+        self.count()
         if self._held_up:
             self._held_up = False
             if not self._closing:
                 self._go_on()
 
-    def _pause_reading(self) -> None:
+    @property
+    def unread(self) -> int:
+        """Bytes that are held because somebody does not read, or sends before its time."""
+        unread = self.held_up_elsewhere
+        if unread and self._exchange is not None:
+            unread += self._exchange.come
+        if len(self._waiting) > self.limits.unread_bytes:
+            unread += len(self._waiting)
+        if self.full is not None or self._is_tunnel_full:
+            unread += self.held + self._transport.get_write_buffer_size()
+        return unread
+
+    def count(self) -> None:
+        """Have the bytes counted that are held because somebody does not read, or sends before its
+        time."""
+        unread = self.unread
+        if unread or self._is_counted:
+            self._is_counted = unread > 0
+            self._holdings.note(self, unread)
+
+    def _count_tunnel(self, is_full: bool) -> None:
+        self._is_tunnel_full = is_full
+        self.count()
+
+    def pause_reading(self) -> None:
         if not self._paused:
             self._paused = True
             self._transport.pause_reading()
@@ -148,21 +196,60 @@ class HttpProtocol:
         if self._waiting:
             data = self._waiting + data
             self._waiting = b""
-        self._take(data)
+        if self._is_in_slices:
+            self._wait_with(data)
+        else:
+            self._take(data)
 
     def _take(self, data: bytes) -> None:
         try:
-            while data:
-                if self._exchange is None and not self._skipping and not self._held_up:
-                    data = self._take_head(data)
-                elif self._reader.complete or self._held_up:
-                    self._waiting = data
-                    self._pause_reading()
-                    return
-                else:
-                    data = self._take_body(data)
+            self._take_all(data)
         except Refused as refused:
             self._refuse(refused.code, refused.message)
+        if self._is_counted or len(self._waiting) > self.limits.unread_bytes:
+            self.count()
+
+    def _take_all(self, data: bytes) -> None:
+        while data:
+            if self._exchange is None and not self._skipping and not self._held_up:
+                data = self._take_head(data)
+            elif self._reader.complete or self._held_up:
+                self._wait_with(data)
+                return
+            elif len(data) > _FEW_CHUNKS and self._reader.is_costly:
+                self._wait_with(data)
+                self._is_in_slices = True
+                self._slices.add(self._take_slice)
+                return
+            else:
+                data = self._take_body(data)
+
+    def _wait_with(self, data: bytes) -> None:
+        """Look at this later, and read no more before."""
+        self._waiting = data
+        self.pause_reading()
+
+    def _take_slice(self) -> None:
+        """Take some of a body in chunks, or of frames, which may be very many."""
+        self._is_in_slices = False
+        data, self._waiting = self._waiting, b""
+        if self._closing or not data:
+            return
+        try:
+            data = self._take_body(data)
+        except Refused as refused:
+            self._refuse(refused.code, refused.message)
+            return
+        if data:
+            self._take(data)
+        if not self._is_in_slices and not self._held_up:
+            exchange = self._exchange
+            if (
+                exchange is None
+                or exchange.wanted
+                or exchange.come <= self.limits.unwanted_body_bytes
+            ):
+                self.resume_reading()
 
     def _take_head(self, data: bytes) -> bytes:
         """Start with a request if its head is whole; gives what follows the head."""
@@ -187,8 +274,7 @@ class HttpProtocol:
         if self._exchange is not None:
             return data
         if not self._closing:
-            self._waiting = data
-            self._pause_reading()
+            self._wait_with(data)
             if not self._held_up:
                 self._go_on()
         return b""
@@ -209,13 +295,17 @@ class HttpProtocol:
         if exchange is not None:
             held = exchange.take(part)
             if held > self.limits.unwanted_body_bytes and not exchange.wanted:
-                self._pause_reading()
+                self.pause_reading()
 
     # Answering
 
     @property
     def date(self) -> bytes:
         return self._connections.date
+
+    @property
+    def uploads(self) -> Uploads:
+        return self._connections.uploads
 
     def _begin(self, exchange: Exchange, work: Application) -> None:
         """Work on the answer; what is only read is mostly there at once."""
@@ -238,6 +328,7 @@ class HttpProtocol:
         except Exception:
             logger.exception("cannot answer a request")
         finally:
+            exchange.forget_body()
             if not exchange.gone and not exchange.detached:  # it was left without a whole answer
                 self.abort()
 
@@ -255,6 +346,7 @@ class HttpProtocol:
     def finish(self, exchange: Exchange) -> None:
         """The answer is whole."""
         self._exchange = self._task = None
+        self.held = 0
         exchange.release()
         if not exchange.head.keep_alive:
             unread = not exchange.body_complete or bool(self._waiting) or self._reader.overrun
@@ -278,7 +370,7 @@ class HttpProtocol:
         self._deadline = self._loop.time() + self.limits.idle_seconds
         if self.full is not None:  # who does not read answers gets no further ones
             self._held_up = True
-            self._pause_reading()
+            self.pause_reading()
         else:
             self._go_on()
 
@@ -310,10 +402,13 @@ class HttpProtocol:
         exchange goes on until the application is through with it."""
         waiting, self._waiting = self._waiting, b""
         full, self.full = self.full, None
-        self._transport.set_protocol(HandedOver(successor, self.connection_lost))
+        self._transport.set_protocol(
+            HandedOver(successor, self._count_tunnel, self.connection_lost)
+        )
         successor.connection_made(self._transport)
         if full is not None:
             full.set_result(None)
+            self._count_tunnel(True)
             successor.pause_writing()
         if waiting:
             successor.data_received(waiting)
@@ -355,6 +450,10 @@ class HttpProtocol:
     def abort(self) -> None:
         self._closing = True
         self._transport.abort()
+
+    def cut_off(self) -> None:
+        """End behind whatever is going on, which may be a write to this connection."""
+        self._loop.call_soon(self.abort)
 
     def cancel(self) -> None:
         """Cut off, and stop working on the answer."""

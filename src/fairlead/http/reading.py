@@ -7,7 +7,6 @@ follows a request is taken for a part of it, nor a part of it for the next reque
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 
 import httptools
@@ -16,7 +15,8 @@ from fairlead.http.head import Field, Head, Refused
 from fairlead.http.limits import Limits
 
 _END_OF_HEAD = b"\r\n\r\n"
-_SLICE = 64 * 1024
+_EMPTY_LINES = re.compile(rb"(?:\r\n)+")
+_SLICE = 16 * 1024
 _MOST_KNOWN = 4 * 1024
 _HEADS_KNOWN = 4
 _METHODS = (b"GET", b"DELETE", b"HEAD", b"POST", b"PUT", b"PATCH")
@@ -62,6 +62,7 @@ class Reader:
         "_method",
         "_on_part",
         "_parser",
+        "_passes_all",
         "_target",
         "begun",
         "body_left",
@@ -84,6 +85,7 @@ class Reader:
         self._counted = False  # the parser knows nothing of this request
         self._head_done = False
         self._keep_alive = True
+        self._passes_all = False
         self.begun = False  # something of the request has come
         self.complete = False  # all of it has
         self.overrun = False  # and what followed it was lost to the parser
@@ -96,11 +98,17 @@ class Reader:
 
     def pass_all(self) -> None:
         """What comes from now on is of another protocol: parts, and no end of them."""
-        self._counted, self.body_left, self.complete = True, sys.maxsize, False
+        self._passes_all, self.complete = True, False
 
     def read_head(self, data: bytes) -> tuple[Head | None, bytes]:
         """A head, and what follows it; or None, and what is to be given again with more behind."""
         self.begun = True
+        empty = _EMPTY_LINES.match(data)
+        if empty is not None:
+            data = data[empty.end() :]
+            self._fed += empty.end()
+            if self._fed > self._limits.head_bytes:
+                raise Refused(431, "there are too many empty lines before the request")
         end = data.find(_END_OF_HEAD) + 4
         size = len(data) if end == 3 else end
         if size > self._limits.head_bytes:
@@ -118,8 +126,8 @@ class Reader:
         self._fed = end
         whole = data if end == len(data) else data[:end]
         upgrade = self._feed(whole if line is not None else self._in_known_words(whole))
-        if not self._head_done:  # empty lines before a request
-            return None, rest
+        if not self._head_done:
+            raise Refused(400, "malformed HTTP request: no request line")
         head = self._checked_head()
         if upgrade:
             self._read_body_apart(head)
@@ -185,8 +193,13 @@ class Reader:
         self._parser.feed_data(b"POST / HTTP/1.1\r\n" + framing + b"\r\n\r\n")
         self.complete = self.overrun = False
 
+    @property
+    def is_costly(self) -> bool:
+        """Whether many small things may be in the bytes that come: chunks, or frames."""
+        return self._passes_all or not self.body_left
+
     def read_body(self, data: bytes) -> bytes:
-        """Read of a body; gives what follows."""
+        """Read of a body, a slice if that is costly; gives what follows."""
         left = self.body_left
         if left:
             part = data if len(data) <= left else data[:left]
@@ -199,6 +212,10 @@ class Reader:
                 self._on_part(part)
             return data[left:]
         part = data[:_SLICE]
+        if self._passes_all:
+            if self._on_part is not None:
+                self._on_part(part)
+            return data[len(part) :]
         self._fed += len(part)
         self._feed(part)
         if self.overrun:

@@ -8,12 +8,17 @@ other out of it; each done for all connections before the next they cost half as
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Callable
 from contextvars import Context
+from time import perf_counter
+from weakref import WeakKeyDictionary
 
 from fairlead.compiled import mypyc_attr
 from fairlead.http.records import PLAIN
 
 _MOST_BYTES = 256 * 1024  # that wait for the end of a round, either way
+_SECONDS_OF_SLICES = 0.004
 
 Data = bytes | memoryview
 
@@ -133,3 +138,48 @@ class Round:
         context = {"message": "a connection failed", "exception": error}
         self._loop.call_exception_handler(context)
         party.abort()
+
+
+class Slices:
+    """Bytes that cost much to take apart, such as chunks of one byte, are taken in slices. All
+    connections of a loop together get some milliseconds of a round for that, one after the other,
+    so that others wait no longer the more of them there are."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._context = Context()
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def add(self, take: Callable[[], None]) -> None:
+        """Have one slice taken in a later round."""
+        self._waiting.append(take)
+        if len(self._waiting) == 1:
+            self._loop.call_soon(self._take, context=self._context)
+
+    def _take(self) -> None:
+        end = perf_counter() + _SECONDS_OF_SLICES
+        waiting, self._waiting = self._waiting, deque()
+        while waiting and perf_counter() < end:
+            take = waiting.popleft()
+            try:
+                take()
+            except Exception as error:
+                context = {"message": "a connection failed", "exception": error}
+                self._loop.call_exception_handler(context)
+        # Those who were added meanwhile are behind those who still wait.
+        had_none = not self._waiting
+        waiting.extend(self._waiting)
+        self._waiting = waiting
+        if waiting and had_none:
+            self._loop.call_soon(self._take, context=self._context)
+
+
+_slices: WeakKeyDictionary[asyncio.AbstractEventLoop, Slices] = WeakKeyDictionary()
+
+
+def slices_of(loop: asyncio.AbstractEventLoop) -> Slices:
+    """The one of a loop."""
+    found = _slices.get(loop)
+    if found is None:
+        found = _slices[loop] = Slices(loop)
+    return found

@@ -19,11 +19,12 @@ from OpenSSL import SSL, crypto
 from fairlead.http.peer import NOBODY, Peer
 from fairlead.http.protocol import HttpProtocol
 from fairlead.http.records import PLAIN, Records, Sealing
-from fairlead.http.rounds import Data, Party, Round
+from fairlead.http.rounds import Data, Party, Round, slices_of
 from fairlead.http.writing import PLAIN_HTTP
 
 _HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + PLAIN + 2048, 5
-_MOST_UNREAD = 2 * 1024 * 1024
+_MOST_UNREAD = 512 * 1024
+_MOST_RECORDS = 64  # that are taken at once; full ones are fewer in what is read at once
 _GREETINGS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # how requests of plain HTTP begin
 # Of AES the quickest and smallest first, as the reference has it.
 _SUITES = b"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
@@ -52,6 +53,8 @@ class TlsTransport(Party):
         "_has_ended",
         "_inner",
         "_is_handed_over",
+        "_is_in_slices",
+        "_is_paused",
         "_on_secured",
         "_records",
         "_rest",
@@ -78,7 +81,8 @@ class TlsTransport(Party):
         self._is_handed_over = False
         self._begun = self._secured = self._shut = False
         self._has_ended = self._goes_on = False  # the peer has said that nothing more comes
-        self._rest = b""  # of a record that is not whole
+        self._rest = b""  # of a record that is not whole, or what is taken in slices
+        self._is_in_slices = self._is_paused = False
 
     # To TCP
 
@@ -113,6 +117,9 @@ class TlsTransport(Party):
             return
         if self._rest:
             data = self._rest + data
+            if self._is_in_slices:
+                self._rest = data
+                return
         elif not self._begun:
             self._begun = True
             if data[0] != _HANDSHAKE:
@@ -125,13 +132,22 @@ class TlsTransport(Party):
         ):
             self._take(data, 1)  # as nearly always
             return
-        self._take_records(data)
+        if self._ssl is not None:  # a signature takes as long as many requests
+            self._take_later(data)
+        else:
+            self._take_records(data)
+
+    def _take_later(self, data: bytes) -> None:
+        self._rest = data
+        self._is_in_slices = True
+        self._tcp.pause_reading()
+        slices_of(asyncio.get_running_loop()).add(self._take_slice)
 
     def _take_records(self, data: bytes) -> None:
         """Cut into portions of whole records."""
-        start = end = count = 0
+        start = end = count = total = 0
         size = len(data)
-        while size - end >= _RECORD_HEAD:
+        while size - end >= _RECORD_HEAD and total < _MOST_RECORDS:
             length = data[end + 3] * 256 + data[end + 4] + _RECORD_HEAD
             if length > _LONGEST_RECORD:
                 end, count = size, count + 1  # OpenSSL says what is wrong with it
@@ -140,12 +156,24 @@ class TlsTransport(Party):
                 break
             end += length
             count += 1
+            total += 1
             if end - start >= 2 * PLAIN:
                 self._take(data[start:end], count)
                 start, count = end, 0
         self._rest = data[end:]
         if count:
             self._take(data[start:end], count)
+        if total == _MOST_RECORDS and self._rest and not self._tcp.is_closing():
+            self._take_later(self._rest)
+
+    def _take_slice(self) -> None:
+        """Go on with a handshake, or with very many small records."""
+        self._is_in_slices = False
+        data, self._rest = self._rest, b""
+        if not self._shut:
+            self._take_records(data)
+        if not self._is_in_slices and not self._is_paused and not self._tcp.is_closing():
+            self._tcp.resume_reading()
 
     def _hang_up(self, data: bytes) -> None:
         """Something else than TLS: tell those who speak plain HTTP, and hang up."""
@@ -276,10 +304,14 @@ class TlsTransport(Party):
         return self._tcp.is_closing()
 
     def pause_reading(self) -> None:
-        self._tcp.pause_reading()
+        self._is_paused = True
+        if not self._is_in_slices:
+            self._tcp.pause_reading()
 
     def resume_reading(self) -> None:
-        self._tcp.resume_reading()
+        self._is_paused = False
+        if not self._is_in_slices:
+            self._tcp.resume_reading()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self._tcp.get_extra_info(name, default)

@@ -14,6 +14,7 @@ from typing import cast
 
 import httptools
 
+from fairlead.http.rounds import slices_of
 from fairlead.outgoing.client import CallError
 from fairlead.outgoing.connection import Lost, why_lost
 
@@ -24,6 +25,7 @@ _MOST_HEAD = 64 * 1024
 _MOST_BESIDE = 64 * 1024  # bytes of a body that are none of its content: sizes and trailers
 _CHUNK_OVERHEAD = 16  # bytes around a part of a body that are not counted
 _MOST_HELD = 64 * 1024
+_SLICE = 16 * 1024  # of a body, which may be very many chunks
 _END_OF_HEAD = b"\r\n\r\n"
 _CODING = b"transfer-encoding"
 _WITHOUT_BODY = (204, 304)
@@ -41,6 +43,7 @@ class Conversation(asyncio.Protocol):
         self._full: asyncio.Future[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._paused = False
+        self._in_slices = b""  # of a body, what is taken little by little
         self.is_open = True
         self.idle_since = 0.0
         self._asked = False
@@ -56,6 +59,7 @@ class Conversation(asyncio.Protocol):
         self._failure: Callable[[], Exception] | None = None  # made anew: one raised knows us
         self._head_done = self._keeps_alive = False
         self._ends_with_connection = True
+        self._in_chunks = False
         self.status = 0
         self.fields: list[Field] = []
         self.complete = False
@@ -124,7 +128,7 @@ class Conversation(asyncio.Protocol):
     @property
     def is_reusable(self) -> bool:
         """Whether another request can follow."""
-        return self.is_open and self.complete and self._keeps_alive
+        return self.is_open and self.complete and self._keeps_alive and not self._in_slices
 
     async def _wait(self) -> None:
         self._waiter = asyncio.get_running_loop().create_future()
@@ -138,7 +142,7 @@ class Conversation(asyncio.Protocol):
             self._waiter.set_result(None)
 
     def _go_on(self) -> None:
-        if self._paused and self._transport is not None:
+        if self._paused and not self._in_slices and self._transport is not None:
             self._paused = False
             if not self._transport.is_closing():
                 self._transport.resume_reading()
@@ -168,18 +172,43 @@ class Conversation(asyncio.Protocol):
             return
         if self._failure is not None:
             return
+        if self._in_slices:
+            self._in_slices += data
+            return
+        self._take_all(data)
+
+    def _take_all(self, data: bytes) -> None:
         try:
             while data and not self._head_done:
                 data = self._take_head(data)
             if data and self.status == SWITCHING_PROTOCOLS:
                 self._take(data)
+            elif data and self._in_chunks:
+                self._take_body(data[:_SLICE])
+                self._put_off(data[_SLICE:])
             elif data:
                 self._take_body(data)
         except httptools.HttpParserError as error:
             self._fail(f"malformed HTTP response: {error}")
-        if self._held > _MOST_HELD:
+        if self._held > _MOST_HELD or self._in_slices:
             self._hold()
         self._wake()
+
+    def _put_off(self, data: bytes) -> None:
+        """Take what is left of a body in a later round of the loop, if there is something."""
+        if data and self.complete:
+            self._keeps_alive = False  # more than was announced
+        elif data and self._failure is None:
+            self._in_slices = data
+            slices_of(asyncio.get_running_loop()).add(self._take_slice)
+
+    def _take_slice(self) -> None:
+        data, self._in_slices = self._in_slices, b""
+        if not data or self._failure is not None:
+            return
+        self._take_all(data)
+        if not self._in_slices and self._held <= _MOST_HELD:
+            self._go_on()
 
     def _take_head(self, data: bytes) -> bytes:
         """Gives what follows, if the head is whole."""
@@ -236,6 +265,7 @@ class Conversation(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.is_open = False
         self.resume_writing()
+        self._take_rest()
         if self._asked and not self.complete and self._failure is None:
             if not self._head_done:
                 self._failure = _cut_off if self._head else partial(Lost, why_lost(error))
@@ -247,6 +277,15 @@ class Conversation(asyncio.Protocol):
         self._wake()
         self._on_end(self)
 
+    def _take_rest(self) -> None:
+        """Take all at once that was to be taken in slices."""
+        data, self._in_slices = self._in_slices, b""
+        if data and self._failure is None:
+            try:
+                self._take_body(data)
+            except httptools.HttpParserError as error:
+                self._fail(f"malformed HTTP response: {error}")
+
     # What the parser finds
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -255,6 +294,7 @@ class Conversation(asyncio.Protocol):
         name = name.lower()
         if name in (b"content-length", _CODING):
             self._ends_with_connection = False
+            self._in_chunks = name == _CODING
         self.fields.append((name, value))
 
     def on_body(self, body: bytes) -> None:

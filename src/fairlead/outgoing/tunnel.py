@@ -15,10 +15,12 @@ _SECONDS_OF_SILENCE = 600.0  # after one side has ended
 
 
 class Tunnel:
-    """Its two ends are protocols that connections are handed over to, in any order."""
+    """Its two ends are protocols that connections are handed over to, in any order. `on_full` is
+    told how many bytes wait for the far one while it does not read, and 0 when it does."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_full: Callable[[int], None]) -> None:
         self.near, self.far = End(self), End(self)
+        self._on_full = on_full
         self.near.other, self.far.other = self.far, self.near
         self._ends: tuple[End, ...] = (self.near, self.far)
         self._timer: asyncio.TimerHandle | None = None
@@ -74,6 +76,11 @@ class Tunnel:
         else:
             self.close()
 
+    def waits(self, end: End, is_full: bool) -> None:
+        """An end has too much to send, or no longer."""
+        if self._ends and end is self.far:
+            self._on_full(end.unsent if is_full else 0)
+
     def _pieces(self) -> int:
         return sum(end.passed for end in self._ends)
 
@@ -125,11 +132,13 @@ class End(asyncio.Protocol):
         transport = self.other._transport
         if transport is not None and not transport.is_closing():
             transport.pause_reading()
+        self._tunnel.waits(self, True)
 
     def resume_writing(self) -> None:
         transport = self.other._transport
         if transport is not None and not transport.is_closing():
             transport.resume_reading()
+        self._tunnel.waits(self, False)
 
     def eof_received(self) -> bool:
         self.has_ended = True

@@ -15,8 +15,10 @@ from fairlead.aggregation.calling import ExtensionCalls, Fetched
 from fairlead.aggregation.extension import Extension
 from fairlead.aggregation.identity import DESCRIBER
 from fairlead.aggregation.openapi.cutting import Unreadable
+from fairlead.budget import OverSize
 from fairlead.endpoints.openapi.answers import TEXT, Document, pack
 from fairlead.records import dataclass
+from fairlead.serialization.limits import check_values
 
 if TYPE_CHECKING:  # few servers have others behind them: the start does not wait for it
     from fairlead.aggregation.openapi.reading import Part
@@ -118,10 +120,11 @@ def _address(raw: bytes, extension: Extension) -> str:
     """Where we list its document, if it has one: only the hash is of its own choice."""
     name = document_name(extension)
     try:
+        check_values(raw)
         entry = orjson.loads(raw)["paths"].get(name)
         shown = entry["serverRelativeURL"] if entry is not None else None
         query = parse_qs(urlsplit(shown).query) if shown is not None else {}
-    except (orjson.JSONDecodeError, AttributeError, LookupError, TypeError, ValueError):
+    except (OverSize, orjson.JSONDecodeError, AttributeError, LookupError, TypeError, ValueError):
         raise Unreadable(f"{NEW} is not a list of documents") from None
     if shown is None:
         return ""

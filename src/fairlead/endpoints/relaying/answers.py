@@ -74,7 +74,7 @@ class Upgraded(Answer):
         exchange = request.exchange
         exchange.can_be_cut = True
         exchange.when_gone(_nothing)  # what was sent before is still passed on
-        tunnel = Tunnel()
+        tunnel = Tunnel(exchange.waits_elsewhere)
         try:
             self._passed.answer.hand_over(tunnel.far)
             exchange.hand_over(self.headers, tunnel.near)

@@ -114,6 +114,7 @@ async def _upload(request: Request, conversation: Conversation) -> None:
     allowed = exchange.deadline - loop.time() if "timeout" not in request.query else 0.0
     try:
         while part := await exchange.read_part():
+            exchange.waits_elsewhere(len(part))
             await conversation.send(chunk(part) if in_chunks else part)
             if not exchange.timed_out:
                 exchange.deadline = max(exchange.deadline, loop.time() + allowed)
@@ -123,3 +124,5 @@ async def _upload(request: Request, conversation: Conversation) -> None:
         pass  # the answer tells why, if there is one
     except ClientGone:
         conversation.abort()  # half a request is none
+    finally:
+        exchange.waits_elsewhere(0)
