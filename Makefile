@@ -8,23 +8,23 @@ DOCUMENTING := $(VENV)/.documenting
 CHECKED := src tests bench tools examples building setup.py
 
 # What is tried by `make quick`: every layer, and the paths that people meet first.
-QUICK := tests/schema/test_notation.py tests/schema/test_texts.py tests/schema/test_times.py \
-	tests/serialization/test_yaml_bodies.py $(wildcard tests/kinds/test_core_*.py) \
-	$(wildcard tests/kinds/test_pod_*.py) $(wildcard tests/kinds/test_printing*.py) \
-	tests/patching/test_apply.py tests/patching/test_merge_patch.py tests/patching/test_json_patch.py \
-	tests/authorization/test_rbac.py tests/endpoints/test_create.py tests/endpoints/test_update.py \
-	tests/endpoints/test_delete.py tests/endpoints/test_list_versions.py \
-	tests/endpoints/test_selectors.py tests/endpoints/test_openapi_schemas.py \
-	tests/server/test_health.py tests/server/test_banner.py tests/cli/test_kubectl.py
+QUICK := tests/codec/types/test_notation.py tests/codec/types/test_texts.py tests/codec/types/test_times.py \
+	tests/codec/test_yaml_bodies.py $(wildcard tests/resources/test_core_*.py) \
+	$(wildcard tests/resources/test_pod_*.py) $(wildcard tests/resources/test_printing*.py) \
+	tests/fields/test_apply.py tests/fields/test_merge_patch.py tests/fields/test_json_patch.py \
+	tests/auth/authorization/test_rbac.py tests/api/test_create.py tests/api/test_update.py \
+	tests/api/test_delete.py tests/api/test_list_versions.py \
+	tests/api/test_selectors.py tests/api/test_openapi_schemas.py \
+	tests/process/test_health.py tests/process/test_banner.py tests/cli/test_kubectl.py
 # What is tried with compiled modules: what they do, and requests that go through all of them.
-ON_COMPILED := tests/test_compilation.py tests/schema tests/patching tests/serialization $(wildcard tests/kinds/test_pod_*.py) \
-	tests/storage tests/http tests/authentication tests/operations tests/fairness tests/admission tests/controllers/volumes \
-	tests/server/test_inflight.py \
-	tests/server/test_draining.py tests/server/test_request_deadlines.py tests/audit/test_every_request.py \
-	tests/endpoints/test_create.py tests/endpoints/test_update.py tests/endpoints/test_delete.py \
-	tests/endpoints/test_list_versions.py tests/endpoints/test_selectors.py \
-	tests/endpoints/test_applying_again.py tests/endpoints/test_fuzzed_requests.py \
-	tests/endpoints/test_out_of_range.py
+ON_COMPILED := tests/test_compilation.py tests/codec/types tests/fields tests/codec $(wildcard tests/resources/test_pod_*.py) \
+	tests/storage tests/wire/incoming tests/auth/authentication tests/operations tests/api/flow_control tests/admission tests/controllers/volumes \
+	tests/process/test_inflight.py \
+	tests/process/test_draining.py tests/process/test_request_deadlines.py tests/api/audit/test_every_request.py \
+	tests/api/test_create.py tests/api/test_update.py tests/api/test_delete.py \
+	tests/api/test_list_versions.py tests/api/test_selectors.py \
+	tests/api/test_applying_again.py tests/api/test_fuzzed_requests.py \
+	tests/api/test_out_of_range.py
 # Lines that must be run by the tests, in percent, by `make coverage`.
 COVERAGE_FLOOR := 93
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.client import Maker
-from fairlead.dialect import KUBERNETES
-from fairlead.schema.builtin import BuiltinTypes
-from fairlead.serialization.protobuf import to_message
-from fairlead.serialization.wire import varint
+from fairlead.base.dialect import KUBERNETES
+from fairlead.codec.protobuf import to_message
+from fairlead.codec.protobuf_wire import varint
+from fairlead.codec.types.builtin import BuiltinTypes
 
 # The marks are what object number 0 has: its number, a size and a port.
 COUNTER = "00000000"

@@ -43,41 +43,41 @@ __all__ = [
 
 # Those that pay; docs/performance.md has what each group of them gives.
 MODULES = """
-: metrics
-schema: ages alternatives base64 decode defaults model names quantity remembering required scalars
-schema: times uids
-patching: check compare configuration conflicts difference entries extract field_sets field_writers
-patching: merge merge_patch ownership prune settled shapes stored_entries values written_fields
-serialization: bodies duplicates limits texts wire
-serialization/messages: layout reading scalars writing
-kinds: catalogue context conversion gates go_values metadata resources rules
-kinds/core: config_maps
-kinds/printing: model pods words
-kinds/core/volumes: __init__ paths projections references sources
-kinds/core/pods: annotations behaviour changes containers defaults difference environment go_text
-kinds/core/pods: handlers images mounts networking qos resources scheduling security spec status
-kinds/core/pods: template visiting warnings windows
-http: exchange head protocol reading records rounds tls writing
-endpoints: answers chain create deadlines decoding framing from_bytes get methods negotiation
-endpoints: parameters patch representing request routing update watch watch_sockets watching
-operations: actors api apply create fencing get known_applies known_configurations operation
-operations: options patch preparing tracking update views
+base: metrics
+codec: bodies limits protobuf_wire repeated_keys text_counts
+codec/messages: layout reader scalars writer
+codec/types: ages alternatives base64 decode defaults memo model names quantity required scalars
+codec/types: times uids
+fields: check compare configuration conflicts difference entries extract field_sets field_writers
+fields: merge merge_patch ownership prune settled shapes stored_entries values written_fields
+storage: audience backend body_metadata change collection compaction companion delivery followers
+storage: history indexes intake pending state store version watcher writer writes
+storage/sqlite: log
+wire/incoming: batches exchange head parser protocol response_bytes tls tls_records
+resources: catalogue context conversion gates go_values metadata registry rules
+resources/columns: model words
+resources/core: config_maps
+resources/core/pods: annotations behaviour changes columns containers defaults difference dns
+resources/core/pods: environment every_container go_text handlers images mounts qos resources
+resources/core/pods: scheduling security spec status template warnings windows
+resources/core/volumes: __init__ paths projections references sources
+auth/authentication: bearer chain client_certificates tokens
+auth/authorization: chain node_graph pod_references requests
 admission: chain
 admission/plugins: base default_toleration_seconds limit_ranger namespace_lifecycle priority
-admission/plugins: remembering runtime_class service_account
+admission/plugins: runtime_class service_account version_facts
 admission/plugins/pod_security: plugin
 admission/plugins/resource_quota: __init__
-storage: audience backend change collection companion compaction cutting delivery embedded followers
-storage: history indexes intake pending state store version watcher writer writes
-server: app metrics
-fairness: configuration counts estimating gate queue_set turns
-controllers: pod_members replaying versions
+operations: api apply create fence get known_applies known_configurations managed_fields operation
+operations: options patch update views write_pipeline writers
+api: answers app body chain create deadlines from_bytes methods metrics negotiation parameters patch
+api: representation request routing update verbs watch watch_frames watch_request watch_sockets
+api/flow_control: configuration gate metrics queue_set seats turns
+controllers: pod_members replay versions
 controllers/garbage: references
 controllers/nodes: pods_by_node
 controllers/volumes: pods
 controllers/workloads: owners
-authentication: bearer chain client_certificates tokens
-authorization: chain node_graph pod_references requests
 """
 COMPILER = "mypy[mypyc]>=1.13,<3"
 LIBRARY = "fairlead"  # gives its name to the library behind all compiled modules

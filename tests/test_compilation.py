@@ -17,10 +17,10 @@ from shutil import copy, copytree, ignore_patterns
 
 import pytest
 
+from fairlead.base.compilation import is_compiled
+from fairlead.base.dialect import KUBERNETES
 from fairlead.cli import main
-from fairlead.compilation import is_compiled
-from fairlead.dialect import KUBERNETES
-from fairlead.server.banner import banner
+from fairlead.process.banner import banner
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILDING = ROOT / "building"
@@ -99,7 +99,7 @@ def test_without_a_compiler_the_package_is_plain_and_the_build_says_so(
     done = built(**NO_COMPILER)
     assert done.returncode == 0, done.stderr
     assert "fairlead: not compiled, plain Python is used: there is no C compiler" in done.stderr
-    assert "fairlead/schema/decode.py" in packed(tmp_path)
+    assert "fairlead/codec/bodies.py" in packed(tmp_path)
     assert not [name for name in packed(tmp_path) if name.endswith(".so")]
     assert list((tmp_path / "wheels").glob("*-py3-none-any.whl"))
 
@@ -128,13 +128,13 @@ def test_compiled_modules_of_an_earlier_build_do_not_hide_sources(
 ) -> None:
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     for directory in ("lib", f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"):
-        stale = tmp_path / "build" / directory / "fairlead" / "schema" / f"decode{suffix}"
+        stale = tmp_path / "build" / directory / "fairlead" / "codec" / f"bodies{suffix}"
         stale.parent.mkdir(parents=True)
         stale.write_bytes(b"old")
     done = built(FAIRLEAD_COMPILE="0")
     assert done.returncode == 0, done.stderr
-    assert "fairlead/schema/decode.py" in packed(tmp_path)
-    assert f"fairlead/schema/decode{suffix}" not in packed(tmp_path)
+    assert "fairlead/codec/bodies.py" in packed(tmp_path)
+    assert f"fairlead/codec/bodies{suffix}" not in packed(tmp_path)
 
 
 @pytest.mark.parametrize(("wish", "asked"), [("0", False), ("1", True)])
@@ -162,11 +162,11 @@ def _using(module: str) -> set[str]:
 
 
 def test_only_what_is_compiled_and_what_no_start_loads_uses_dataclasses() -> None:
-    """Others have `fairlead.records`, which costs a start less and which the compiler does not
+    """Others have `fairlead.base.records`, which costs a start less and which the compiler does not
     know."""
     others = _using("dataclasses").difference(build.sources())
-    assert [name for name in sorted(others) if not name.startswith("src/fairlead/cel/")] == []
-    assert _using(r"fairlead\.records").intersection(build.sources()) == set()
+    assert [name for name in sorted(others) if not name.startswith("src/fairlead/codec/cel/")] == []
+    assert _using(r"fairlead\.base\.records").intersection(build.sources()) == set()
 
 
 @pytest.mark.parametrize("source", build.sources())

@@ -174,7 +174,7 @@ def test_the_image_runs_as_nobody_in_particular_and_keeps_its_data() -> None:
 
 def test_the_image_serves_as_its_flags_say() -> None:
     from fairlead.cli.parsing import Parser
-    from fairlead.server.options import add_serve_flags
+    from fairlead.process.flags.serve import add_serve_flags
 
     assert json.loads(values("ENTRYPOINT")[0]) == ["fairlead"]
     command, *flags = json.loads(values("CMD")[0])

@@ -15,8 +15,8 @@ import fairlead
 from fairlead.cli.parsing import Parser, shown_default
 
 if TYPE_CHECKING:
-    from fairlead.schema.model import Struct
-    from fairlead.schema.texts import Texts
+    from fairlead.codec.types.model import Struct
+    from fairlead.codec.types.texts import Texts
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -54,7 +54,7 @@ def page(title: str, *lines: str) -> str:
 
 
 def _serve_parser() -> Parser:
-    from fairlead.server.options import add_serve_flags
+    from fairlead.process.flags.serve import add_serve_flags
 
     parser = Parser(prog="fairlead serve", add_help=False)
     add_serve_flags(parser)
@@ -163,8 +163,8 @@ def _import_counts() -> None:
 
 
 def metrics() -> str:
-    from fairlead.metrics import REGISTRY
-    from fairlead.server.metrics import Metrics
+    from fairlead.api.metrics import Metrics
+    from fairlead.base.metrics import REGISTRY
 
     _import_counts()
     nothing: Any = SimpleNamespace(collections=list, size=int, revision=0)
@@ -188,12 +188,8 @@ def metrics() -> str:
 
 
 def served() -> str:
-    from fairlead.controllers.enabling import (
-        _NAMES,
-        _OFF_BY_DEFAULT,
-        _WITHOUT_EFFECT,
-    )
-    from fairlead.kinds.gates import DEFAULTS
+    from fairlead.controllers.selection import _NAMES, _OFF_BY_DEFAULT, _WITHOUT_EFFECT
+    from fairlead.resources.gates import DEFAULTS
 
     lines = [
         "Names are those of the dialect `kubernetes`; in the dialect `cluster` the groups that end",
@@ -226,9 +222,9 @@ def served() -> str:
 
 def _served_rows() -> Iterator[Row]:
     """The versions of groups, and what is served of each; where only one dialect has it, which."""
-    from fairlead.dialect import DIALECTS, KUBERNETES
-    from fairlead.kinds.resources import GroupVersion, Resources
-    from fairlead.schema.builtin import BuiltinTypes
+    from fairlead.base.dialect import DIALECTS, KUBERNETES
+    from fairlead.codec.types.builtin import BuiltinTypes
+    from fairlead.resources.registry import GroupVersion, Resources
 
     served: dict[str, dict[str, GroupVersion]] = {}
     for dialect in DIALECTS.values():
@@ -246,8 +242,8 @@ def _served_rows() -> Iterator[Row]:
 
 
 def _plugins() -> Iterator[str]:
-    from fairlead.admission.enabling import ORDER, on_by_default
-    from fairlead.dialect import DIALECTS
+    from fairlead.admission.catalogue import ORDER, on_by_default
+    from fairlead.base.dialect import DIALECTS
 
     on = {name: on_by_default(dialect) for name, dialect in DIALECTS.items()}
     everywhere = frozenset.intersection(*on.values())
@@ -261,7 +257,7 @@ def _plugins() -> Iterator[str]:
 
 
 def dialects() -> str:
-    from fairlead.dialect import CLUSTER, KUBERNETES, SWITCHES
+    from fairlead.base.dialect import CLUSTER, KUBERNETES, SWITCHES
 
     differing, same = [], []
     for name, text in _dialect_names():
@@ -296,7 +292,7 @@ def dialects() -> str:
 
 def _dialect_names() -> Iterator[tuple[str, str]]:
     """The names of a dialect, each with the text that says what it is."""
-    from fairlead.dialect import Dialect
+    from fairlead.base.dialect import Dialect
 
     for name, hint in get_type_hints(Dialect, include_extras=True).items():
         if name != "follows_specification":
@@ -307,16 +303,18 @@ def _dialect_names() -> Iterator[tuple[str, str]]:
 
 
 def testing_api() -> str:
-    from fairlead.dialect import DIALECTS
-    from fairlead.kinds.resources import Resources
-    from fairlead.schema.builtin import BuiltinTypes
-    from fairlead.schema.texts import Texts
+    from fairlead.base.dialect import DIALECTS
+    from fairlead.codec.types.builtin import BuiltinTypes
+    from fairlead.codec.types.texts import Texts
+    from fairlead.resources.registry import Resources
 
     dialect = DIALECTS["kubernetes"]
     types, texts = BuiltinTypes(dialect), Texts(dialect)
     resources = Resources(dialect, types)
     before = set(resources.group_versions())
-    resources.read((Path(fairlead.__file__).parent / "powers" / "powers.table").read_text())
+    resources.read(
+        (Path(fairlead.__file__).parent / "api" / "testing" / "powers.table").read_text()
+    )
     (group,) = set(resources.group_versions()) - before
     structs = types.group_version("testing/v1")
     rows = []
@@ -350,7 +348,7 @@ _COMMON = ("metadata", "apiVersion", "kind")
 
 
 def _type(type: Any) -> str:
-    from fairlead.schema.model import ListOf, MapOf, Struct
+    from fairlead.codec.types.model import ListOf, MapOf, Struct
 
     if isinstance(type, ListOf):
         return f"list of {_type(type.element)}"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from fairlead.client.conditions import is_gone
 from fairlead.client.errors import Invalid, NotFound
-from fairlead.client.waiting import is_gone
 from fairlead.testing import Cluster
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "kopf-operator"

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from fairlead.admission.enabling import Needs
+from fairlead.admission.catalogue import Needs
 from fairlead.admission.plugin import CREATE, DELETE, UPDATE, Attributes, Plugin
-from fairlead.authentication.user import User
-from fairlead.authorization import attributes as questions
-from fairlead.authorization.decision import Decision
-from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
-from fairlead.errors import StatusError
-from fairlead.kinds.catalogue import behaviour_of
-from fairlead.kinds.context import Context
-from fairlead.kinds.gates import Gates
-from fairlead.kinds.resources import Resource, Resources
-from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.decode import decoder
-from fairlead.schema.defaults import fill_defaults
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization import attributes as questions
+from fairlead.auth.authorization.decision import Decision
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.base.errors import StatusError
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.defaults import fill_defaults
+from fairlead.resources.catalogue import behaviour_of
+from fairlead.resources.context import Context
+from fairlead.resources.gates import Gates
+from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, body_of, encode
 

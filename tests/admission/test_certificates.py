@@ -14,12 +14,10 @@ from cryptography.x509.oid import NameOID
 
 from fairlead.admission.plugins.certificate_approval import APPROVAL, CertificateApproval
 from fairlead.admission.plugins.certificate_signing import STATUS, CertificateSigning
-from fairlead.admission.plugins.certificate_subject_restriction import (
-    CertificateSubjectRestriction,
-)
+from fairlead.admission.plugins.certificate_subject_restriction import CertificateSubjectRestriction
 from fairlead.admission.plugins.signer_rights import REQUESTS
-from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
-from fairlead.errors import StatusError
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.base.errors import StatusError
 
 SIGNER = "example.com/foo"
 

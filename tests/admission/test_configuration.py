@@ -11,14 +11,10 @@ import yaml
 from admission_support import both_dialects
 from support.process import failed_start
 
-from fairlead.admission.configuration import (
-    Configuration,
-    ConfigurationError,
-    read_configuration,
-)
-from fairlead.admission.enabling import ORDER
-from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
-from fairlead.schema.builtin import BuiltinTypes
+from fairlead.admission.catalogue import ORDER
+from fairlead.admission.configuration import Configuration, ConfigurationError, read_configuration
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.codec.types.builtin import BuiltinTypes
 
 Object = dict[str, Any]
 

@@ -10,19 +10,19 @@ import pytest
 import yaml
 from admission_support import USER, World
 
-from fairlead.admission.chain import Chain
-from fairlead.admission.configuration import Configuration, ConfigurationError, Section
-from fairlead.admission.enabling import (
+from fairlead.admission.catalogue import (
     ORDER,
     PluginNameError,
     build_plugins,
     on_by_default,
     switched_on,
 )
+from fairlead.admission.chain import Chain
+from fairlead.admission.configuration import Configuration, ConfigurationError, Section
 from fairlead.admission.plugin import CREATE, Attributes, PluginBase, UnmadePlugin
 from fairlead.admission.plugins.base import refusal
-from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
-from fairlead.errors import StatusError
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.base.errors import StatusError
 
 
 def _built(dialect: Dialect = KUBERNETES, enabled: str = "", disabled: str = "") -> list[str]:

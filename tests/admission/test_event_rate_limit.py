@@ -10,7 +10,7 @@ from admission_support import USER, World, refused
 
 from fairlead.admission.configuration import ConfigurationError, Section
 from fairlead.admission.plugins.event_rate_limit import EventRateLimit
-from fairlead.authentication.user import User
+from fairlead.auth.authentication.user import User
 
 Object = dict[str, Any]
 EVENTS, NEW_EVENTS = "core/v1/events", "events/v1/events"

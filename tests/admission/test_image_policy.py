@@ -16,9 +16,9 @@ from support.answering import Answering
 from fairlead.admission.configuration import ConfigurationError, Section
 from fairlead.admission.plugins import image_policy
 from fairlead.admission.plugins.image_policy import ImagePolicyWebhook, Settings
-from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
-from fairlead.outgoing.client_config import ClientConfig
-from fairlead.outgoing.json_calls import JsonPoster
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.wire.outgoing.client_config import ClientConfig
+from fairlead.wire.outgoing.json_calls import JsonPoster
 
 Object = dict[str, Any]
 

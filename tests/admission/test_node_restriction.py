@@ -16,8 +16,8 @@ from fairlead.admission.plugins.node_restriction import (
     NODES,
     NodeRestriction,
 )
-from fairlead.authentication.user import User
-from fairlead.dialect import CLUSTER, KUBERNETES
+from fairlead.auth.authentication.user import User
+from fairlead.base.dialect import CLUSTER, KUBERNETES
 
 NODE = User("system:node:node1", groups=("system:nodes", "system:authenticated"))
 NAMELESS = User("system:node:", groups=("system:nodes",))

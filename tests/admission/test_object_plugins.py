@@ -15,11 +15,9 @@ from fairlead.admission.plugins.deny_service_external_ips import DenyServiceExte
 from fairlead.admission.plugins.namespace_auto_provision import NamespaceAutoProvision
 from fairlead.admission.plugins.namespace_exists import NamespaceExists
 from fairlead.admission.plugins.persistent_volume_claim_resize import PersistentVolumeClaimResize
-from fairlead.admission.plugins.storage_object_in_use_protection import (
-    StorageObjectInUseProtection,
-)
+from fairlead.admission.plugins.storage_object_in_use_protection import StorageObjectInUseProtection
 from fairlead.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
-from fairlead.dialect import KUBERNETES, Dialect
+from fairlead.base.dialect import KUBERNETES, Dialect
 
 NODES, CONFIG_MAPS, SERVICES = "core/v1/nodes", "core/v1/configmaps", "core/v1/services"
 CLAIMS, VOLUMES = "core/v1/persistentvolumeclaims", "core/v1/persistentvolumes"

@@ -15,7 +15,7 @@ from support.client import Client
 from support.process import ServerProcess, failed_start
 from support.things import Space, random_word
 
-from fairlead.dialect import DIALECTS, KUBERNETES, Dialect
+from fairlead.base.dialect import DIALECTS, KUBERNETES, Dialect
 
 Object = dict[str, Any]
 PLUGINS = (

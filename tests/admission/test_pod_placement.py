@@ -14,7 +14,7 @@ from fairlead.admission.plugins.default_toleration_seconds import default_tolera
 from fairlead.admission.plugins.extended_resource_toleration import ExtendedResourceToleration
 from fairlead.admission.plugins.pod_node_selector import PodNodeSelector
 from fairlead.admission.plugins.pod_toleration_restriction import PodTolerationRestriction
-from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 
 Object = dict[str, Any]
 NAMESPACES = "core/v1/namespaces"

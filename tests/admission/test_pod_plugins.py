@@ -16,7 +16,7 @@ from fairlead.admission.plugins.default_toleration_seconds import DefaultTolerat
 from fairlead.admission.plugins.runtime_class import CLASSES, RuntimeClass
 from fairlead.admission.plugins.security_context_deny import SecurityContextDeny
 from fairlead.admission.plugins.tolerations import Covering, merged
-from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 

@@ -16,8 +16,8 @@ from fairlead.admission.plugins.pod_security.levels import (
 )
 from fairlead.admission.plugins.pod_security.pods import pod_of
 from fairlead.admission.plugins.pod_security.standards import LAST_CHANGE, listed, violations
-from fairlead.dialect import KUBERNETES, Dialect
-from fairlead.kinds.core.pods.annotations import keys
+from fairlead.base.dialect import KUBERNETES, Dialect
+from fairlead.resources.core.pods.annotations import keys
 
 Object = dict[str, Any]
 NEWEST = minor_of("latest") or 0

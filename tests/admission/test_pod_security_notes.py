@@ -10,13 +10,13 @@ import pytest
 from admission_support import PODS, USER, World, both_dialects, pod
 
 from fairlead.admission.plugin import CREATE, Attributes
-from fairlead.admission.plugins.pod_security import running
+from fairlead.admission.plugins.pod_security import existing_pods
 from fairlead.admission.plugins.pod_security.levels import RESTRICTED, Policy, Standard
 from fairlead.admission.plugins.pod_security.plugin import PodSecurity
 from fairlead.admission.plugins.pod_security.settings import Settings
-from fairlead.dialect import KUBERNETES, Dialect
-from fairlead.errors import StatusError
-from fairlead.kinds.core.pods.annotations import keys
+from fairlead.base.dialect import KUBERNETES, Dialect
+from fairlead.base.errors import StatusError
+from fairlead.resources.core.pods.annotations import keys
 
 NAMESPACES, DEPLOYMENTS = "core/v1/namespaces", "apps/v1/deployments"
 NON_ROOT = 'runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)'
@@ -109,7 +109,9 @@ def test_labels_from_before_that_are_wrong_enforce_the_highest_level() -> None:
 
 def _warnings(world: World, exempt: frozenset[str] = frozenset()) -> list[str]:
     entries = world.collection(PODS).current("ns")
-    found = running.warnings_about("ns", entries, Standard(RESTRICTED, 7), exempt, keys(KUBERNETES))
+    found = existing_pods.warnings_about(
+        "ns", entries, Standard(RESTRICTED, 7), exempt, keys(KUBERNETES)
+    )
     return asyncio.run(found)
 
 
@@ -135,7 +137,7 @@ def test_one_pod_of_each_controller_comes_first(monkeypatch: pytest.MonkeyPatch)
         "a (and 3 other pods): runAsNonRoot != true",
         "d: host namespaces, runAsNonRoot != true",
     ]
-    monkeypatch.setattr(running, "MOST_PODS", 3)
+    monkeypatch.setattr(existing_pods, "MOST_PODS", 3)
     assert _warnings(world) == [
         "new PodSecurity enforce level only checked against the first 3 of 5 existing pods",
         HEAD,
@@ -145,7 +147,7 @@ def test_one_pod_of_each_controller_comes_first(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_checking_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "LONGEST", 0.0)
+    monkeypatch.setattr(existing_pods, "LONGEST", 0.0)
     world = World()
     for name in ("a", "b"):
         _running(world, name)

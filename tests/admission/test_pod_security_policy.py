@@ -9,8 +9,8 @@ import pytest
 from admission_support import PODS, USER, World, pod, refused
 
 from fairlead.admission.plugins.pod_security_policy.plugin import POLICIES, PodSecurityPolicy
-from fairlead.authentication.user import User
-from fairlead.dialect import CLUSTER
+from fairlead.auth.authentication.user import User
+from fairlead.base.dialect import CLUSTER
 
 Object = dict[str, Any]
 ANY = {"rule": "RunAsAny"}

@@ -11,7 +11,7 @@ from admission_support import NAMESPACE, PODS, World, both_dialects, pod, refuse
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins import service_account
 from fairlead.admission.plugins.service_account import ServiceAccount
-from fairlead.dialect import KUBERNETES, Dialect
+from fairlead.base.dialect import KUBERNETES, Dialect
 
 ACCOUNTS = "core/v1/serviceaccounts"
 PATH = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -8,7 +8,7 @@ import pytest
 from admission_support import World, both_dialects, refused
 
 from fairlead.admission.plugins.persistent_volume_label import VOLUMES, PersistentVolumeLabel
-from fairlead.dialect import KUBERNETES, Dialect
+from fairlead.base.dialect import KUBERNETES, Dialect
 
 Object = dict[str, Any]
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"

@@ -20,11 +20,11 @@ from fairlead.admission.webhooks.plugin import Means
 from fairlead.admission.webhooks.reviews import Reviews
 from fairlead.admission.webhooks.shapes import Patch
 from fairlead.admission.webhooks.validating import ValidatingAdmissionWebhook
-from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
-from fairlead.kinds.resources import Resource
-from fairlead.outgoing.client import CallError
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version, body_of, encode
+from fairlead.wire.outgoing.client import CallError
 
 Object = dict[str, Any]
 CONFIG_MAPS = "core/v1/configmaps"

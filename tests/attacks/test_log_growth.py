@@ -10,7 +10,7 @@ import pytest
 from support.client import Client
 from support.process import ServerProcess
 
-from fairlead.dialect import DIALECTS
+from fairlead.base.dialect import DIALECTS
 
 
 def jwt(**claims: object) -> str:

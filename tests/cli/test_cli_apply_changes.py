@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.cli.applying.changes import changes, patch_type, type_of
 from fairlead.client import ResourceType
 from fairlead.client.resources import MERGE_PATCH, STRATEGIC_PATCH
-from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
-from fairlead.patching.merge_patch import apply_merge_patch
-from fairlead.patching.strategic import apply_strategic_patch
-from fairlead.schema.model import Struct
+from fairlead.codec.types.model import Struct
+from fairlead.fields.merge_patch import apply_merge_patch
+from fairlead.fields.strategic import apply_strategic_patch
 
 Object = dict[str, Any]
 

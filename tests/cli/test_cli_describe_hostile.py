@@ -12,6 +12,7 @@ import yaml
 from support.commands import Commands
 from support.waiting import eventually
 
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.cli.describing.asking import Found
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.layout import Layout, Subject
@@ -20,7 +21,6 @@ from fairlead.cli.describing.page import Page
 from fairlead.cli.describing.parts.events import draw_events
 from fairlead.cli.errors import CommandFailed
 from fairlead.client import ResourceType
-from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
 
 _NEEDS_REQUEST = ("certificates.@", "CertificateSigningRequest")
 _OBJECTS = Path(__file__).parent / "described"

@@ -26,7 +26,7 @@ def test_all_commands_are_listed_by_section(capsys: pytest.CaptureFixture[str]) 
 def test_nothing_of_a_command_is_loaded_for_that() -> None:
     program = (
         "import sys; from fairlead.cli import main; main(['--help'])\n"
-        "heavy = ('fairlead.cli.commands', 'fairlead.server', 'asyncio', 'argparse', 'logging')\n"
+        "heavy = ('fairlead.cli.commands', 'fairlead.process', 'asyncio', 'argparse', 'logging')\n"
         "assert not [name for name in sys.modules if name.startswith(heavy)]"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)

@@ -17,11 +17,11 @@ from support.simulation import Pods
 from support.things import Space, Things
 from support.workloads import LABELS, Workloads, replicated, template
 
+from fairlead.base.dialect import KUBERNETES
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.rolling.following import versions
 from fairlead.cli.rolling.state import progress_of, revision_of
 from fairlead.client import Client, ResourceType
-from fairlead.dialect import KUBERNETES
 
 DONE = 'deployment "web" rolled out'
 

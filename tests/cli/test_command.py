@@ -12,8 +12,8 @@ import pytest
 
 from fairlead import __version__
 from fairlead.cli.parsing import Parser
-from fairlead.server.option_checks import planned_flags
-from fairlead.server.options import add_serve_flags
+from fairlead.process.flags.checks import planned_flags
+from fairlead.process.flags.serve import add_serve_flags
 
 SPECIFIED = """
     --livez-grace-period --runtime-config --shutdown-delay-duration --anonymous-auth
@@ -192,7 +192,7 @@ def test_an_address_in_use_is_told_in_one_line(tmp_path: Path) -> None:
 def failing_start(directory: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     """A start that fails in a way that nobody foresaw."""
     program = (
-        "import sys, fairlead.server.serving as s; s.banner = None\n"
+        "import sys, fairlead.process.lifecycle as s; s.banner = None\n"
         "from fairlead.cli import main; sys.exit(main())"
     )
     command = [sys.executable, "-c", program, "serve", "--secure-port=0", *flags]

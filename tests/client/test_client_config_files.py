@@ -16,12 +16,12 @@ from support.plugin_programs import client_certificate
 from support.process import ServerProcess
 from support.things import Space
 
+from fairlead.base.dialect import DIALECTS
 from fairlead.client import Access, AccessError, Client
 from fairlead.client.access import in_cluster
-from fairlead.client.access.loading import load_access
+from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Impersonation
 from fairlead.client.errors import Unauthorized
-from fairlead.dialect import DIALECTS
 
 VARIABLES = ("KUBECONFIG", "KUBERNETES_MASTER", "KUBERNETES_SERVICE_HOST", "CLUSTER_SERVICE_HOST")
 
@@ -126,7 +126,7 @@ def test_a_file_that_is_too_deep_ends_nothing(
 def test_a_json_file_is_read_without_what_reads_yaml(home: Path) -> None:
     path = write(home / "config", configuration({"server": "http://place"}))
     program = (
-        "import sys; from fairlead.client.access.loading import load_access;"
+        "import sys; from fairlead.client.access.loader import load_access;"
         f" load_access({str(path)!r}); sys.exit('yaml' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

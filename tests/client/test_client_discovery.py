@@ -8,8 +8,8 @@ import pytest
 from support.talking import talk
 from support.things import Space, random_word
 
+from fairlead.base.dialect import Dialect
 from fairlead.client import Client, Resource, UnknownKind, UnknownResource
-from fairlead.dialect import Dialect
 
 WORDS = {
     "pods": ("", "pods"),

@@ -19,12 +19,12 @@ from support.plugin_programs import Doorway, Plugin, client_certificate, doorway
 from support.things import Space
 from support.waiting import comes_true
 
+from fairlead.base.dialect import CLUSTER, KUBERNETES
 from fairlead.client import Access, AccessError, Client
-from fairlead.client.access import renewing
-from fairlead.client.access.loading import load_access
+from fairlead.client.access import renewal
+from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Proof
 from fairlead.client.errors import Unauthorized
-from fairlead.dialect import CLUSTER, KUBERNETES
 
 PAST, FUTURE = "2001-01-01T00:00:00Z", "2999-01-01T00:00:00+01:00"
 
@@ -217,7 +217,7 @@ def test_a_failure_is_not_kept(alone: Plugin) -> None:
 def test_a_plugin_that_needs_input_does_not_run_without_a_terminal(alone: Plugin) -> None:
     alone.gives(token="t")
     program = (
-        "import asyncio, sys; from fairlead.client.access.loading import load_access;"
+        "import asyncio, sys; from fairlead.client.access.loader import load_access;"
         "asyncio.run(load_access(sys.argv[1]).credentials.proof())"
     )
     write(
@@ -363,7 +363,7 @@ def test_a_credential_is_kept_until_it_expires(
     now = 32472140400.0 - 1  # FUTURE
     alone.gives(token="one", expirationTimestamp=FUTURE)
     clock = [now]
-    monkeypatch.setattr(renewing, "time", lambda: clock[0])
+    monkeypatch.setattr(renewal, "time", lambda: clock[0])
     access = access_with(alone)
     assert proof_of(access).authorization == "Bearer one"
     alone.gives(token="two")

@@ -18,8 +18,8 @@ from support.client_configs import cluster_of, configuration, seen_as, write
 from support.identity_provider import CLIENT, IdentityProvider
 
 from fairlead.client import Access, AccessError
-from fairlead.client.access.editing import change_file
-from fairlead.client.access.loading import load_access
+from fairlead.client.access.editor import change_file
+from fairlead.client.access.loader import load_access
 
 if TYPE_CHECKING:
     from support.process import FreshServer
@@ -168,7 +168,7 @@ def test_a_writer_waits_for_the_lock(provider: IdentityProvider, file: Path) -> 
 
 
 def test_a_lock_that_stays_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.client.access.editing._SECONDS_TO_LOCK", 0.05)
+    monkeypatch.setattr("fairlead.client.access.editor._SECONDS_TO_LOCK", 0.05)
     file.with_name("config.lock").touch()
     with pytest.raises(AccessError, match=r"open .*config\.lock: file exists"):
         change_file(file, lambda document: None)

@@ -9,14 +9,7 @@ from support.talking import talk
 from support.things import Space
 
 from fairlead.client import Client
-from fairlead.client.errors import (
-    AlreadyExists,
-    BadRequest,
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-)
+from fairlead.client.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from fairlead.client.resources import JSON_PATCH, STRATEGIC_PATCH
 
 

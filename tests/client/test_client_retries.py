@@ -11,7 +11,7 @@ from support.scripted import Cut, Said, ScriptedServer, answer
 from fairlead.client import Access, ApiError, Client, Unreachable
 from fairlead.client.access.model import Proof
 from fairlead.client.errors import TooManyRequests, Unauthorized
-from fairlead.outgoing.client_config import ClientConfig
+from fairlead.wire.outgoing.client_config import ClientConfig
 
 SOON = "Retry-After: 0\r\n"
 DONE = answer(b"done")

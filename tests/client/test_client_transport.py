@@ -15,10 +15,10 @@ from support.things import Space
 
 from fairlead.client import Access, AccessError, ApiError, Client, Unreachable
 from fairlead.client.access.fixed import FixedCredentials
-from fairlead.client.access.loading import load_access
+from fairlead.client.access.loader import load_access
 from fairlead.client.session import Request
 from fairlead.client.transport import connection as reading
-from fairlead.outgoing.client_config import ClientConfig
+from fairlead.wire.outgoing.client_config import ClientConfig
 
 PATIENCE = 20.0
 PACKED = "Content-Encoding: gzip\r\n"

@@ -16,7 +16,7 @@ from fairlead.client import Client, Resource, ResourceType
 from fairlead.client.errors import Expired, Forbidden, NotFound
 from fairlead.client.resources import TABLE
 from fairlead.client.transport.errors import Unreachable
-from fairlead.client.watching import Event, Watch
+from fairlead.client.watch import Event, Watch
 
 Told = tuple[str, str, str]
 PATIENCE = 20.0
@@ -193,7 +193,7 @@ def test_a_server_that_is_back_and_has_forgotten_is_listed_at_once(
             pauses.append(seconds)
         await sleep(0)
 
-    monkeypatch.setattr("fairlead.client.watching.asyncio.sleep", noted)
+    monkeypatch.setattr("fairlead.client.watch.asyncio.sleep", noted)
     troubles = [Cut()] * 40 + [answer(status(410, "Expired"), 410)]
     watches = iter([*troubles, events(("DELETED", one("b", 7)))])
     lists = iter([listed(5, one("a", 1)), listed(6, one("a", 1), one("b", 6))])

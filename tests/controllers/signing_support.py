@@ -17,9 +17,9 @@ from support.client import Client, Object
 from support.things import Things, random_word
 from support.waiting import eventually
 
-from fairlead import clock
-from fairlead.dialect import Dialect
-from fairlead.server.issuing import make_authority
+from fairlead.base import clock
+from fairlead.base.dialect import Dialect
+from fairlead.process.certificates.issue import make_authority
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 CLIENT_USAGES = ["digital signature", "key encipherment", "client auth"]

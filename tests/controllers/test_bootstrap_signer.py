@@ -16,8 +16,8 @@ from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.things import Things
 from support.waiting import eventually
 
-from fairlead import clock
-from fairlead.schema.times import format_time
+from fairlead.base import clock
+from fairlead.codec.types.times import format_time
 
 SECRET = "0123456789abcdef"
 ENABLED = "--controllers=*,bootstrapsigner"

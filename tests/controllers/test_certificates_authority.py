@@ -21,22 +21,18 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 from signing_support import KEY, name_of, request_pem, write_authority
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.base.dialect import CLUSTER
 from fairlead.cli.parsing import Parser
 from fairlead.controllers.certificates.asked import Asked, Unreadable, read_asked
-from fairlead.controllers.certificates.authority import (
-    Expired,
-    SigningAuthority,
-    SigningFileError,
-)
+from fairlead.controllers.certificates.authority import Expired, SigningAuthority, SigningFileError
 from fairlead.controllers.certificates.flags import (
     SigningFlagError,
     add_signing_flags,
     check_signing_flags,
     signing_authorities,
 )
-from fairlead.dialect import CLUSTER
-from fairlead.server.flag_values import duration
+from fairlead.process.flags.values import duration
 
 DAY = timedelta(days=1)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.controllers.service_endpoints.packing import Identity, identity, pack
 from fairlead.controllers.service_endpoints.ports import Port
 from fairlead.controllers.service_endpoints.slice_index import Plan
+from fairlead.controllers.service_endpoints.slice_packer import Identity, identity, pack
 from fairlead.controllers.service_endpoints.subsets import Offer, packed, truncated
 from fairlead.operations.api import Object
 

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.base.errors import internal
 from fairlead.controllers.events import NORMAL, EventWriter, Recorder
-from fairlead.errors import internal
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.storage.backend import StorageError

@@ -6,7 +6,7 @@ from support.client import Object
 from support.process import MOVABLE_CLOCK, FreshServer
 from support.waiting import eventually
 
-from fairlead.schema.times import now
+from fairlead.codec.types.times import now
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 

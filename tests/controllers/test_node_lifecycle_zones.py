@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.base.dialect import KUBERNETES
 from fairlead.controllers.nodes.lifecycle.heartbeats import Heartbeats
 from fairlead.controllers.nodes.lifecycle.zones import Rates, Zones
-from fairlead.dialect import KUBERNETES
 from fairlead.storage.version import Version
 
 Object = dict[str, Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.controllers.node_matching import Node, Taint, Tolerations, selects
+from fairlead.controllers.node_affinity import Node, Taint, Tolerations, selects
 
 Object = dict[str, Any]
 LABELS = {"disk": "fast", "cores": "8"}

@@ -8,8 +8,8 @@ from itertools import count, pairwise
 
 import pytest
 
-from fairlead.controllers import pacing
-from fairlead.controllers.pacing import Backlog, Pace
+from fairlead.controllers import pace
+from fairlead.controllers.pace import Backlog, Pace
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -17,7 +17,7 @@ def test_others_have_their_turn_between_a_few_pieces_of_work(
     monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     clock = count(0.0, 0.001)  # each look at the time takes a millisecond
-    monkeypatch.setattr(pacing, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(pace, "perf_counter", lambda: next(clock))
     rounds: list[int] = []  # the pieces that were done before each turn of the others
 
     async def main() -> None:
@@ -46,8 +46,8 @@ def test_what_there_is_no_time_for_is_done_in_later_rounds_and_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = count(0.0, 0.001)  # each look at the time takes a millisecond
-    monkeypatch.setattr(pacing, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(pacing, "_STEPS_A_LOOK", 1)
+    monkeypatch.setattr(pace, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(pace, "_STEPS_A_LOOK", 1)
     done: list[tuple[str, int]] = []
     rounds: list[int] = []
 

@@ -12,7 +12,7 @@ from support.backends import MemoryBackend
 from fairlead.controllers import pod_members
 from fairlead.controllers.pod_members import PodMembers
 from fairlead.storage.change import Change
-from fairlead.storage.embedded import EmbeddedLog
+from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 
 Object = dict[str, Any]

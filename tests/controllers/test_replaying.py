@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 from support.backends import MemoryBackend, thing
 
-from fairlead.controllers.pacing import Pace
-from fairlead.controllers.replaying import Replay
+from fairlead.controllers.pace import Pace
+from fairlead.controllers.replay import Replay
 from fairlead.storage.change import Change
-from fairlead.storage.embedded import EmbeddedLog
+from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 
 Told = list[tuple[str, bool]]  # keys, and whether they were there

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fairlead import clock
+from fairlead.base import clock
 from fairlead.controllers import framework
 from fairlead.controllers import queue as queue_module
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.pacing import Pace
+from fairlead.controllers.pace import Pace
 from fairlead.controllers.queue import WorkQueue
 from fairlead.storage.backend import StorageError
 

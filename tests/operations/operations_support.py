@@ -10,20 +10,20 @@ from typing import Any, TypeVar
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import Plugin
 from fairlead.admission.plugins.namespace_lifecycle import NamespaceLifecycle
-from fairlead.authentication.user import User
-from fairlead.authorization.always import AlwaysAllow, AlwaysDeny
-from fairlead.authorization.chain import Authorizer
-from fairlead.dialect import KUBERNETES
-from fairlead.kinds.gates import parse_gates
-from fairlead.kinds.resources import Resources
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.always import AlwaysAllow, AlwaysDeny
+from fairlead.auth.authorization.chain import Authorizer
+from fairlead.base.dialect import KUBERNETES
+from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client, system_user
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.schema.builtin import BuiltinTypes
-from fairlead.storage.embedded import EmbeddedLog
-from fairlead.storage.format import OldNames
-from fairlead.storage.sqlite import SqliteBackend
+from fairlead.resources.gates import parse_gates
+from fairlead.resources.registry import Resources
+from fairlead.storage.sqlite.backend import SqliteBackend
+from fairlead.storage.sqlite.format import OldNames
+from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 
 Object = dict[str, Any]

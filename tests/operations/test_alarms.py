@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from fairlead.operations.alarms import Alarms
+from fairlead.operations.timers import Alarms
 
 
 class Bell:

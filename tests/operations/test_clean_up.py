@@ -25,17 +25,17 @@ from support.compiled import plain_only
 from support.waiting import comes_true
 
 from fairlead.admission.plugin import Attributes, PluginBase
-from fairlead.errors import StatusError, forbidden
-from fairlead.kinds.core.services.allocation import ServiceAllocators
+from fairlead.base.errors import StatusError, forbidden
 from fairlead.operations.api import Api
 from fairlead.operations.binding import bind
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.eviction import BUDGETS, evict
-from fairlead.operations.fencing import carry
+from fairlead.operations.fence import carry
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
 from fairlead.operations.update import update
+from fairlead.resources.core.services.allocation import ServiceAllocators
 from fairlead.storage.backend import Fault, Outcome, StorageError, Write
 from fairlead.storage.change import Change
 from fairlead.storage.selection import EVERYTHING

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from fairlead.dialect import KUBERNETES
-from fairlead.kinds.resources import Resources
-from fairlead.operations.tracking import decode_beside
-from fairlead.schema.builtin import BuiltinTypes
+from fairlead.base.dialect import KUBERNETES
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.operations.managed_fields import decode_beside
+from fairlead.resources.registry import Resources
 
 PODS = Resources(KUBERNETES, BuiltinTypes(KUBERNETES)).named("core/v1/pods")
 POD = PODS.stored_struct

@@ -8,7 +8,7 @@ import pytest
 from operations_support import CONFIG_MAPS, OPTIONS, config_map, on_api, operation
 
 from fairlead.admission.plugin import Attributes, PluginBase
-from fairlead.authentication.user import User
+from fairlead.auth.authentication.user import User
 from fairlead.operations.api import Api
 from fairlead.operations.apply import apply
 from fairlead.operations.operation import Operation

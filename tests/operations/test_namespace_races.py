@@ -10,9 +10,9 @@ import pytest
 from operations_support import CONFIG_MAPS, NAMESPACES, Object, on_api, system
 
 from fairlead.admission.plugin import Attributes, PluginBase
+from fairlead.base.errors import StatusError, forbidden
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
 from fairlead.controllers.namespace_remains import Remains
-from fairlead.errors import StatusError, forbidden
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client, system_user
 from fairlead.operations.options import DeleteOptions

@@ -18,7 +18,7 @@ from operations_support import (
 from support.listening import next_events
 
 from fairlead.admission.plugin import Attributes, PluginBase
-from fairlead.errors import StatusError
+from fairlead.base.errors import StatusError
 from fairlead.operations.api import Api
 from fairlead.operations.apply import apply
 from fairlead.operations.client import Client

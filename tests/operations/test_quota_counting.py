@@ -17,20 +17,20 @@ from test_served_resources import make, widgets
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugins.base import PODS
 from fairlead.admission.plugins.resource_quota import QUOTAS, ResourceQuota
-from fairlead.admission.plugins.resource_quota.measuring import Pods, is_counted
+from fairlead.admission.plugins.resource_quota.usage import Pods, is_counted
+from fairlead.base.dialect import KUBERNETES
+from fairlead.base.errors import StatusError
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.quantity import Amount
+from fairlead.codec.types.times import format_time
 from fairlead.controllers import resource_quotas
 from fairlead.controllers.framework import Asleep, Controllers
 from fairlead.controllers.resource_quotas import ResourceQuotas
-from fairlead.dialect import KUBERNETES
-from fairlead.errors import StatusError
 from fairlead.operations.api import Api
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions
-from fairlead.schema.decode import decoder
-from fairlead.schema.quantity import Amount
-from fairlead.schema.times import format_time
 
 NAME = "count/configmaps.example.com"
 

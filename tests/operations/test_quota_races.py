@@ -19,17 +19,17 @@ from support.waiting import comes_true
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.admission.plugins.resource_quota import QUOTAS, ResourceQuota
+from fairlead.base.dialect import KUBERNETES
+from fairlead.base.errors import StatusError
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.quantity import quantity
 from fairlead.controllers.framework import Asleep, Controllers
 from fairlead.controllers.resource_quotas import ResourceQuotas
-from fairlead.dialect import KUBERNETES
-from fairlead.errors import StatusError
 from fairlead.operations.api import Api
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, WriteOptions
-from fairlead.schema.decode import decoder
-from fairlead.schema.quantity import quantity
 
 PODS = "core/v1/pods"
 MOST_PODS, MOST_CPU = 4, 5

@@ -10,7 +10,7 @@ from operations_support import NAMESPACES, on_api, operation, system
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugins.pod_security.plugin import PodSecurity
-from fairlead.dialect import KUBERNETES
+from fairlead.base.dialect import KUBERNETES
 from fairlead.operations.api import Api
 from fairlead.operations.apply import apply
 from fairlead.operations.operation import Operation

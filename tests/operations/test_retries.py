@@ -11,7 +11,8 @@ from operations_support import CONFIG_MAPS, OPTIONS, config_map, on_api, operati
 from support.compiled import plain_only
 
 from fairlead.admission.plugin import Attributes, PluginBase
-from fairlead.errors import StatusError
+from fairlead.base.errors import StatusError
+from fairlead.fields.values import copied
 from fairlead.operations import retries
 from fairlead.operations.api import Api
 from fairlead.operations.apply import apply
@@ -21,7 +22,6 @@ from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, WriteOptions
 from fairlead.operations.update import Outcome, update
-from fairlead.patching.values import copied
 from fairlead.storage.backend import Precondition
 
 ATTEMPTS = 7

@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 from operations_support import OPTIONS, TESTER, on_api
 
-from fairlead.errors import StatusError
-from fairlead.kinds.behaviour import Behaviour
-from fairlead.kinds.causes import Causes
-from fairlead.kinds.context import Context
-from fairlead.kinds.resources import GroupVersion, Resource
+from fairlead.base.errors import StatusError
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.model import Field, Presence, Scalar, Struct
 from fairlead.operations.api import Api
 from fairlead.operations.create import create
 from fairlead.operations.list import find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions
 from fairlead.operations.watch import open_watch
-from fairlead.schema.decode import decoder
-from fairlead.schema.model import Field, Presence, Scalar, Struct
+from fairlead.resources.behaviour import Behaviour
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.registry import GroupVersion, Resource
 from fairlead.storage.selection import EVERYTHING
 
 

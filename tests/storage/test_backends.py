@@ -17,7 +17,7 @@ from fairlead.storage.backend import (
     Row,
     Write,
 )
-from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.sqlite.backend import SqliteBackend
 
 Factory = Callable[[Path], Backend]
 

@@ -11,7 +11,7 @@ from support.backends import MemoryBackend, thing
 from fairlead.storage.backend import ConditionFailed, Conflict, Precondition, Write
 from fairlead.storage.collection import Collection
 from fairlead.storage.companion import Companion
-from fairlead.storage.embedded import EmbeddedLog
+from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 
 Test = Callable[[Store, Collection, Collection], Awaitable[None]]

@@ -127,7 +127,7 @@ def test_one_of_many_deletions_succeeds(space: Space) -> None:
 
 
 HELD = (
-    "import os, time, fairlead.storage.sqlite as s; append = s.SqliteBackend.append\n"
+    "import os, time, fairlead.storage.sqlite.backend as s; append = s.SqliteBackend.append\n"
     "def held(self, writes):\n"
     "    while os.path.exists(str(self.path) + '.hold'): time.sleep(0.01)\n"
     "    return append(self, writes)\n"

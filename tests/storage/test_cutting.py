@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.storage import cutting
-from fairlead.storage.cutting import METADATA_START, metadata_end, without_managed_fields
+from fairlead.storage import body_metadata
+from fairlead.storage.body_metadata import METADATA_START, metadata_end, without_managed_fields
 from fairlead.storage.version import Version, body_of, encode, ordered
 
 # Texts that look like what ends metadata.
@@ -87,7 +87,7 @@ def test_usual_objects_are_not_read(
     if managed is not None:
         metadata["managedFields"] = managed
     stored = body(metadata, rest)
-    monkeypatch.setattr(cutting, "_end_by_reading", None)
+    monkeypatch.setattr(body_metadata, "_end_by_reading", None)
     assert orjson.loads(stored[METADATA_START : metadata_end(stored)])["name"] == "a"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.serialization.wire import BYTES, VARINT, delimited, key, varint
+from fairlead.codec.protobuf_wire import BYTES, VARINT, delimited, key, varint
 from fairlead.storage.etcd.messages import (
     Event,
     KeyValue,

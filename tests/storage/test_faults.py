@@ -16,11 +16,12 @@ import pytest
 from support.backends import thing
 from support.waiting import comes_true
 
-from fairlead.storage import health, sqlite
+from fairlead.storage import health
 from fairlead.storage.backend import StorageError
 from fairlead.storage.collection import Collection
-from fairlead.storage.embedded import EmbeddedLog
-from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.sqlite import backend
+from fairlead.storage.sqlite.backend import SqliteBackend
+from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 
 
@@ -84,7 +85,7 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
     def connect(path: Path) -> sqlite3.Connection:
         return sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=Faulty)
 
-    monkeypatch.setattr(sqlite, "connect", connect)
+    monkeypatch.setattr(backend, "connect", connect)
     monkeypatch.setattr(health, "PROBE_EVERY", 0.02)
     return made
 

@@ -15,8 +15,8 @@ from fairlead.storage import followers
 from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.selection import EVERYTHING
+from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 from fairlead.storage.watcher import Watcher
 

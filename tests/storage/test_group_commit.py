@@ -23,8 +23,8 @@ from fairlead.storage.backend import (
     Write,
 )
 from fairlead.storage.change import Change
-from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.selection import EVERYTHING
+from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version
 from fairlead.storage.watcher import Watcher

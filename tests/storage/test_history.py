@@ -16,9 +16,9 @@ from support.waiting import comes_true
 from fairlead.storage import history
 from fairlead.storage.backend import Compacted, Outcome, Write
 from fairlead.storage.change import Change
-from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.selection import EVERYTHING
-from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.sqlite.backend import SqliteBackend
+from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version
 from fairlead.storage.watcher import Watcher

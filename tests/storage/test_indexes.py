@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pytest
 
-from fairlead.storage import indexes, turns
+from fairlead.storage import indexes, slices
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import Selection, parse_labels
 from fairlead.storage.version import Version, body_of, encode
@@ -75,7 +75,7 @@ def test_an_index_is_kept_current() -> None:
 
 
 def test_what_changes_while_an_index_is_made_is_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.storage.turns._A_TURN", 0.0)
+    monkeypatch.setattr("fairlead.storage.slices._A_TURN", 0.0)
 
     async def test(things: Things) -> None:
         making = asyncio.create_task(things.find("l=x"))
@@ -94,14 +94,14 @@ def test_what_changes_while_an_index_is_made_is_in_it(monkeypatch: pytest.Monkey
 
 def test_those_who_ask_meanwhile_wait_for_the_same_index(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    plain = turns.in_turns
+    plain = slices.in_turns
 
     def counted(versions: Sequence[Version]) -> AsyncIterator[Sequence[Version]]:
         made.append(versions)
         return plain(versions)
 
     monkeypatch.setattr(indexes, "in_turns", counted)
-    monkeypatch.setattr("fairlead.storage.turns._A_TURN", 0.0)
+    monkeypatch.setattr("fairlead.storage.slices._A_TURN", 0.0)
 
     async def test(things: Things) -> None:
         asked = [asyncio.create_task(things.find(f"l={number}")) for number in (3, 6, 7)]

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.selection import EVERYTHING, Selection, parse_fields, parse_labels
-from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.sqlite.backend import SqliteBackend
+from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version, body_of, encode
 from fairlead.storage.watcher import Watcher, event_type

@@ -16,13 +16,13 @@ from support.local import Family
 from support.waiting import comes_true
 
 from fairlead.storage.backend import Compacted, ConditionFailed, Conflict, Precondition, Write
-from fairlead.storage.local import channel
-from fairlead.storage.local import page as page_module
-from fairlead.storage.local.page import CONNECTIONS, READING, WRITING, Page
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
 from fairlead.storage.version import encode
 from fairlead.storage.watcher import Watcher
+from fairlead.storage.workers import channel
+from fairlead.storage.workers import page as page_module
+from fairlead.storage.workers.page import CONNECTIONS, READING, WRITING, Page
 
 THINGS = "core/things"
 

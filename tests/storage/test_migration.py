@@ -9,13 +9,13 @@ from zlib import decompress
 
 import pytest
 
-from fairlead.dialect import DIALECTS, KUBERNETES
-from fairlead.kinds.resources import Resources
-from fairlead.schema.builtin import BuiltinTypes
-from fairlead.storage import format as file_format
+from fairlead.base.dialect import DIALECTS, KUBERNETES
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.resources.registry import Resources
 from fairlead.storage.backend import StorageError, Write
-from fairlead.storage.format import FORMAT, OldNames
-from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.sqlite import format as file_format
+from fairlead.storage.sqlite.backend import SqliteBackend
+from fairlead.storage.sqlite.format import FORMAT, OldNames
 
 SYSTEMS = {name: dialect.system_namespace for name, dialect in DIALECTS.items()}
 NAMES = OldNames(Resources(KUBERNETES, BuiltinTypes(KUBERNETES)).old_prefixes(), SYSTEMS)

@@ -17,7 +17,7 @@ FreshServer = Callable[..., ServerProcess]
 
 # Raises an error of SQLite at every commit while a file lies beside the database.
 FAILING = (
-    "import os, sqlite3, fairlead.storage.sqlite as s, fairlead.storage.health as h\n"
+    "import os, sqlite3, fairlead.storage.sqlite.backend as s, fairlead.storage.health as h\n"
     "h.PROBE_EVERY = 0.1\n"
     "def guard(method):\n"
     "    def call(self, *arguments):\n"
@@ -36,7 +36,7 @@ FAILING = (
 
 # Frames of one object cannot be made.
 UNENCODABLE = (
-    "import fairlead.endpoints.framing as framing; frame = framing.watch_frame\n"
+    "import fairlead.api.watch_frames as framing; frame = framing.watch_frame\n"
     "def fail(kind, message):\n"
     "    if b'\\n\\x03bad' in message:\n"
     "        raise ValueError('cannot be encoded')\n"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from fairlead.storage.backend import Row, StorageError, Write
-from fairlead.storage.embedded import EmbeddedLog
-from fairlead.storage.format import FORMAT
-from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.sqlite.backend import SqliteBackend
+from fairlead.storage.sqlite.format import FORMAT
+from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 
 THINGS = "core/things"
@@ -352,7 +352,7 @@ def test_an_index_without_room_is_a_full_disk(
         raise error
 
     opened(tmp_path).close()
-    monkeypatch.setattr("fairlead.storage.sqlite.connect", full)
+    monkeypatch.setattr("fairlead.storage.sqlite.backend.connect", full)
     with pytest.raises(StorageError, match="the disk is full"):
         opened(tmp_path)
 

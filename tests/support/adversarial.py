@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fairlead.schema.model import Field, ListOf, MapOf, Scalar, Struct, Type
-from fairlead.serialization.protobuf import MAGIC
-from fairlead.serialization.wire import BYTES, VARINT, delimited, key, varint
+from fairlead.codec.protobuf import MAGIC
+from fairlead.codec.protobuf_wire import BYTES, VARINT, delimited, key, varint
+from fairlead.codec.types.model import Field, ListOf, MapOf, Scalar, Struct, Type
 
 Object = dict[str, Any]
 

@@ -18,7 +18,7 @@ from typing import NamedTuple, Self
 
 import pytest
 
-from fairlead.server.issuing import issue_admin, issue_serving, make_authority
+from fairlead.process.certificates.issue import issue_admin, issue_serving, make_authority
 
 needs_etcd = pytest.mark.skipif(
     shutil.which("etcd") is None, reason="there is no etcd command (Debian: etcd-server)"

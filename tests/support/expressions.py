@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairlead.cel.compile import compile_expression
-from fairlead.cel.types import (
+from fairlead.codec.cel.compile import compile_expression
+from fairlead.codec.cel.types import (
     BOOL,
     BYTES,
     DOUBLE,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from fairlead.server.certificates import ensure_pki
+from fairlead.process.certificates.authority import ensure_pki
 from support.client import PATIENCE, Client, Object
 from support.process import ServerProcess
 from support.things import random_word

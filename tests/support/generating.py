@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fairlead.schema.model import ListOf, MapOf, Scalar, Struct, Type
+from fairlead.codec.types.model import ListOf, MapOf, Scalar, Struct, Type
 
 small = st.integers(-(2**31), 2**31 - 1)
 json_values = st.recursive(

@@ -4,9 +4,9 @@ that its header X-Until names."""
 import asyncio
 from pathlib import Path
 
-from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.request import Request
-from fairlead.server import answering
+from fairlead.api.answers import Answer
+from fairlead.api.request import Request
+from fairlead.process import handlers
 
 PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals() else ""
 
@@ -15,7 +15,7 @@ def _is_there(path: str) -> bool:
     return Path(path).exists()
 
 
-class Holding(answering.Handler):
+class Holding(handlers.Handler):
     async def answer(self, request: Request) -> Answer:
         until = request.header(b"x-until")
         while until and not _is_there(until):  # noqa: ASYNC110 - another process makes it
@@ -24,4 +24,4 @@ class Holding(answering.Handler):
 
 
 if not PRELUDE:
-    answering.Handler = Holding  # type: ignore[misc]
+    handlers.Handler = Holding  # type: ignore[misc]

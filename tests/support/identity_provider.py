@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, unquote
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from fairlead.server.certificates import ensure_pki
+from fairlead.process.certificates.authority import ensure_pki
 
 CLIENT, SECRET = "fair lead", "s:ecret"
 _KEY = rsa.generate_private_key(65537, 2048)

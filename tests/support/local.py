@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.storage.backend import Row, Slice, Step, Write
-from fairlead.storage.embedded import EmbeddedLog
 from fairlead.storage.followed import FollowedLog
-from fairlead.storage.local.calls import Desk
-from fairlead.storage.local.page import Page
-from fairlead.storage.local.sharing import Sharing
-from fairlead.storage.local.source import SharedSource
 from fairlead.storage.source import Reached, Snapshot
-from fairlead.storage.sqlite import SqliteBackend
+from fairlead.storage.sqlite.backend import SqliteBackend
+from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
+from fairlead.storage.workers.calls import Desk
+from fairlead.storage.workers.owner import Sharing
+from fairlead.storage.workers.page import Page
+from fairlead.storage.workers.source import SharedSource
 
 
 class Family:

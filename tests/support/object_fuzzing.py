@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from fairlead.dialect import Dialect
-from fairlead.kinds.resources import Resource, Resources
-from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.model import ListOf, MapOf, Scalar, Struct, Type
-from fairlead.serialization.protobuf import to_message
-from fairlead.serialization.yaml_writing import dump
+from fairlead.base.dialect import Dialect
+from fairlead.codec.protobuf import to_message
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.model import ListOf, MapOf, Scalar, Struct, Type
+from fairlead.codec.yaml_writer import dump
+from fairlead.resources.registry import Resource, Resources
 from support.adversarial import sample
 from support.client import Client
 

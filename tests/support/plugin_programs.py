@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fairlead.dialect import Dialect
+from fairlead.base.dialect import Dialect
 from support.process import ServerProcess
 
 _PROGRAM = """#!/bin/sh

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from fairlead.dialect import DIALECTS, Dialect
+from fairlead.base.dialect import DIALECTS, Dialect
 from support.client import ADMIN_TOKEN, Client
 
 TOKENS = {
@@ -21,7 +21,7 @@ TOKENS = {
 START_TIMEOUT = 60.0
 # The prelude of servers whose clock can be moved; see `ServerProcess.advance`.
 MOVABLE_CLOCK = (
-    "import os, pathlib, signal; from fairlead import clock;"
+    "import os, pathlib, signal; from fairlead.base import clock;"
     " signal.signal(signal.SIGUSR1, lambda *_: clock.advance(float(step.read_text())));"
     " step = pathlib.Path(os.environ['CLOCK_STEP'])"
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 
-from fairlead.serialization.wire import BYTES, delimited, fields, key, varint
+from fairlead.codec.protobuf_wire import BYTES, delimited, fields, key, varint
 from support.reference_store import SERVICE
 
 Edit = Callable[[bytes], bytes]

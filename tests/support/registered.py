@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fairlead.server.certificates import ensure_pki
+from fairlead.process.certificates.authority import ensure_pki
 from support.client import Object
 from support.neighbour import Asked, Neighbour, Says
 from support.process import MOVABLE_CLOCK, ServerProcess

@@ -12,7 +12,7 @@ import orjson
 
 from fairlead.client import Access, Client
 from fairlead.client.access.fixed import FixedCredentials
-from fairlead.outgoing.client_config import ClientConfig
+from fairlead.wire.outgoing.client_config import ClientConfig
 
 Writes = Callable[[asyncio.StreamWriter], Awaitable[None]]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fairlead.server.certificates import ensure_pki
+from fairlead.process.certificates.authority import ensure_pki
 from support.client import Client
 from support.neighbour import Asked, Neighbour, Says
 from support.process import MOVABLE_CLOCK, ServerProcess

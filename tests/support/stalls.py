@@ -23,7 +23,7 @@ def prelude(report: Path) -> str:
 
 def write_down(report: str) -> None:
     """In the server: a line for each time that the loop came late."""
-    from fairlead.server.serving import Server
+    from fairlead.process.lifecycle import Server
 
     run = Server.run
     lines = Path(report).open("a", buffering=1)  # noqa: SIM115 (open as long as the server runs)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from fairlead.client import Access, Client
-from fairlead.client.access.loading import load_access
+from fairlead.client.access.loader import load_access
 from support.things import Space
 
 Result = TypeVar("Result")

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from fairlead.server.certificates import ensure_pki
+from fairlead.process.certificates.authority import ensure_pki
 from support.client import Object
 from support.things import Space
 from support.waiting import eventually

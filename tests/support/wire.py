@@ -19,7 +19,7 @@ def fewer(**limits: float) -> str:
     """A prelude that starts a server with other limits."""
     given = ", ".join(f"{name}={value}" for name, value in limits.items())
     return (
-        "import functools, fairlead.http.limits as m;"
+        "import functools, fairlead.wire.incoming.limits as m;"
         f" m.Limits = functools.partial(m.Limits, {given})"
     )
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from support.envtest import Environment, StartFailed, has_flag
 
+from fairlead.client.conditions import exists, has_condition
 from fairlead.client.errors import Forbidden
 from fairlead.client.sync import SyncClient
-from fairlead.client.waiting import exists, has_condition
 
 POD = {
     "metadata": {"name": "a"},

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from fairlead.client.conditions import exists, is_gone
 from fairlead.client.errors import (
     BadRequest,
     Conflict,
@@ -23,7 +24,6 @@ from fairlead.client.errors import (
     Unauthorized,
     Unavailable,
 )
-from fairlead.client.waiting import exists, is_gone
 from fairlead.testing import Cluster
 
 Object = dict[str, Any]

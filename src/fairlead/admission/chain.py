@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from time import perf_counter
 
-from fairlead.admission.counts import CONTROLLERS, PROMPT, REFUSALS, STEPS
+from fairlead.admission.metrics import CONTROLLERS, PROMPT, REFUSALS, STEPS
 from fairlead.admission.plugin import Attributes, Plugin, PluginBase, UnmadePlugin
-from fairlead.errors import StatusError
-from fairlead.kinds.resources import Resource
+from fairlead.base.errors import StatusError
+from fairlead.resources.registry import Resource
 
 ADMIT, VALIDATE = "admit", "validate"
 

@@ -8,14 +8,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairlead.packaged import text_beside
-from fairlead.records import dataclass, field
-from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.decode import decoder, unknown_paths
-from fairlead.schema.mismatch import DecodeError
-from fairlead.schema.model import Object, Struct
-from fairlead.schema.notation import parse
-from fairlead.serialization.bodies import BodyError, parse_yaml
+from fairlead.base.package_files import text_beside
+from fairlead.base.records import dataclass, field
+from fairlead.codec.bodies import BodyError, parse_yaml
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.decode import decoder, unknown_paths
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.model import Object, Struct
+from fairlead.codec.types.notation import parse
 
 logger = logging.getLogger("fairlead")
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Container
 from functools import cached_property
 from typing import Any, Protocol
 
-from fairlead.authentication.user import User
-from fairlead.kinds.context import Context
-from fairlead.kinds.resources import Resource
-from fairlead.records import dataclass
+from fairlead.auth.authentication.user import User
+from fairlead.base.records import dataclass
+from fairlead.resources.context import Context
+from fairlead.resources.registry import Resource
 
 CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairlead import __version__
+from fairlead.base.terminal import guard_terminals
 from fairlead.cli.interrupts import heed_interrupts
 from fairlead.cli.streams import cannot_write, open_closed_streams
-from fairlead.terminal import guard_terminals
 
 if TYPE_CHECKING:
     import argparse
@@ -86,7 +86,7 @@ def _run_server_side(command: str, words: list[str], what: str, text: str) -> in
     parser = Parser(prog=name, usage=usage, description=f"{text[:1].upper()}{text[1:]}.")
     if command == "serve":
         gc.disable()  # until the server is ready: nothing of what is imported and loaded goes away
-        from fairlead.server.options import add_serve_flags
+        from fairlead.process.flags.serve import add_serve_flags
 
         add_serve_flags(parser)
         return _serve(parser, parser.parse_args(words))
@@ -107,8 +107,8 @@ def _version() -> str:
 
 
 def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    from fairlead.logs import last_words, set_up_logs
-    from fairlead.server.option_checks import FlagError, check_flags
+    from fairlead.base.logs import last_words, set_up_logs
+    from fairlead.process.flags.checks import FlagError, check_flags
 
     try:
         check_flags(options)
@@ -118,7 +118,7 @@ def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
     import uvloop
 
-    from fairlead.server.serving import serve
+    from fairlead.process.lifecycle import serve
 
     try:
         return serve(options, uvloop.run)

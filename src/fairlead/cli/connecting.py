@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fairlead.cli.arguments import ArgumentReader, Switch
 from fairlead.cli.errors import UsageError
-from fairlead.client.access.loading import load_access
+from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Access
 
 # Those that take a value: they may also stand in front of the command.
@@ -82,7 +82,7 @@ def access_of(options: argparse.Namespace) -> Access:
 
 def _seconds(text: str) -> float | None:
     """Whole seconds, or a duration; None for no limit. Raises UsageError."""
-    from fairlead.schema.durations import DurationError, parse_duration
+    from fairlead.codec.types.durations import DurationError, parse_duration
 
     try:
         return parse_duration(f"{text}s" if text.isascii() and text.isdigit() else text) or None

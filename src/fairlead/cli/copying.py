@@ -10,19 +10,19 @@ from dataclasses import replace
 from types import FrameType
 from typing import BinaryIO, NoReturn
 
-from fairlead.backup.archive import Archive, pieces
-from fairlead.backup.download import download
-from fairlead.backup.errors import BackupError
-from fairlead.backup.progress import Progress, size
-from fairlead.backup.shared import Raising
-from fairlead.backup.storages import Contents, Storage
-from fairlead.backup.target import new_file
 from fairlead.cli.copying_flags import check, storage_at
 from fairlead.cli.failures import explain
 from fairlead.cli.parsing import complain
 from fairlead.client.access.files import VARIABLE
-from fairlead.client.access.loading import load_access
+from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import AccessError
+from fairlead.process.backup.archive import Archive, pieces
+from fairlead.process.backup.download import download
+from fairlead.process.backup.errors import BackupError
+from fairlead.process.backup.progress import Progress, size
+from fairlead.process.backup.shared import Raising
+from fairlead.process.backup.storages import Contents, Storage
+from fairlead.process.backup.target import new_file
 from fairlead.storage.backend import StorageError
 
 _BEARER = "Bearer "

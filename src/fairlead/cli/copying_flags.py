@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from fairlead.backup.errors import BackupError
-from fairlead.backup.storages import DirectoryStorage, SharedStorage, Storage
-from fairlead.dialect import DIALECTS
-from fairlead.server.flag_values import duration, whole_number
-from fairlead.storage.embedded import Sealing
+from fairlead.base.dialect import DIALECTS
+from fairlead.process.backup.errors import BackupError
+from fairlead.process.backup.storages import DirectoryStorage, SharedStorage, Storage
+from fairlead.process.flags.values import duration, whole_number
 from fairlead.storage.etcd.flags import EtcdFlagError, add_etcd_flags, check_etcd_flags
 from fairlead.storage.source import Source
+from fairlead.storage.sqlite.log import Sealing
 
 _ETCD = "etcd"
 _USUAL_DIALECT = "cluster"
@@ -121,11 +121,11 @@ def storage_at(options: argparse.Namespace, place: Path | str | None) -> Storage
 def _connecting(
     options: argparse.Namespace,
 ) -> Callable[[str, Callable[[str], None]], Source]:
-    from fairlead.backup.noticing import NoticingCodec
-    from fairlead.kinds.resources import Resources
-    from fairlead.schema.builtin import BuiltinTypes
-    from fairlead.server.assembly import StartError
-    from fairlead.server.stores import etcd_source
+    from fairlead.codec.types.builtin import BuiltinTypes
+    from fairlead.process.assembly import StartError
+    from fairlead.process.backup.unreadable import NoticingCodec
+    from fairlead.process.stores import etcd_source
+    from fairlead.resources.registry import Resources
 
     def connect(name: str, unread: Callable[[str], None]) -> Source:
         dialect = DIALECTS[name]
@@ -141,10 +141,10 @@ def _connecting(
 def _sealing(options: argparse.Namespace, name: str) -> Sealing | None:
     if options.encryption_provider_config is None:
         return None
-    from fairlead.kinds.resources import Resources
-    from fairlead.schema.builtin import BuiltinTypes
-    from fairlead.server.assembly import StartError
-    from fairlead.server.stores import sealed_rows
+    from fairlead.codec.types.builtin import BuiltinTypes
+    from fairlead.process.assembly import StartError
+    from fairlead.process.stores import sealed_rows
+    from fairlead.resources.registry import Resources
 
     dialect = DIALECTS[name]
     try:

@@ -91,7 +91,7 @@ async def _decided(resource: Resource, name: str, verdict: Verdict, force: bool)
 
 
 def _condition(verdict: Verdict) -> dict[str, str]:
-    from fairlead.schema.times import now
+    from fairlead.codec.types.times import now
 
     return {
         "type": verdict.condition,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from fairlead.errors import StatusError
+from fairlead.base.errors import StatusError
 
 _TRACEBACK = "run it with -v to see where"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from fairlead.base.records import dataclass, field
+from fairlead.base.terminal import printable
 from fairlead.cli.connecting import access_of
 from fairlead.cli.errors import UsageError
 from fairlead.cli.screen import Screen
 from fairlead.client import Client
-from fairlead.records import dataclass, field
-from fairlead.terminal import printable
 
 
 @dataclass(slots=True)

@@ -146,7 +146,7 @@ def _documents(text: str, origin: str) -> Iterator[Any]:
         if values is not None:
             yield from values
             return
-    from fairlead.serialization.yaml import YamlError, load
+    from fairlead.codec.yaml_reader import YamlError, load
 
     for document in _SEPARATOR.split(text):
         try:

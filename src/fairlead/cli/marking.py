@@ -144,7 +144,7 @@ async def _changed(
         metadata["resourceVersion"] = at.options.resource_version
     patch = {"metadata": metadata}
     if dry_run(at.options) == "client":
-        from fairlead.patching.merge_patch import apply_merge_patch
+        from fairlead.fields.merge_patch import apply_merge_patch
 
         merged: dict[str, object] = apply_merge_patch(one.value, patch)
         return merged

@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
+from fairlead.base.terminal import printable
 from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.client import Resource
 from fairlead.client.session import Request
-from fairlead.terminal import printable
 
 Object = dict[str, Any]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairlead.base.terminal import printable
 from fairlead.client.access.model import CredentialsError, InvalidConfiguration
 from fairlead.client.errors import ApiError
 from fairlead.client.transport.errors import Unreachable
-from fairlead.terminal import printable
 
 
 def worded(error: Exception) -> str:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.catalog import COMMANDS, GROUPS
 from fairlead.cli.connecting import add_connection_flags, behind_command
@@ -17,7 +18,6 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.refusals import worded
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
 from fairlead.client.names import InvalidName
-from fairlead.terminal import printable
 
 _TRACEBACKS = "FAIRLEAD_TRACEBACKS"
 EXPECTED = (AccessError, ApiError, InvalidName, Unreachable, UnknownKind, UnknownResource)

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TextIO
 
-from fairlead.terminal import guarded
+from fairlead.base.terminal import guarded
 
 
 class Screen:

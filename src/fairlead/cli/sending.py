@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from fairlead.base.terminal import write_bytes
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.client.session import Request
-from fairlead.terminal import write_bytes
 
 
 async def pour(at: Invocation, request: Request) -> bytes:

@@ -68,7 +68,7 @@ def server_flags(
 def _without_unknown_gates(flags: Sequence[str]) -> tuple[list[str], list[str]]:
     """Flags with the feature gates that there are, and flags of those that there are not: many are
     about how the reference works inside."""
-    from fairlead.kinds.gates import is_gate
+    from fairlead.resources.gates import is_gate
 
     kept, ignored = [], []
     for one in flags:
@@ -96,7 +96,7 @@ class _Known(argparse.ArgumentParser):
 
 
 def _unknown(flags: Sequence[str]) -> list[str]:
-    from fairlead.server.options import add_serve_flags
+    from fairlead.process.flags.serve import add_serve_flags
 
     parser = _Known(allow_abbrev=False, add_help=False)
     add_serve_flags(parser)
@@ -130,7 +130,7 @@ def _run_server(given: Sequence[str]) -> int:
     if "--help" in given or "-h" in given:
         return run(["serve", "--help"])
     if "--version" in given:
-        from fairlead.endpoints.discovery import ADVERTISED
+        from fairlead.api.discovery import ADVERTISED
 
         print(f"Kubernetes {ADVERTISED}")
         return 0

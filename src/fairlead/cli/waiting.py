@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fairlead.cli.errors import Mistake
+from fairlead.client.conditions import Holds, exists, has_condition, is_gone, is_other_than
 from fairlead.client.resources import Object
-from fairlead.client.waiting import Holds, exists, has_condition, is_gone, is_other_than
 
 _FORMAT = (
     "--for=jsonpath takes a path and a value that it should have, as in"

@@ -17,11 +17,11 @@ from fairlead.client.resources import Resource
 from fairlead.client.transport.errors import Unreachable
 
 if TYPE_CHECKING:
+    from fairlead.client.conditions import exists, has_condition, has_value, is_gone
     from fairlead.client.election import LeaderElection, Pace
     from fairlead.client.informer import Informer
     from fairlead.client.sync import SyncClient, SyncResource
-    from fairlead.client.waiting import exists, has_condition, has_value, is_gone
-    from fairlead.client.watching import Event, Watch
+    from fairlead.client.watch import Event, Watch
 
 __all__ = [
     "Access",
@@ -53,12 +53,12 @@ _LATER = {
     "Informer": "informer",
     "SyncClient": "sync",
     "SyncResource": "sync",
-    "exists": "waiting",
-    "has_condition": "waiting",
-    "has_value": "waiting",
-    "is_gone": "waiting",
-    "Event": "watching",
-    "Watch": "watching",
+    "exists": "conditions",
+    "has_condition": "conditions",
+    "has_value": "conditions",
+    "is_gone": "conditions",
+    "Event": "watch",
+    "Watch": "watch",
 }
 
 

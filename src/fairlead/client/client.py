@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from fairlead.client.access.loading import load_access
+from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Access
 from fairlead.client.discovery import Discovery, ResourceType
 from fairlead.client.resources import Resource

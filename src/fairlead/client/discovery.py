@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.base.records import dataclass
 from fairlead.client.errors import ApiError
 from fairlead.client.session import Request, Session
-from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
-from fairlead.records import dataclass
 
 _AT_ONCE = 8  # requests for the resources of groups
 

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from math import ceil
 from random import uniform
 
+from fairlead.base.records import dataclass
 from fairlead.client.access.model import AccessError
 from fairlead.client.errors import AlreadyExists, ApiError, Conflict, NotFound
 from fairlead.client.resources import Object, Resource
 from fairlead.client.transport.errors import Unreachable
-from fairlead.records import dataclass
 
 _LOG = logging.getLogger(__name__)
 _JITTER = 1.2  # of the pauses of those that wait

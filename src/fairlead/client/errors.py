@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.errors import REASONS
+from fairlead.base.errors import REASONS
 
 
 class ApiError(Exception):
@@ -122,7 +122,7 @@ def error_of_answer(code: int, content: bytes, retry_after: float | None = None)
         status = None
     if isinstance(status, dict) and status.get("kind") == "Status":
         return error_of_status({"code": code, **status}, retry_after)
-    from fairlead.outgoing.answers import WORDS  # few need it, and it brings much along
+    from fairlead.wire.outgoing.answers import WORDS  # few need it, and it brings much along
 
     shown = content[:_MOST_SHOWN].decode(errors="replace").strip()
     message = WORDS.get(code) or shown or f"the server answered {code}"

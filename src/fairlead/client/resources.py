@@ -8,14 +8,14 @@ from urllib.parse import quote
 
 import orjson
 
+from fairlead.base.dialect import CLUSTER, KUBERNETES
 from fairlead.client.discovery import ResourceType
 from fairlead.client.names import checked_name
 from fairlead.client.session import JSON, Request, Session
-from fairlead.dialect import CLUSTER, KUBERNETES
 
 if TYPE_CHECKING:
-    from fairlead.client.waiting import Holds
-    from fairlead.client.watching import Watch
+    from fairlead.client.conditions import Holds
+    from fairlead.client.watch import Watch
 
 Object = dict[str, Any]
 
@@ -134,7 +134,7 @@ class Resource:
     ) -> Watch:
         """Changes as they happen, for `async for`: first of all an ADDED for each object that is
         there, or, with `since`, what changed after that list or that version."""
-        from fairlead.client.watching import Watch
+        from fairlead.client.watch import Watch
 
         return Watch(
             self, namespace, name=name, since=since, accept=accept, timeout=timeout, query=query
@@ -150,8 +150,8 @@ class Resource:
         timeout: float | None = None,
     ) -> Object | None:
         """The object as soon as `holds` says so of it (None where it is not there), such as
-        `has_condition("Ready")` of `fairlead.client.waiting`; raises TimeoutError."""
-        from fairlead.client.waiting import wait_until
+        `has_condition("Ready")` of `fairlead.client.conditions`; raises TimeoutError."""
+        from fairlead.client.conditions import wait_until
 
         return await wait_until(self, name, holds, namespace, timeout)
 

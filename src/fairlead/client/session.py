@@ -14,17 +14,17 @@ from urllib.parse import quote, urlencode, urlsplit
 import orjson
 
 from fairlead import __version__
+from fairlead.base.records import dataclass
 from fairlead.client.access.model import Access, AccessError, Proof
 from fairlead.client.access.tls import Routes
 from fairlead.client.answer import Answer, whole
 from fairlead.client.errors import ApiError, error_of_answer
 from fairlead.client.pauses import Pauses
 from fairlead.client.transport.connection import Connection, Head
-from fairlead.client.transport.dialing import Route
+from fairlead.client.transport.dialer import Route
 from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.pool import Pool
-from fairlead.outgoing.proxies import LOOPBACK
-from fairlead.records import dataclass
+from fairlead.wire.outgoing.proxies import LOOPBACK
 
 JSON = "application/json"
 Query = Mapping[str, Any] | Iterable[tuple[str, Any]]

@@ -16,7 +16,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from fairlead.client.access.loading import load_access
+from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Access
 from fairlead.client.client import Client
 from fairlead.client.discovery import Discovery, ResourceType, UnknownKind, UnknownResource

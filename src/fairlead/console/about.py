@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead import __version__
-from fairlead.dialect import Dialect
+from fairlead.base.dialect import Dialect
 
 _GROUPS = (
     "admissionregistration",

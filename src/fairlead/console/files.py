@@ -13,15 +13,15 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
+from fairlead.api.answers import Answer, accepts_gzip, has_it
+from fairlead.api.request import Request
+from fairlead.base.errors import no_such_path
+from fairlead.base.package_files import file_beside
+from fairlead.base.records import dataclass
 from fairlead.console import PATH
 from fairlead.console.headers import SafeAnswer
-from fairlead.console.thinning import thin
-from fairlead.endpoints.answers import Answer, accepts_gzip, has_it
-from fairlead.endpoints.request import Request
-from fairlead.errors import no_such_path
-from fairlead.http.writing import Header
-from fairlead.packaged import file_beside
-from fairlead.records import dataclass
+from fairlead.console.minify import thin
+from fairlead.wire.incoming.response_bytes import Header
 
 _INDEX = "index.html"
 _TYPES = {

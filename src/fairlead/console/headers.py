@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.endpoints.answers import Answer
-from fairlead.endpoints.request import Request
-from fairlead.http.writing import Header
+from fairlead.api.answers import Answer
+from fairlead.api.request import Request
+from fairlead.wire.incoming.response_bytes import Header
 
 _POLICY = """
 default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';

@@ -11,14 +11,14 @@ from hashlib import sha256
 from math import inf
 from pathlib import Path
 
-from fairlead import clock
-from fairlead.authentication.bootstrap_tokens import expiry, signing_token
-from fairlead.authentication.service_accounts import SECRETS
+from fairlead.auth.authentication.bootstrap_tokens import expiry, signing_token
+from fairlead.auth.authentication.service_accounts import SECRETS
+from fairlead.base import clock
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import NAMESPACES
 from fairlead.controllers.root_ca import CONFIG_MAPS
-from fairlead.dialect import Dialect
-from fairlead.errors import StatusError
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
@@ -95,7 +95,7 @@ class BootstrapSigner:
 
     def _config(self) -> str:
         """A client configuration of a server without users: its address and CA."""
-        from fairlead.serialization.yaml_writing import dump  # few servers need it at start
+        from fairlead.codec.yaml_writer import dump  # few servers need it at start
 
         cluster = {
             "certificate-authority-data": b64encode(self._ca_file.read_bytes()).decode(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from fairlead.authentication.user import User
+from fairlead.auth.authentication.user import User
 from fairlead.controllers.namespace_remains import Remains
 
 API_SERVICES = "apiregistration/v1/apiservices"

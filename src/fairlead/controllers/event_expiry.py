@@ -10,12 +10,12 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.codec.types.times import TimeError, parse_time
 from fairlead.controllers.events import EVENTS
 from fairlead.controllers.framework import Keys
 from fairlead.operations.api import Api
-from fairlead.operations.fencing import check_fence
-from fairlead.schema.times import TimeError, parse_time
+from fairlead.operations.fence import check_fence
 from fairlead.storage.backend import Conflict, StorageError
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection

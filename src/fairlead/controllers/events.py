@@ -11,14 +11,14 @@ import asyncio
 import logging
 from time import time_ns
 
-from fairlead import clock
-from fairlead.bounded import Bounded
-from fairlead.errors import StatusError
-from fairlead.kinds.resources import Resource
+from fairlead.base import clock
+from fairlead.base.caches import Bounded
+from fairlead.base.errors import StatusError
+from fairlead.base.records import dataclass
+from fairlead.codec.types.times import now
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.records import dataclass
-from fairlead.schema.times import now
+from fairlead.resources.registry import Resource
 from fairlead.storage.backend import StorageError
 
 logger = logging.getLogger("fairlead.controllers")

@@ -10,17 +10,17 @@ from functools import partial
 from time import perf_counter
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from fairlead import clock
-from fairlead.authentication.account_names import account_groups, account_user_name
-from fairlead.authentication.user import MASTERS, User, with_authenticated_group
-from fairlead.controllers.counts import SECONDS
+from fairlead.auth.authentication.account_names import account_groups, account_user_name
+from fairlead.auth.authentication.user import MASTERS, User, with_authenticated_group
+from fairlead.base import clock
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.base.logs import shortened
 from fairlead.controllers.events import EventWriter
-from fairlead.controllers.pacing import Backlog, Pace
+from fairlead.controllers.metrics import SECONDS
+from fairlead.controllers.pace import Backlog, Pace
 from fairlead.controllers.queue import WorkQueue
-from fairlead.controllers.replaying import Replay
-from fairlead.dialect import Dialect
-from fairlead.errors import StatusError
-from fairlead.logs import shortened
+from fairlead.controllers.replay import Replay
 from fairlead.operations.api import Api
 from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change, existing

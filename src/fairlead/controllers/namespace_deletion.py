@@ -6,20 +6,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from time import monotonic
 
-from fairlead.controllers.changing import with_fewer
+from fairlead.base.errors import StatusError
+from fairlead.base.records import dataclass
+from fairlead.controllers.changes import with_fewer
 from fairlead.controllers.elsewhere import API_SERVICES
 from fairlead.controllers.framework import Follow, Keys, Unfollow
 from fairlead.controllers.namespace_remains import Remains
 from fairlead.controllers.namespaces import NAMESPACES
 from fairlead.controllers.versions import finalizers_of, is_going, may_be_going, may_be_held
-from fairlead.errors import StatusError
-from fairlead.kinds.core.namespaces import CONTENT_FINALIZER
-from fairlead.kinds.custom.kind import DEFINITIONS
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.records import dataclass
+from fairlead.resources.core.namespaces import CONTENT_FINALIZER
+from fairlead.resources.custom.definition import DEFINITIONS
+from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 
 _BACKGROUND = DeleteOptions(propagation="Background")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from fairlead.errors import StatusError
+from fairlead.base.errors import StatusError
+from fairlead.base.records import dataclass, field
+from fairlead.codec.types.times import now
 from fairlead.operations.api import Object
-from fairlead.records import dataclass, field
-from fairlead.schema.times import now
 
 
 @dataclass(slots=True)

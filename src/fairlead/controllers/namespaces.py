@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fairlead.errors import StatusError
+from fairlead.base.errors import StatusError
 from fairlead.storage.change import Change
 
 NAMESPACES = "core/v1/namespaces"

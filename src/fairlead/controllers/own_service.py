@@ -7,17 +7,17 @@ import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from fairlead.base.dialect import Dialect
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.servers.election import LEASES
-from fairlead.controllers.servers.listing import Listing, Server
+from fairlead.controllers.servers.endpoint_list import Listing, Server
 from fairlead.controllers.service_endpoints.endpoints import ENDPOINTS
-from fairlead.controllers.service_endpoints.mirroring import SKIP
+from fairlead.controllers.service_endpoints.mirror import SKIP
 from fairlead.controllers.service_endpoints.pods import SERVICES
 from fairlead.controllers.service_endpoints.slice_index import SLICES
-from fairlead.dialect import Dialect
-from fairlead.kinds.core.addresses import family_of, special_uses
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.resources.core.addresses import family_of, special_uses
 from fairlead.storage.change import Change
 
 # Addresses that nobody has: who asks for the way there learns which of ours is used for it.

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-from fairlead.controllers.pacing import Pace
-from fairlead.kinds.rules import selector_matches
+from fairlead.controllers.pace import Pace
 from fairlead.operations.api import Object
+from fairlead.resources.rules import selector_matches
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version

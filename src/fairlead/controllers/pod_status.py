@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
+from fairlead.base.errors import StatusError
+from fairlead.codec.types.times import now
 from fairlead.controllers.nodes.pods_by_node import PODS
-from fairlead.errors import StatusError
-from fairlead.kinds.core.pods import FINISHED
+from fairlead.fields.values import copied
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.patching.values import copied
-from fairlead.schema.times import now
+from fairlead.resources.core.pods import FINISHED
 
 
 def not_ready(pod: Object) -> Object:

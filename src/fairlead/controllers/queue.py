@@ -7,8 +7,8 @@ from collections import deque
 from functools import partial
 from typing import Generic, TypeVar
 
-from fairlead import clock
-from fairlead.controllers.counts import ADDS, DEPTH, RETRIES
+from fairlead.base import clock
+from fairlead.controllers.metrics import ADDS, DEPTH, RETRIES
 
 Key = TypeVar("Key")
 

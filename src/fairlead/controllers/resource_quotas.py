@@ -15,17 +15,8 @@ from functools import partial
 from time import monotonic, perf_counter
 from typing import NamedTuple
 
-from fairlead import budget, clock
 from fairlead.admission.plugins.base import PODS
 from fairlead.admission.plugins.resource_quota import QUOTAS
-from fairlead.admission.plugins.resource_quota.measuring import (
-    NOTHING,
-    Counting,
-    Measure,
-    Measures,
-    Usage,
-    given_up_at,
-)
 from fairlead.admission.plugins.resource_quota.quotas import amounts
 from fairlead.admission.plugins.resource_quota.scopes import (
     PodScopes,
@@ -33,13 +24,22 @@ from fairlead.admission.plugins.resource_quota.scopes import (
     scopes_of,
     selectors_of,
 )
+from fairlead.admission.plugins.resource_quota.usage import (
+    NOTHING,
+    Counting,
+    Measure,
+    Measures,
+    Usage,
+    given_up_at,
+)
+from fairlead.base import budget, clock
+from fairlead.base.errors import ResourceRef, StatusError, modified
+from fairlead.codec.types.quantity import Amount
 from fairlead.controllers.framework import Follow, Keys
-from fairlead.errors import ResourceRef, StatusError, modified
-from fairlead.kinds.custom.kind import DEFINITIONS
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.schema.quantity import Amount
+from fairlead.resources.custom.definition import DEFINITIONS
+from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fairlead.authentication.service_accounts import ACCOUNTS
+from fairlead.auth.authentication.service_accounts import ACCOUNTS
+from fairlead.base.errors import StatusError
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import NAMESPACES, is_alive, name_of
-from fairlead.errors import StatusError
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
 

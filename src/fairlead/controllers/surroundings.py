@@ -8,7 +8,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.authentication.user import User
+from fairlead.auth.authentication.user import User
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass, field
 from fairlead.controllers.elsewhere import Elsewhere, NothingElsewhere
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import (
@@ -20,10 +22,8 @@ from fairlead.controllers.framework import (
 )
 from fairlead.controllers.pod_members import PODS, PodMembers
 from fairlead.controllers.service_endpoints.pods import ServicePods, facts_of, selector_of
-from fairlead.dialect import Dialect
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client
-from fairlead.records import dataclass, field
 
 if TYPE_CHECKING:  # loaded by the first controller that needs them
     from fairlead.controllers.nodes.pods_by_node import PodsByNode

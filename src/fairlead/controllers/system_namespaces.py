@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import NAMESPACES
-from fairlead.dialect import Dialect
-from fairlead.errors import StatusError
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
 

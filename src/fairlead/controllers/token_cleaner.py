@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import inf
 
-from fairlead.authentication.bootstrap_tokens import expiry
-from fairlead.authentication.service_accounts import SECRETS
-from fairlead.clock import time
+from fairlead.auth.authentication.bootstrap_tokens import expiry
+from fairlead.auth.authentication.service_accounts import SECRETS
+from fairlead.base.clock import time
+from fairlead.base.dialect import Dialect
 from fairlead.controllers.framework import Keys
-from fairlead.dialect import Dialect
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
 from fairlead.storage.change import Change

@@ -8,11 +8,11 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from fairlead.authentication.account_tokens import TokenIssuer
-from fairlead.authentication.service_accounts import ACCOUNTS, SECRETS
+from fairlead.auth.authentication.account_tokens import TokenIssuer
+from fairlead.auth.authentication.service_accounts import ACCOUNTS, SECRETS
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
 from fairlead.controllers.framework import Keys
-from fairlead.dialect import Dialect
-from fairlead.errors import StatusError
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
 from fairlead.storage.change import Change

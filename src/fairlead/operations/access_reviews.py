@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.admission.plugin import CREATE
-from fairlead.authentication.user import User
-from fairlead.authorization.attributes import Attributes, of_path
-from fairlead.errors import ResourceRef, invalid
-from fairlead.kinds.authorization.reviews import (
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.attributes import Attributes, of_path
+from fairlead.base.errors import ResourceRef, invalid
+from fairlead.operations import write_pipeline
+from fairlead.operations.api import Api, Object
+from fairlead.operations.managed_fields import set_entries, tracked_unstored
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+from fairlead.resources.authorization.reviews import (
     check_local_subject_access_review,
     check_self_subject_access_review,
     check_self_subject_rules_review,
     check_subject_access_review,
 )
-from fairlead.kinds.causes import Causes
-from fairlead.operations import preparing
-from fairlead.operations.api import Api, Object
-from fairlead.operations.operation import Operation
-from fairlead.operations.options import WriteOptions
-from fairlead.operations.tracking import set_entries, tracked_unstored
+from fairlead.resources.causes import Causes
 
 Check = Callable[[Object, Causes], None]
 
@@ -64,11 +64,11 @@ async def _admit(
 ) -> None:
     """Take a review through what every create goes through, up to storing it."""
     metadata = value["metadata"]
-    preparing.set_namespace(operation, metadata)
+    write_pipeline.set_namespace(operation, metadata)
     set_entries(metadata, tracked_unstored(api, operation.resource, value, options))
     context = api.context(operation, options.dry_run)
     name = metadata.get("name", "")
-    attributes = preparing.attributes(operation, CREATE, value, None, context, name, options)
+    attributes = write_pipeline.attributes(operation, CREATE, value, None, context, name, options)
     await api.admission.admit(attributes)
     causes = Causes()
     check(value, causes)

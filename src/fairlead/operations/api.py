@@ -6,31 +6,31 @@ from collections.abc import Callable
 from typing import Protocol
 
 from fairlead.admission.chain import Chain
-from fairlead.authentication.factory import Authentication
-from fairlead.authorization.attributes import Attributes
-from fairlead.authorization.chain import Authorizer
-from fairlead.authorization.decision import Decision
-from fairlead.authorization.refusal import creation_refusal, refusal
-from fairlead.dialect import Dialect
-from fairlead.kinds.behaviour import Behaviour
-from fairlead.kinds.catalogue import behaviour_of, field_selector
-from fairlead.kinds.context import Context
-from fairlead.kinds.core.services.allocation import ServiceAllocators
-from fairlead.kinds.gates import Gates
-from fairlead.kinds.resources import Resource, Resources
-from fairlead.operations.actors import Actors
-from fairlead.operations.alarms import Alarms
-from fairlead.operations.auditing import Auditor
+from fairlead.auth.authentication.factory import Authentication
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.chain import Authorizer
+from fairlead.auth.authorization.decision import Decision
+from fairlead.auth.authorization.refusal import creation_refusal, refusal
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.model import Object as Object
+from fairlead.fields.prune import Versions
+from fairlead.operations.audit_sink import Auditor
 from fairlead.operations.known_applies import KnownApplies
 from fairlead.operations.known_configurations import KnownConfigurations
 from fairlead.operations.operation import Operation
 from fairlead.operations.simulated import Simulated
-from fairlead.outgoing.reaching import Reach
-from fairlead.patching.prune import Versions
-from fairlead.schema.model import Object as Object
+from fairlead.operations.timers import Alarms
+from fairlead.operations.writers import Actors
+from fairlead.resources.behaviour import Behaviour
+from fairlead.resources.catalogue import behaviour_of, field_selector
+from fairlead.resources.context import Context
+from fairlead.resources.core.services.allocation import ServiceAllocators
+from fairlead.resources.gates import Gates
+from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.collection import Collection
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version
+from fairlead.wire.outgoing.cluster import Reach
 
 # Told of every operation that came to its end: the HTTP code it has or would have, and its time.
 Observer = Callable[[Operation, int, float], None]

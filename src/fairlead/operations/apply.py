@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fairlead import budget
-from fairlead.errors import Cause, StatusError, bad_request, conflict
-from fairlead.kinds.absent import absent
-from fairlead.kinds.resources import Resource
-from fairlead.operations import preparing
+from fairlead.base import budget
+from fairlead.base.errors import Cause, StatusError, bad_request, conflict
+from fairlead.codec.types.decode import known_part, unknown_paths
+from fairlead.codec.types.json_numbers import plain
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.times import now
+from fairlead.fields.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
+from fairlead.fields.entries import applier, entries_of, entry, identity_of, updater
+from fairlead.fields.field_sets import of
+from fairlead.fields.last_applied import ANNOTATION, annotations_of
+from fairlead.fields.ownership import BEFORE_FIRST_APPLY
+from fairlead.fields.ownership import apply as merge_configuration
+from fairlead.fields.prune import Versions
+from fairlead.fields.settled import Settled, find_settled
+from fairlead.fields.values import copied
+from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.create import create
 from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.known_configurations import Held
-from fairlead.operations.operation import Operation
-from fairlead.operations.options import WriteOptions
-from fairlead.operations.tracking import (
+from fairlead.operations.managed_fields import (
     converting,
     decode_beside,
     ignored_fields,
@@ -25,27 +34,12 @@ from fairlead.operations.tracking import (
     versions_of,
     without_new_times,
 )
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
 from fairlead.operations.update import Changed, Outcome, store_changed
 from fairlead.operations.views import View, typed, view_of
-from fairlead.patching.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
-from fairlead.patching.entries import (
-    applier,
-    entries_of,
-    entry,
-    identity_of,
-    updater,
-)
-from fairlead.patching.field_sets import of
-from fairlead.patching.last_applied import ANNOTATION, annotations_of
-from fairlead.patching.ownership import BEFORE_FIRST_APPLY
-from fairlead.patching.ownership import apply as merge_configuration
-from fairlead.patching.prune import Versions
-from fairlead.patching.settled import Settled, find_settled
-from fairlead.patching.values import copied
-from fairlead.schema.decode import known_part, unknown_paths
-from fairlead.schema.json_numbers import plain
-from fairlead.schema.mismatch import DecodeError
-from fairlead.schema.times import now
+from fairlead.resources.absent import absent
+from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
 
 
@@ -254,8 +248,8 @@ def _decoded(
     if view.api.dialect.required_fields_refused:
         check_required(view.resource, document)
     given = (config.get("metadata") or {}).get("name")
-    preparing.check_name(operation.name, {"name": given} if given else value["metadata"])
-    preparing.set_namespace(operation, value["metadata"])
+    write_pipeline.check_name(operation.name, {"name": given} if given else value["metadata"])
+    write_pipeline.set_namespace(operation, value["metadata"])
     return value
 
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from fairlead.admission.plugin import CREATE
-from fairlead.errors import StatusError, bad_request, conflict, invalid
-from fairlead.kinds.causes import Causes
-from fairlead.kinds.resources import Resource
-from fairlead.operations import preparing
+from fairlead.base.errors import StatusError, bad_request, conflict, invalid
+from fairlead.codec.types.times import now
+from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.retries import write_over
-from fairlead.schema.times import now
+from fairlead.resources.causes import Causes
+from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
 
 
 async def bind(api: Api, operation: Operation, binding: Object, options: WriteOptions) -> None:
     """Assign the pod that a Binding names to its target."""
-    preparing.set_namespace(operation, binding["metadata"])
+    write_pipeline.set_namespace(operation, binding["metadata"])
     context = api.context(operation, options.dry_run)
     name = binding["metadata"].get("name", "")
-    attributes = preparing.attributes(operation, CREATE, binding, None, context, name, options)
+    attributes = write_pipeline.attributes(operation, CREATE, binding, None, context, name, options)
     await api.admission.admit(attributes)
     name = binding["metadata"].get("name", "")
     if operation.name and name != operation.name:
@@ -53,8 +53,8 @@ async def _bind(api: Api, operation: Operation, binding: Object, dry_run: bool) 
         _assign(pod, binding)
         if dry_run:
             return current
-        stored = preparing.ordered(pod)
-        return await preparing.put(api, operation, collection, key, stored, current)
+        stored = write_pipeline.ordered(pod)
+        return await write_pipeline.put(api, operation, collection, key, stored, current)
 
     await write_over(api, collection, key, pods.ref(name), write)
 
@@ -62,7 +62,7 @@ async def _bind(api: Api, operation: Operation, binding: Object, dry_run: bool) 
 def _check_pod(pods: Resource, pod: Object, wanted: Object, dry_run: bool) -> None:
     """A pod is bound once, and only the one that is meant."""
     metadata = pod["metadata"]
-    name, root = metadata["name"], preparing.root_of_keys(dry_run)
+    name, root = metadata["name"], write_pipeline.root_of_keys(dry_run)
     for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if wanted.get(field) and wanted[field] != metadata[field]:
             text = (

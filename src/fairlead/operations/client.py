@@ -11,9 +11,9 @@ from functools import partial
 from time import perf_counter
 from typing import TypeVar
 
-from fairlead.authentication.user import AUTHENTICATED, MASTERS, User
-from fairlead.errors import StatusError
-from fairlead.kinds.resources import Resource
+from fairlead.auth.authentication.user import AUTHENTICATED, MASTERS, User
+from fairlead.base.errors import StatusError
+from fairlead.fields.values import copied
 from fairlead.operations.api import Api, Object
 from fairlead.operations.apply import apply
 from fairlead.operations.binding import bind
@@ -24,7 +24,7 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
 from fairlead.operations.update import Changed, store_changed
 from fairlead.operations.views import view_of
-from fairlead.patching.values import copied
+from fairlead.resources.registry import Resource
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import EVERYTHING
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 
-from fairlead import budget
 from fairlead.admission.plugin import CREATE, Attributes
-from fairlead.errors import StatusError, already_exists, bad_request, verb_not_supported
-from fairlead.kinds.context import Context
-from fairlead.kinds.core.services.claims import is_claimed
-from fairlead.kinds.resources import Resource
-from fairlead.operations import preparing
+from fairlead.base import budget
+from fairlead.base.errors import StatusError, already_exists, bad_request, verb_not_supported
+from fairlead.fields.values import copied
+from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
+from fairlead.operations.managed_fields import converting, set_entries, tracked
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.retries import is_certain, retried
-from fairlead.operations.stored import kept, shown_one
-from fairlead.operations.tracking import converting, set_entries, tracked
-from fairlead.patching.values import copied
+from fairlead.operations.stored_versions import kept, shown_one
+from fairlead.resources.context import Context
+from fairlead.resources.core.services.claims import is_claimed
+from fairlead.resources.registry import Resource
 from fairlead.storage.backend import ConditionFailed, Conflict
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
@@ -64,19 +64,21 @@ async def _create(
     resource, metadata = operation.resource, value["metadata"]
     if resource.custom is not None and resource.custom.definition.terminating:
         raise _ending(resource)
-    preparing.set_namespace(operation, metadata)
+    write_pipeline.set_namespace(operation, metadata)
     if operation.refusal is not None:
         raise operation.refusal
     claimed = _claimed_version(metadata)
-    preparing.drop_deletion(metadata)
-    preparing.drop_repeated_owners(operation, metadata)
+    write_pipeline.drop_deletion(metadata)
+    write_pipeline.drop_repeated_owners(operation, metadata)
     context = api.context(operation, options.dry_run)
     entries = await converting(
         operation.size, _prepare, api, operation, value, options, entries, context
     )
     try:
         name = metadata.get("name", "")
-        attributes = preparing.attributes(operation, CREATE, value, None, context, name, options)
+        attributes = write_pipeline.attributes(
+            operation, CREATE, value, None, context, name, options
+        )
         generated = await _admit(api, operation, attributes, value, entries)
         if claimed and not options.dry_run:  # only the store gives versions
             raise bad_request("resourceVersion should not be set on objects to be created")
@@ -102,8 +104,8 @@ def _prepare(
 ) -> list[Object]:
     """Fill in what the server decides before anybody else looks at a new object; gives its
     owners."""
-    preparing.default(api, operation.resource, value, context)
-    preparing.check_grown(operation, value)
+    write_pipeline.default(api, operation.resource, value, context)
+    write_pipeline.check_grown(operation, value)
     if entries is None:
         entries = tracked(api, operation.resource, None, value, options)
     set_entries(value["metadata"], entries)
@@ -118,16 +120,18 @@ async def _admit(
     behaviour, context = api.behaviour(operation.resource), attributes.context
     await api.admission.admit(attributes)
     if attributes.round:
-        preparing.settle_admitted(operation, value, entries)
+        write_pipeline.settle_admitted(operation, value, entries)
     metadata = value["metadata"]
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     if generated:
-        metadata["name"] = preparing.generate_name(metadata["generateName"])
+        metadata["name"] = write_pipeline.generate_name(metadata["generateName"])
     attributes.name = metadata.get("name", "")
-    preparing.set_system_fields(metadata)
+    write_pipeline.set_system_fields(metadata)
     behaviour.prepare_create(value, context)
-    value = preparing.ordered(value)
-    await budget.run(operation.size, preparing.check_new, api, operation.resource, value, context)
+    value = write_pipeline.ordered(value)
+    await budget.run(
+        operation.size, write_pipeline.check_new, api, operation.resource, value, context
+    )
     attributes.value = value
     if operation.verb != "create":  # what would have been an update is told what is wrong first
         await api.authorize_create(operation)
@@ -146,9 +150,9 @@ async def _stored(
     assert value is not None
     collection = api.collection(resource)
     metadata = value["metadata"]
-    for attempt in range(preparing.GENERATE_TRIES if generated else 1):
+    for attempt in range(write_pipeline.GENERATE_TRIES if generated else 1):
         if attempt:
-            metadata["name"] = preparing.generate_name(metadata["generateName"])
+            metadata["name"] = write_pipeline.generate_name(metadata["generateName"])
         key = resource.storage_key(metadata.get("namespace", ""), metadata["name"])
         try:
             if not context.dry_run:
@@ -157,7 +161,7 @@ async def _stored(
             pass
         existing = api.store.latest(collection, key)
         if existing is None and context.dry_run:
-            return preparing.unstored(collection, key, value, claimed, resource)
+            return write_pipeline.unstored(collection, key, value, claimed, resource)
     raise _exists(resource, metadata["name"], existing, bool(metadata.get("generateName")))
 
 
@@ -173,7 +177,7 @@ async def _put_new(
         exists: Conflict | None = None
         try:
             stored = value if resource.custom is None else await kept(resource, value)
-            return await preparing.put(api, operation, collection, key, stored, None, context)
+            return await write_pipeline.put(api, operation, collection, key, stored, None, context)
         except Conflict as error:
             exists = error
         except ConditionFailed as moved:

@@ -6,24 +6,24 @@ import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 
-from fairlead import clock
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import DELETE
-from fairlead.dialect import Dialect
-from fairlead.errors import StatusError, forbidden
-from fairlead.kinds.behaviour import Behaviour
-from fairlead.kinds.context import Context
-from fairlead.kinds.metadata import LONGEST_GRACE
-from fairlead.operations import preparing
+from fairlead.base import clock
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError, forbidden
+from fairlead.base.records import dataclass
+from fairlead.codec.types.times import format_time, parse_time
+from fairlead.fields.values import copied
+from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
 from fairlead.operations.retries import write_over
-from fairlead.operations.stored import kept, read, shown_one
-from fairlead.patching.values import copied
-from fairlead.records import dataclass
-from fairlead.schema.times import format_time, parse_time
+from fairlead.operations.stored_versions import kept, read, shown_one
+from fairlead.resources.behaviour import Behaviour
+from fairlead.resources.context import Context
+from fairlead.resources.metadata import LONGEST_GRACE
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 
@@ -68,7 +68,9 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
         if refusal is not None:
             raise refusal
-        attributes = preparing.attributes(operation, DELETE, None, old, context, options=options)
+        attributes = write_pipeline.attributes(
+            operation, DELETE, None, old, context, options=options
+        )
         if operation.verb == _WHOLE:
             attributes.name = ""  # the collection was named, not the object
         await chain.admit(attributes)
@@ -82,7 +84,7 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         )
         _mark(new["metadata"], grace, api.dialect)
         behaviour.prepare_delete(new, context)
-        gone = preparing.is_finished(api, resource, new)
+        gone = write_pipeline.is_finished(api, resource, new)
         if gone and grace is None:
             new = old
         return Deleted(await _store(api, operation, current, old, new, gone, options), gone)
@@ -104,13 +106,13 @@ async def _store(
     collection = api.collection(operation.resource)
     if gone:
         if not options.dry_run:
-            await preparing.remove(api, operation, collection, current)
+            await write_pipeline.remove(api, operation, collection, current)
         return new
     if new == old or options.dry_run:
         await api.store.settled(current)
         return new
-    stored = await kept(operation.resource, preparing.ordered(copied(new)))
-    version = await preparing.put(api, operation, collection, current.key, stored, current)
+    stored = await kept(operation.resource, write_pipeline.ordered(copied(new)))
+    version = await write_pipeline.put(api, operation, collection, current.key, stored, current)
     return await read(operation.resource, version)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import CREATE
-from fairlead.errors import (
+from fairlead.base.errors import (
     Cause,
     ResourceRef,
     StatusError,
@@ -15,11 +15,8 @@ from fairlead.errors import (
     invalid,
     not_found,
 )
-from fairlead.kinds.absent import absent
-from fairlead.kinds.causes import Causes
-from fairlead.kinds.resources import Resource
-from fairlead.kinds.rules import selector_is_empty, selector_matches
-from fairlead.operations import preparing
+from fairlead.codec.types.times import now
+from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
@@ -29,7 +26,10 @@ from fairlead.operations.options import (
     check_dry_run,
     check_propagation,
 )
-from fairlead.schema.times import now
+from fairlead.resources.absent import absent
+from fairlead.resources.causes import Causes
+from fairlead.resources.registry import Resource
+from fairlead.resources.rules import selector_is_empty, selector_matches
 from fairlead.storage.backend import Conflict
 from fairlead.storage.version import Version
 
@@ -49,10 +49,12 @@ TWO_BUDGETS = (
 
 async def evict(api: Api, operation: Operation, eviction: Object, write: WriteOptions) -> None:
     """Do what an Eviction of a pod asks for."""
-    preparing.set_namespace(operation, eviction["metadata"])
+    write_pipeline.set_namespace(operation, eviction["metadata"])
     options = _delete_options(eviction, write.dry_run)
     context = api.context(operation, options.dry_run)
-    attributes = preparing.attributes(operation, CREATE, eviction, None, context, options=write)
+    attributes = write_pipeline.attributes(
+        operation, CREATE, eviction, None, context, options=write
+    )
     await api.admission.admit(attributes)
     if attributes.round:  # it may ask for something else now
         options = _delete_options(eviction, write.dry_run)
@@ -191,8 +193,8 @@ async def _take_disruption(
         if dry_run:
             return
         try:
-            stored = preparing.ordered(budget)
-            await preparing.put(api, operation, collection, current.key, stored, current)
+            stored = write_pipeline.ordered(budget)
+            await write_pipeline.put(api, operation, collection, current.key, stored, current)
         except Conflict:
             continue
         return

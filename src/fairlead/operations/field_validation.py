@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fairlead.errors import ResourceRef, StatusError, invalid
-from fairlead.kinds.causes import Causes
-from fairlead.kinds.resources import Resource
+from fairlead.base.errors import ResourceRef, StatusError, invalid
+from fairlead.codec.types.required import missing_paths
 from fairlead.operations.api import Object
 from fairlead.operations.operation import Operation
-from fairlead.schema.required import missing_paths
+from fairlead.resources.causes import Causes
+from fairlead.resources.registry import Resource
 
 MOST_STRICT_ERRORS = 100
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.kinds.resources import Resource, Resources
+from fairlead.resources.registry import Resource, Resources
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 # These groups know no types but their own, and the others do not know theirs.

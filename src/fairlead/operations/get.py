@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fairlead.errors import ResourceRef, not_found, too_large_resource_version
-from fairlead.kinds.absent import absent
-from fairlead.kinds.resources import Resource
+from fairlead.base.errors import ResourceRef, not_found, too_large_resource_version
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
-from fairlead.operations.stored import shown_one
+from fairlead.operations.stored_versions import shown_one
+from fairlead.resources.absent import absent
+from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
 
 WAIT_FOR_REVISION = 3.0

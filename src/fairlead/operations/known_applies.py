@@ -17,7 +17,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.bounded import Bounded
+from fairlead.base.caches import Bounded
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.storage.version import Version

@@ -17,14 +17,14 @@ from typing import Any
 
 import orjson
 
-from fairlead.bounded import Bounded
+from fairlead.base.caches import Bounded
+from fairlead.codec.limits import TooDeep
+from fairlead.codec.repeated_keys import duplicate_fields
+from fairlead.codec.types.model import Object as Object
+from fairlead.fields.entries import Identity
+from fairlead.fields.settled import Part, Settled, settled_again
 from fairlead.operations.operation import Operation
-from fairlead.patching.entries import Identity
-from fairlead.patching.settled import Part, Settled, settled_again
-from fairlead.schema.model import Object as Object
-from fairlead.serialization.duplicates import duplicate_fields
-from fairlead.serialization.limits import TooDeep
-from fairlead.storage.cutting import METADATA_START
+from fairlead.storage.body_metadata import METADATA_START
 from fairlead.storage.version import Version
 
 MOST_KEPT = 4096

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fairlead.errors import StatusError, bad_request, expired, too_large_resource_version
-from fairlead.kinds.resources import Resource
+from fairlead.base.errors import StatusError, bad_request, expired, too_large_resource_version
+from fairlead.base.records import dataclass
+from fairlead.codec.continuation import Continuation, ContinuationError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.get import wait_until
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
-from fairlead.operations.stored import shown
-from fairlead.records import dataclass
-from fairlead.serialization.continuation import Continuation, ContinuationError
+from fairlead.operations.stored_versions import shown
+from fairlead.resources.registry import Resource
 from fairlead.storage.backend import Compacted
 from fairlead.storage.change import DELETED
 from fairlead.storage.collection import Page

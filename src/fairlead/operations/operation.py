@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from fairlead import budget
-from fairlead.authentication.user import User
-from fairlead.authorization.attributes import Attributes
-from fairlead.authorization.decision import Decision
-from fairlead.errors import ResourceRef, StatusError
-from fairlead.kinds.context import MOST_WARNINGS
-from fairlead.kinds.resources import Resource
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.decision import Decision
+from fairlead.base import budget
+from fairlead.base.errors import ResourceRef, StatusError
+from fairlead.resources.context import MOST_WARNINGS
+from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
 
 Identity = tuple[str, str, str]  # name, uid and resourceVersion

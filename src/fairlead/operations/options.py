@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.errors import ResourceRef, StatusError, bad_request, conflict
-from fairlead.kinds.causes import Causes, GoValue
-from fairlead.kinds.metadata import go_strings
+from fairlead.base.errors import ResourceRef, StatusError, bad_request, conflict
+from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.metadata import go_strings
 
 PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.errors import ResourceRef, StatusError, bad_request, invalid
-from fairlead.kinds.absent import absent
-from fairlead.kinds.causes import Causes
-from fairlead.operations import preparing
+from fairlead.base.errors import ResourceRef, StatusError, bad_request, invalid
+from fairlead.codec.types.decode import unknown_paths, unknown_paths_of_custom
+from fairlead.codec.types.mismatch import DecodeError, json_kind
+from fairlead.fields.errors import MalformedPatch, OperationFailed, UnsupportedPatch
+from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.field_validation import (
     check_required,
@@ -17,15 +18,14 @@ from fairlead.operations.field_validation import (
     strict_errors,
     warn_of,
 )
+from fairlead.operations.managed_fields import decode_beside
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.retries import is_certain
-from fairlead.operations.tracking import decode_beside
 from fairlead.operations.update import Changed, store_changed
 from fairlead.operations.views import View, view_of
-from fairlead.patching.errors import MalformedPatch, OperationFailed, UnsupportedPatch
-from fairlead.schema.decode import unknown_paths, unknown_paths_of_custom
-from fairlead.schema.mismatch import DecodeError, json_kind
+from fairlead.resources.absent import absent
+from fairlead.resources.causes import Causes
 from fairlead.storage.version import Version
 
 
@@ -89,8 +89,8 @@ def _patched(
         value = _decoded(api, operation, view, read, document, options, old)
     except _Refused as refused:
         raise _refusal(api, read.shown(before, document), refused) from None
-    preparing.check_name(operation.name, value["metadata"])
-    preparing.set_namespace(operation, value["metadata"])
+    write_pipeline.check_name(operation.name, value["metadata"])
+    write_pipeline.set_namespace(operation, value["metadata"])
     return view.write(old, value)
 
 
@@ -179,7 +179,7 @@ def _refuse_nameless(
     if found and options.validation == "Strict":
         raise _Refused(f"strict decoding error: {', '.join(found)}", strict=True)
     warn_of(operation, found, options.validation)
-    preparing.check_name(operation.name, {})
+    write_pipeline.check_name(operation.name, {})
 
 
 def _foreign(api: Api, view: View, api_version: Any, kind: Any) -> str:

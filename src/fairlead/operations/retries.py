@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from fairlead.errors import ResourceRef, StatusError, modified
-from fairlead.kinds.absent import absent
+from fairlead.base.errors import ResourceRef, StatusError, modified
 from fairlead.operations.api import Api
+from fairlead.resources.absent import absent
 from fairlead.storage.backend import ConditionFailed, Conflict, StorageError
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version

@@ -6,22 +6,22 @@ from functools import cached_property
 
 from orjson import dumps
 
-from fairlead import budget
 from fairlead.admission.plugin import CONNECT, Attributes
 from fairlead.admission.webhooks.shapes import Patch, ShapeError
-from fairlead.kinds.conversion import from_stored, to_stored
-from fairlead.kinds.custom.kind import CustomKind
-from fairlead.kinds.resources import Resource
-from fairlead.operations import preparing
+from fairlead.base import budget
+from fairlead.base.package_files import text_beside
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.defaults import fill_defaults
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.model import Struct
+from fairlead.codec.types.notation import parse
+from fairlead.fields.values import copied
+from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.views import ScaleView, typed
-from fairlead.packaged import text_beside
-from fairlead.patching.values import copied
-from fairlead.schema.decode import decoder
-from fairlead.schema.defaults import fill_defaults
-from fairlead.schema.mismatch import DecodeError
-from fairlead.schema.model import Struct
-from fairlead.schema.notation import parse
+from fairlead.resources.conversion import from_stored, to_stored
+from fairlead.resources.custom.definition import CustomKind
+from fairlead.resources.registry import Resource
 
 _TYPE = ("kind", "apiVersion")
 
@@ -66,7 +66,7 @@ class ApiShapes:
             size, _patched, patch, shown, struct, is_decoded and not connects
         )
         made = await self._made(attributes, decoded, resource, size)
-        await budget.run(size, preparing.check_decoded, made)
+        await budget.run(size, write_pipeline.check_decoded, made)
         attributes.value.clear()
         attributes.value.update(made)
 
@@ -86,9 +86,9 @@ class ApiShapes:
         own, given = attributes.resource.main, resource.main
         if own.custom is None or given.custom is None:
             value = to_stored(given, value)
-            await budget.run(size, preparing.default, api, own, value, context)
+            await budget.run(size, write_pipeline.default, api, own, value, context)
             return value
-        await budget.run(size, preparing.default, api, given, value, context)
+        await budget.run(size, write_pipeline.default, api, given, value, context)
         if own.custom is given.custom:
             return value
         return _decoded(own.struct, await _converted(given.custom, own.custom, value))

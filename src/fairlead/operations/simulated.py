@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from fairlead.errors import StatusError
-from fairlead.records import dataclass
-from fairlead.schema.model import Object
+from fairlead.base.errors import StatusError
+from fairlead.base.records import dataclass
+from fairlead.codec.types.model import Object
 
 
 @dataclass(frozen=True, slots=True)

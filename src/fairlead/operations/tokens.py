@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from fairlead import clock
 from fairlead.admission.plugin import CREATE, Attributes
-from fairlead.authentication.chain import Rejected
-from fairlead.authentication.service_accounts import ACCOUNTS, PODS, SECRETS
-from fairlead.authentication.user import User
-from fairlead.errors import ResourceRef, StatusError, bad_request, conflict, invalid
-from fairlead.kinds.absent import absent
-from fairlead.kinds.authentication.reviews import check_token_request, check_token_review
-from fairlead.kinds.causes import Causes
-from fairlead.operations import preparing
+from fairlead.auth.authentication.chain import Rejected
+from fairlead.auth.authentication.service_accounts import ACCOUNTS, PODS, SECRETS
+from fairlead.auth.authentication.user import User
+from fairlead.base import clock
+from fairlead.base.errors import ResourceRef, StatusError, bad_request, conflict, invalid
+from fairlead.codec.types.defaults import fill_defaults
+from fairlead.codec.types.times import format_time
+from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
+from fairlead.operations.managed_fields import set_entries, tracked_unstored
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.tracking import set_entries, tracked_unstored
-from fairlead.schema.defaults import fill_defaults
-from fairlead.schema.times import format_time
+from fairlead.resources.absent import absent
+from fairlead.resources.authentication.reviews import check_token_request, check_token_review
+from fairlead.resources.causes import Causes
 
 
 async def review_token(
@@ -149,10 +149,10 @@ async def _admit(
     still to come."""
     resource = operation.resource
     fill_defaults(resource.struct, value)
-    preparing.set_namespace(operation, value["metadata"])
+    write_pipeline.set_namespace(operation, value["metadata"])
     set_entries(value["metadata"], tracked_unstored(api, resource, value, options))
     context = api.context(operation, options.dry_run)
     name = operation.name or value["metadata"].get("name", "")
-    attributes = preparing.attributes(operation, CREATE, value, None, context, name, options)
+    attributes = write_pipeline.attributes(operation, CREATE, value, None, context, name, options)
     await api.admission.admit(attributes)
     return attributes

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fairlead import budget
 from fairlead.admission.plugin import UPDATE
-from fairlead.errors import Cause, StatusError, conflict, invalid, modified
-from fairlead.kinds.absent import absent
-from fairlead.kinds.context import Context
-from fairlead.operations import preparing
+from fairlead.base import budget
+from fairlead.base.errors import Cause, StatusError, conflict, invalid, modified
+from fairlead.fields.values import equal
+from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.create import create
+from fairlead.operations.managed_fields import converting, set_entries, tracked
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
 from fairlead.operations.retries import is_certain, write_over
-from fairlead.operations.stored import is_unchanged, kept, read, shown_one
-from fairlead.operations.tracking import converting, set_entries, tracked
+from fairlead.operations.stored_versions import is_unchanged, kept, read, shown_one
 from fairlead.operations.views import view_of
-from fairlead.patching.values import equal
+from fairlead.resources.absent import absent
+from fairlead.resources.context import Context
 from fairlead.storage.version import Version
 
 # Metadata that an update may leave out and never changes.
@@ -63,8 +63,8 @@ async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptio
 
     def document() -> Object:
         value = sent()
-        preparing.check_name(operation.name, value["metadata"])
-        preparing.set_namespace(operation, value["metadata"])
+        write_pipeline.check_name(operation.name, value["metadata"])
+        write_pipeline.set_namespace(operation, value["metadata"])
         return value
 
     value: Object | None = document()
@@ -149,15 +149,15 @@ async def _store_over(
             await api.store.settled(current)
             if shown_as_before:
                 return _Written(current)
-        elif preparing.is_finished(api, resource, new):
-            await preparing.remove(api, operation, collection, current)
+        elif write_pipeline.is_finished(api, resource, new):
+            await write_pipeline.remove(api, operation, collection, current)
         else:
             return _Written(
-                await preparing.put(
+                await write_pipeline.put(
                     api, operation, collection, current.key, stored, current, context
                 )
             )
-        made = preparing.unstored(collection, current.key, new, current.revision, resource)
+        made = write_pipeline.unstored(collection, current.key, new, current.revision, resource)
         return _Written(made, is_stored=False)
     except BaseException:  # also of a request whose time is up
         context.roll_back()
@@ -178,23 +178,23 @@ async def _prepared(
     if operation.refusal is not None:
         raise operation.refusal
     carry_over(value["metadata"], old["metadata"])
-    preparing.drop_repeated_owners(operation, value["metadata"])
+    write_pipeline.drop_repeated_owners(operation, value["metadata"])
     entries = await converting(
         operation.size, _defaulted, api, operation, changed, old, options, context
     )
     set_entries(value["metadata"], entries)
-    attributes = preparing.attributes(operation, UPDATE, value, old, context, options=options)
+    attributes = write_pipeline.attributes(operation, UPDATE, value, old, context, options=options)
     await api.admission.admit(attributes)
     if attributes.round:
-        entries = preparing.settle_admitted(operation, value, entries)
+        entries = write_pipeline.settle_admitted(operation, value, entries)
         carry_over(value["metadata"], old["metadata"])
     if resource.subresource and not resource.is_scale:
         behaviour.prepare_subresource_update(resource.subresource, value, old, context)
     else:
         behaviour.prepare_update(value, old, context)
     set_entries(value["metadata"], entries)
-    new = preparing.ordered(value)
-    await budget.run(operation.size, preparing.check_changed, api, resource, new, old, context)
+    new = write_pipeline.ordered(value)
+    await budget.run(operation.size, write_pipeline.check_changed, api, resource, new, old, context)
     attributes.value = new
     await api.admission.validate(attributes)
     behaviour.warnings(new, old, context)
@@ -212,8 +212,8 @@ def _defaulted(
 ) -> list[Object]:
     """Fill in what was left out; gives who owns which field afterwards."""
     resource = operation.resource
-    preparing.default(api, resource.main, changed.value, context)
-    preparing.check_grown(operation, changed.value)
+    write_pipeline.default(api, resource.main, changed.value, context)
+    write_pipeline.check_grown(operation, changed.value)
     if changed.entries is not None:
         return changed.entries
     return tracked(api, resource, old, changed.value, options)
@@ -247,7 +247,7 @@ def _check_uid(operation: Operation, metadata: Object, old: Object, dry_run: boo
 def _other_uid(
     operation: Operation, name: str, wanted: str, found: str, dry_run: bool
 ) -> StatusError:
-    resource, root = operation.resource.main, preparing.root_of_keys(dry_run)
+    resource, root = operation.resource.main, write_pipeline.root_of_keys(dry_run)
     key = resource.storage_key(operation.namespace, name)
     return conflict(
         resource.ref(name),

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from fairlead.errors import ResourceRef, bad_request, conflict, invalid
-from fairlead.kinds.causes import Causes
-from fairlead.kinds.conversion import from_stored, to_stored
-from fairlead.kinds.custom.scale import UNSET, ScalePaths, shown
-from fairlead.kinds.resources import Resource
-from fairlead.kinds.scale import (
+from fairlead.base.errors import ResourceRef, bad_request, conflict, invalid
+from fairlead.codec.types.model import Struct
+from fairlead.fields.configuration import check_items
+from fairlead.fields.conflicts import InvalidConfiguration
+from fairlead.operations.api import Api, Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.conversion import from_stored, to_stored
+from fairlead.resources.custom.scale import UNSET, ScalePaths, shown
+from fairlead.resources.registry import Resource
+from fairlead.resources.scale import (
     check_scale,
     read_scale,
     scale_metadata,
     with_version,
     write_scale,
 )
-from fairlead.operations.api import Api, Object
-from fairlead.patching.configuration import check_items
-from fairlead.patching.conflicts import InvalidConfiguration
-from fairlead.schema.model import Struct
 
 
 def typed(resource: Resource, value: Object) -> Object:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from sys import intern
 
-from fairlead.errors import StatusError, bad_request, expired
-from fairlead.kinds.custom.resource import CustomResource
-from fairlead.kinds.resources import Resource
+from fairlead.base.errors import StatusError, bad_request, expired
+from fairlead.base.records import dataclass
 from fairlead.operations.api import Api
 from fairlead.operations.list import namespace_begin
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
-from fairlead.operations.selecting import by_name
-from fairlead.operations.stored import are_shown_as_stored, shown_events
-from fairlead.records import dataclass
+from fairlead.operations.selectors import by_name
+from fairlead.operations.stored_versions import are_shown_as_stored, shown_events
+from fairlead.resources.custom.resource import CustomResource
+from fairlead.resources.registry import Resource
 from fairlead.storage.backend import Compacted
 from fairlead.storage.change import ADDED, Change, existing
 from fairlead.storage.collection import Collection

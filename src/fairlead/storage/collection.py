@@ -15,7 +15,7 @@ from fairlead.storage.change import Change
 from fairlead.storage.followers import Followers
 from fairlead.storage.indexes import FEW, Indexes
 from fairlead.storage.selection import EVERYTHING, Selection
-from fairlead.storage.turns import selected
+from fairlead.storage.slices import selected
 from fairlead.storage.version import Version
 
 SelectFields = Callable[[dict[str, Any]], Mapping[str, str]]

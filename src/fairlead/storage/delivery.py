@@ -9,7 +9,7 @@ from sortedcontainers import SortedList
 
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.counts import FEED_LAG
+from fairlead.storage.metrics import FEED_LAG
 from fairlead.storage.watcher import Watcher
 
 logger = logging.getLogger("fairlead.storage")

@@ -20,8 +20,8 @@ from fairlead.storage.backend import (
     Unanswered,
     Write,
 )
-from fairlead.storage.counts import FEED_RESTARTS
 from fairlead.storage.log import Cache, say_fatal, storage_error
+from fairlead.storage.metrics import FEED_RESTARTS
 from fairlead.storage.pending import Pending
 from fairlead.storage.source import Source
 from fairlead.storage.unseen import Unseen

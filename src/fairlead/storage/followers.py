@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from fairlead.storage.change import Change
-from fairlead.storage.counts import FOLLOWER_FAILURES
+from fairlead.storage.metrics import FOLLOWER_FAILURES
 
 logger = logging.getLogger("fairlead.storage")
 

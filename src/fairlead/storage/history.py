@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from fairlead.storage.change import Change
-from fairlead.storage.counts import HISTORY_BYTES
+from fairlead.storage.metrics import HISTORY_BYTES
 
 _A_CHANGE = 600  # bytes that a change costs beside the bodies it holds
 _LONGEST_INTERVAL = 10.0

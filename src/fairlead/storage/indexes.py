@@ -8,7 +8,7 @@ from collections.abc import Collection as Keys
 from collections.abc import Iterable, Mapping
 
 from fairlead.storage.selection import Clue, Fact, Selection
-from fairlead.storage.turns import in_turns
+from fairlead.storage.slices import in_turns
 from fairlead.storage.version import Version
 
 MOST_INDEXES = 8  # of one resource

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from fairlead.storage.counts import FORMS_DROPPED, FORMS_MADE, KEPT_FORMS_BYTES
+from fairlead.storage.metrics import FORMS_DROPPED, FORMS_MADE, KEPT_FORMS_BYTES
 
 if TYPE_CHECKING:
     from fairlead.storage.version import Version

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from fairlead.bounded import remembered
-from fairlead.records import dataclass
-from fairlead.schema.names import label_value, qualified_name
+from fairlead.base.caches import remembered
+from fairlead.base.records import dataclass
+from fairlead.codec.types.names import label_value, qualified_name
 from fairlead.storage.version import Version
 
 # Every object of a list, and every write under a watch, is held against a selector.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fairlead.patching.stored_entries import read_with_entries
-from fairlead.serialization.limits import MOST_STORED_BYTES, STORED_DEPTH, TooLarge, bounded_json
-from fairlead.storage.cutting import METADATA_START, metadata_end, without_managed_fields
+from fairlead.codec.limits import MOST_STORED_BYTES, STORED_DEPTH, TooLarge, bounded_json
+from fairlead.fields.stored_entries import read_with_entries
+from fairlead.storage.body_metadata import METADATA_START, metadata_end, without_managed_fields
 
 if TYPE_CHECKING:
     from fairlead.storage.kept_forms import Forms

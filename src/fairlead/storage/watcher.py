@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from fairlead.compiled import mypyc_attr
+from fairlead.base.compiled import mypyc_attr
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
-from fairlead.storage.counts import WATCHERS_ENDED
+from fairlead.storage.metrics import WATCHERS_ENDED
 from fairlead.storage.selection import Selection
 
 logger = logging.getLogger("fairlead.storage")

@@ -10,8 +10,8 @@ from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
 from fairlead.storage.backend import Backend, Fault, Outcome, StorageError
-from fairlead.storage.counts import BATCH_SIZES, COMMIT_SECONDS, COMMITS, QUEUE_DEPTH
 from fairlead.storage.log import storage_error
+from fairlead.storage.metrics import BATCH_SIZES, COMMIT_SECONDS, COMMITS, QUEUE_DEPTH
 from fairlead.storage.pending import Pending
 
 Result = TypeVar("Result")

@@ -11,8 +11,8 @@ from fairlead.storage.backend import ConditionFailed, Conflict, EpochMoved, Prec
 from fairlead.storage.basis import Outdated, basis
 from fairlead.storage.collection import Collection
 from fairlead.storage.companion import Companion
-from fairlead.storage.counts import REFUSED
 from fairlead.storage.log import Log
+from fairlead.storage.metrics import REFUSED
 from fairlead.storage.pending import Pending
 from fairlead.storage.state import State
 from fairlead.storage.version import Version, body_of, encode

@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
+from fairlead.base.dialect import DIALECTS
 from fairlead.client import Client
 from fairlead.client.errors import ApiError, Conflict, NotFound
 from fairlead.client.sync import SyncClient
 from fairlead.client.transport.errors import Unreachable
-from fairlead.dialect import DIALECTS
 from fairlead.testing.contents import Contents, Source, objects_of
 from fairlead.testing.dumps import Loading
 from fairlead.testing.libraries import Libraries

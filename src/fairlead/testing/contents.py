@@ -8,12 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.manifests import ADVICE, ManifestError, manifests, parsed
+from fairlead.client.conditions import has_condition
 from fairlead.client.discovery import UnknownKind
 from fairlead.client.errors import AlreadyExists
 from fairlead.client.sync import SyncClient
-from fairlead.client.waiting import has_condition
-from fairlead.dialect import Dialect
 
 Object = dict[str, Any]
 # A file, a folder, YAML text (which has line breaks), an object, or several.

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from fairlead.client.conditions import exists
 from fairlead.client.errors import AlreadyExists, Conflict, Invalid
 from fairlead.client.sync import SyncResource
-from fairlead.client.waiting import exists
 from fairlead.testing.contents import DEFINITION, Contents, in_order
 from fairlead.testing.powers import Powers
 

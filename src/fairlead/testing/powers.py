@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, Self
 
+from fairlead.api.testing import GROUP
 from fairlead.client.errors import NotFound, TimedOut
 from fairlead.client.sync import SyncClient
-from fairlead.powers import GROUP
-from fairlead.schema.durations import parse_duration
+from fairlead.codec.types.durations import parse_duration
 
 Object = dict[str, Any]
 Duration = float | str | timedelta  # numbers are seconds, texts are as the API has them

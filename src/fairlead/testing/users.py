@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
+from fairlead.base.records import dataclass
 from fairlead.client import Client
 from fairlead.client.sync import SyncClient
-from fairlead.records import dataclass
-from fairlead.server.files import write_private
-from fairlead.server.kubeconfig import certificate_fields, self_contained
+from fairlead.process.certificates.kubeconfig import certificate_fields, self_contained
+from fairlead.process.data_directory import write_private
 from fairlead.testing.libraries import Libraries
 
 
@@ -57,7 +57,7 @@ class Users:
         self, name: str, groups: Sequence[str], now: datetime, life: timedelta
     ) -> User:
         """A user of the name that the server takes from the certificate, good from now on."""
-        from fairlead.server.issuing import Issued, issue_client
+        from fairlead.process.certificates.issue import Issued, issue_client
 
         issued = issue_client(Issued(self._ca, self._ca_key), name, groups, now, life)
         return self._user(name, certificate_fields(issued.certificate, issued.key))

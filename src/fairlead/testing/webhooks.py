@@ -131,7 +131,7 @@ def _serve(
 
 
 def _context(authority: tuple[bytes, bytes]) -> ssl.SSLContext:
-    from fairlead.server.issuing import Issued, issue_serving
+    from fairlead.process.certificates.issue import Issued, issue_serving
 
     issued = issue_serving(Issued(*authority), [_HOST], datetime.now(UTC), _LIFE)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

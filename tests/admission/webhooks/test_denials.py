@@ -12,7 +12,7 @@ import pytest
 from support.client import Answer, Object
 from support.webhook import Hooked, WebhookServer, allow, deny, encoded
 
-from fairlead.outgoing.webhooks import MOST_CALLS
+from fairlead.wire.outgoing.webhooks import MOST_CALLS
 
 MUTATING, VALIDATING = "mutating", "validating"
 both_kinds = pytest.mark.parametrize("kind", [MUTATING, VALIDATING])

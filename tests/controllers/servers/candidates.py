@@ -10,11 +10,11 @@ from controllers.servers.sharing import Servers, on_servers
 from operations.operations_support import config_map
 from support.waiting import comes_true
 
-from fairlead import clock
 from fairlead.admission.plugin import Plugin
+from fairlead.base import clock
+from fairlead.base.errors import StatusError
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.servers.election import LEASES, Elector, Terms
-from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client, system_user
 from fairlead.storage.backend import StorageError

@@ -11,16 +11,16 @@ from unittest.mock import patch
 from operations.operations_support import NAMESPACES, system
 from support.sources import MemorySource, Shared
 
-from fairlead import clock
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import Plugin
-from fairlead.authorization.always import AlwaysAllow
-from fairlead.authorization.chain import Authorizer
-from fairlead.dialect import KUBERNETES
-from fairlead.kinds.gates import parse_gates
-from fairlead.kinds.resources import Resources
+from fairlead.auth.authorization.always import AlwaysAllow
+from fairlead.auth.authorization.chain import Authorizer
+from fairlead.base import clock
+from fairlead.base.dialect import KUBERNETES
+from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.operations.api import Api
-from fairlead.schema.builtin import BuiltinTypes
+from fairlead.resources.gates import parse_gates
+from fairlead.resources.registry import Resources
 from fairlead.storage.followed import FollowedLog
 from fairlead.storage.store import Store
 

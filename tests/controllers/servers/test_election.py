@@ -8,9 +8,9 @@ import pytest
 from controllers.servers.candidates import TERMS, Election, hold
 from support.waiting import comes_true
 
-from fairlead import clock
 from fairlead.admission.plugin import Attributes, PluginBase
-from fairlead.controllers.counts import LEADING
+from fairlead.base import clock
+from fairlead.controllers.metrics import LEADING
 from fairlead.controllers.servers.election import LEASES
 from fairlead.operations.client import Client, system_user
 

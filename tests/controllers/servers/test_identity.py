@@ -7,11 +7,11 @@ import asyncio
 from controllers.servers.sharing import Servers, on_servers
 from support.waiting import comes_true
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.base.dialect import KUBERNETES
 from fairlead.controllers.framework import Controllers
 from fairlead.controllers.servers.election import LEASES
 from fairlead.controllers.servers.identity import IdentityLease
-from fairlead.dialect import KUBERNETES
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client, system_user
 

@@ -9,21 +9,21 @@ import pytest
 from controllers.servers.sharing import Servers, on_servers
 from support.waiting import comes_true
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.base.dialect import KUBERNETES
 from fairlead.controllers.framework import Controllers
 from fairlead.controllers.own_service import OwnService
 from fairlead.controllers.servers.election import LEASES
-from fairlead.controllers.servers.listing import (
+from fairlead.controllers.servers.endpoint_list import (
     LastSoMany,
     Listing,
     LiveServers,
     NoListing,
     Server,
 )
-from fairlead.dialect import KUBERNETES
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client, system_user
-from fairlead.server.bootstrap import own_service
+from fairlead.process.first_objects import own_service
 
 SYSTEM = KUBERNETES.system_namespace
 ENDPOINTS, SLICES = "core/v1/endpoints", "discovery/v1/endpointslices"

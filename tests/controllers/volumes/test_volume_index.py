@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.base.dialect import KUBERNETES
 from fairlead.controllers.volumes.facts import could_hold
 from fairlead.controllers.volumes.index import Index, Links
 from fairlead.controllers.volumes.names import Annotations
-from fairlead.dialect import KUBERNETES
 
 Object = dict[str, Any]
 NAMES = Annotations.of(KUBERNETES)

@@ -12,7 +12,7 @@ from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.things import Space
 from support.waiting import eventually
 
-from fairlead.schema.times import parse_time
+from fairlead.codec.types.times import parse_time
 
 HOUR = 3600
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead import clock
+from fairlead.base import clock
 from fairlead.controllers.workloads.daemon_sets.backoff import Backoff
 
 HERE, THERE = ("uid", 1, "here"), ("uid", 1, "there")

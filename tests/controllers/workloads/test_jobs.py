@@ -9,7 +9,7 @@ from support.jobs import Jobs, exited, job_spec
 from support.things import Space
 from support.waiting import eventually
 
-from fairlead.schema.times import now
+from fairlead.codec.types.times import now
 
 
 @pytest.fixture

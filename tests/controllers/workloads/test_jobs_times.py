@@ -10,7 +10,7 @@ from support.jobs import Jobs, exited
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.things import Space
 
-from fairlead.schema.times import format_time, parse_time
+from fairlead.codec.types.times import format_time, parse_time
 
 
 def now_at(work: Jobs) -> str:

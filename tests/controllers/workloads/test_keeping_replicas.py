@@ -10,11 +10,11 @@ import pytest
 from operations.operations_support import on_api, system
 
 from fairlead.admission.plugin import DELETE, Attributes, Plugin, PluginBase
+from fairlead.base.errors import StatusError, forbidden
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.workloads.index import Owned
 from fairlead.controllers.workloads.pods import PODS, read_pod
 from fairlead.controllers.workloads.replicas import REPLICA_SETS, Replicas
-from fairlead.errors import StatusError, forbidden
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.codec.types.times import format_time
+from fairlead.controllers.workloads.deletion_order import to_remove
 from fairlead.controllers.workloads.pods import Pod
-from fairlead.controllers.workloads.ranking import to_remove
-from fairlead.schema.times import format_time
 from fairlead.storage.version import Version
 
 COST = "cost"

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from fairlead.base.dialect import DIALECTS
 from fairlead.controllers.workloads.deployments import steps
 from fairlead.controllers.workloads.deployments.annotations import Annotations
 from fairlead.controllers.workloads.deployments.templates import same_template
 from fairlead.controllers.workloads.hashes import short_hash
-from fairlead.dialect import DIALECTS
 
 Object = dict[str, Any]
 NAMES = Annotations(DIALECTS["kubernetes"])

@@ -10,7 +10,7 @@ from support.things import Space
 from support.waiting import eventually
 from support.workloads import READY, Workloads
 
-from fairlead.schema.times import now
+from fairlead.codec.types.times import now
 
 LONG = 1000.0  # seconds, more than any pause here
 

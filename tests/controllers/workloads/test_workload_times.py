@@ -6,7 +6,7 @@ from support.process import MOVABLE_CLOCK, FreshServer
 from support.things import Space
 from support.workloads import READY, Workloads, replicated, template
 
-from fairlead.schema.times import now
+from fairlead.codec.types.times import now
 
 
 def test_workloads_go_by_the_clock(fresh_server: FreshServer) -> None:

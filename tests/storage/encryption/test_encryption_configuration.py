@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.dialect import CLUSTER, DIALECTS, KUBERNETES
+from fairlead.base.dialect import CLUSTER, DIALECTS, KUBERNETES
 from fairlead.storage.encryption.configuration import EncryptionError, read_encryption
 
 PATH = "/registry/secrets/default/a"

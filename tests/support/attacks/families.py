@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from fairlead.dialect import Dialect
-from fairlead.kinds.resources import Resource, Resources
-from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.model import ListOf, MapOf, Struct
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.model import ListOf, MapOf, Struct
+from fairlead.resources.registry import Resource, Resources
 from support.attacks.target import NAMESPACE, Call, Case
 from support.client import Object
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.admission.plugin import Attributes
 from fairlead.admission.plugins.base import PluginBase, early_refusal
-from fairlead.authentication.user import is_server
+from fairlead.auth.authentication.user import is_server
 
 _DENIED = "admission control is denying all modifications"
 

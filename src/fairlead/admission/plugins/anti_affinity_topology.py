@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, PluginBase, refusal
-from fairlead.dialect import Dialect
-from fairlead.kinds.core.pods import REQUIRED
+from fairlead.base.dialect import Dialect
+from fairlead.resources.core.pods import REQUIRED
 
 
 class LimitPodHardAntiAffinityTopology(PluginBase):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlead.admission.plugin import CREATE, Attributes, PluginBase
-from fairlead.errors import Cause, ResourceRef, StatusError, forbidden
-from fairlead.schema.model import Object as Object
+from fairlead.base.errors import Cause, ResourceRef, StatusError, forbidden
+from fairlead.codec.types.model import Object as Object
 
 __all__ = [
     "PODS",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fairlead.admission.plugin import UPDATE, Attributes
 from fairlead.admission.plugins.base import PluginBase, refusal
 from fairlead.admission.plugins.signer_rights import REQUESTS, Allowed, SignerRights
-from fairlead.dialect import Dialect
-from fairlead.kinds.certificates.conditions import conditions_of
+from fairlead.base.dialect import Dialect
+from fairlead.resources.certificates.conditions import conditions_of
 
 STATUS = f"{REQUESTS}/status"
 

@@ -7,9 +7,9 @@ from base64 import b64decode
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PluginBase, refusal
 from fairlead.admission.plugins.signer_rights import REQUESTS
-from fairlead.authentication.user import MASTERS
-from fairlead.dialect import Dialect
-from fairlead.kinds.certificates.pem import blocks
+from fairlead.auth.authentication.user import MASTERS
+from fairlead.base.dialect import Dialect
+from fairlead.resources.certificates.pem import blocks
 
 
 class CertificateSubjectRestriction(PluginBase):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PluginBase
 from fairlead.admission.plugins.default_classes import default_names
-from fairlead.admission.plugins.remembering import CollectionFact, FindCollection
-from fairlead.dialect import Dialect
+from fairlead.admission.plugins.version_facts import CollectionFact, FindCollection
+from fairlead.base.dialect import Dialect
 
 INGRESSES, CLASSES = "networking/v1/ingresses", "networking/v1/ingressclasses"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PluginBase, early_refusal
 from fairlead.admission.plugins.default_classes import default_names
-from fairlead.admission.plugins.remembering import CollectionFact, FindCollection
-from fairlead.dialect import Dialect
-from fairlead.kinds.core.persistent_volumes import CLASS_ANNOTATION
+from fairlead.admission.plugins.version_facts import CollectionFact, FindCollection
+from fairlead.base.dialect import Dialect
+from fairlead.resources.core.persistent_volumes import CLASS_ANNOTATION
 
 CLAIMS, CLASSES = "core/v1/persistentvolumeclaims", "storage/v1/storageclasses"
 _MARKS = ("storageclass.@/is-default-class", "storageclass.beta.@/is-default-class")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, written_pod_spec
-from fairlead.dialect import Dialect
-from fairlead.kinds.core.pods import NO_EXECUTE
+from fairlead.base.dialect import Dialect
+from fairlead.resources.core.pods import NO_EXECUTE
 
 DEFAULT_SECONDS = 300
 NOT_READY, UNREACHABLE = "node.@/not-ready", "node.@/unreachable"

@@ -9,8 +9,8 @@ from time import monotonic
 from fairlead.admission.configuration import FLAG, ConfigurationError, Section
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase
-from fairlead.bounded import hashed
-from fairlead.errors import LONGEST_FIELD, StatusError, clipped
+from fairlead.base.caches import hashed
+from fairlead.base.errors import LONGEST_FIELD, StatusError, clipped
 
 # Both names of the same objects: a limit that holds for one only would be none.
 EVENTS = ("core/v1/events", "events/v1/events")

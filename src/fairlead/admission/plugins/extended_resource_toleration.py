@@ -6,9 +6,9 @@ from __future__ import annotations
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, written_pod_spec
 from fairlead.admission.plugins.tolerations import taint_of
-from fairlead.dialect import Dialect
-from fairlead.kinds.core.pods import NO_SCHEDULE
-from fairlead.kinds.core.pods.resources import is_extended
+from fairlead.base.dialect import Dialect
+from fairlead.resources.core.pods import NO_SCHEDULE
+from fairlead.resources.core.pods.resources import is_extended
 
 
 class ExtendedResourceToleration(PluginBase):

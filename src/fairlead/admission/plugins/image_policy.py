@@ -11,11 +11,11 @@ import orjson
 from fairlead.admission.configuration import FLAG, ConfigurationError, Section
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
-from fairlead.bounded import Bounded
-from fairlead.clock import time
-from fairlead.dialect import Dialect
-from fairlead.logs import Tally, quoted
-from fairlead.outgoing.client import CallError
+from fairlead.base.caches import Bounded
+from fairlead.base.clock import time
+from fairlead.base.dialect import Dialect
+from fairlead.base.logs import Tally, quoted
+from fairlead.wire.outgoing.client import CallError
 
 logger = logging.getLogger("fairlead")
 
@@ -185,8 +185,8 @@ def configured(
     dialect: Dialect, section: Section | None, *, group_enabled: bool
 ) -> ImagePolicyWebhook:
     """The plugin as its configuration wants it; raises ConfigurationError."""
-    from fairlead.outgoing.client_config import ClientConfigError, load_client_config
-    from fairlead.outgoing.json_calls import JsonPoster
+    from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
+    from fairlead.wire.outgoing.json_calls import JsonPoster
 
     name = ImagePolicyWebhook.name
     if section is None or not section.value.get("imagePolicy"):

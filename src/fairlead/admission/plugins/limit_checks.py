@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import ROUND_UP, Decimal
 from typing import NamedTuple
 
-from fairlead import budget
 from fairlead.admission.plugins.base import Object
 from fairlead.admission.plugins.pod_demands import demands
-from fairlead.records import dataclass, field
-from fairlead.schema.quantity import Amount, amount
-from fairlead.schema.remembering import ContentMemory
+from fairlead.base import budget
+from fairlead.base.records import dataclass, field
+from fairlead.codec.types.memo import ContentMemory
+from fairlead.codec.types.quantity import Amount, amount
 from fairlead.storage.version import Version
 
 Texts = Mapping[str, str]  # amounts by name, as objects state them

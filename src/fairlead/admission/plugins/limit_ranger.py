@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fairlead import budget
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 from fairlead.admission.plugins.limit_checks import (
@@ -16,8 +15,9 @@ from fairlead.admission.plugins.limit_checks import (
     pod_violations,
     range_of,
 )
-from fairlead.admission.plugins.remembering import MOST_KEPT, EntryFacts, FindCollection
-from fairlead.dialect import Dialect
+from fairlead.admission.plugins.version_facts import MOST_KEPT, EntryFacts, FindCollection
+from fairlead.base import budget
+from fairlead.base.dialect import Dialect
 
 CLAIMS, RANGES = "core/v1/persistentvolumeclaims", "core/v1/limitranges"
 _CONTAINERS = (("containers", "container"), ("initContainers", "init container"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.admission.plugins.base import Object
-from fairlead.records import dataclass
+from fairlead.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

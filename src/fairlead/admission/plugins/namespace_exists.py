@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.admission.plugin import CONNECT, Attributes
 from fairlead.admission.plugins.base import PluginBase
 from fairlead.admission.plugins.namespace_lifecycle import Find
-from fairlead.errors import ResourceRef, not_found
+from fairlead.base.errors import ResourceRef, not_found
 
 NAMESPACES = "core/v1/namespaces"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from fairlead.admission.plugins.remembering import EntryFacts, FindNamespace
-from fairlead.errors import ResourceRef, not_found
-from fairlead.schema.model import Object
+from fairlead.admission.plugins.version_facts import EntryFacts, FindNamespace
+from fairlead.base.errors import ResourceRef, not_found
+from fairlead.codec.types.model import Object
 from fairlead.storage.version import Version
 
 Fact = TypeVar("Fact")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from fairlead.admission.plugin import CREATE, DELETE, Attributes, PluginBase
 from fairlead.admission.plugins.base import early_refusal
-from fairlead.dialect import Dialect
-from fairlead.errors import Cause, ResourceRef, forbidden, not_found
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import Cause, ResourceRef, forbidden, not_found
 from fairlead.storage.backend import Precondition
 from fairlead.storage.version import Version
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fairlead.dialect import Dialect
+from fairlead.base.dialect import Dialect
 
 _OWN_LABELS = (
     "@/hostname",

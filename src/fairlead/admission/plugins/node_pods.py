@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fairlead.admission.plugin import Attributes
 from fairlead.admission.plugins.base import Object
-from fairlead.authorization.pod_references import CLAIMS, CONFIG_MAPS, SECRETS, pod_references
-from fairlead.errors import ResourceRef, not_found
+from fairlead.auth.authorization.pod_references import CLAIMS, CONFIG_MAPS, SECRETS, pod_references
+from fairlead.base.errors import ResourceRef, not_found
 
 
 def new_pod_error(node: str, attributes: Attributes, mirror: str) -> str:

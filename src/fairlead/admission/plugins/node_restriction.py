@@ -9,10 +9,10 @@ from fairlead.admission.plugin import CONNECT, CREATE, DELETE, UPDATE, Attribute
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal
 from fairlead.admission.plugins.node_labels import NodeLabels, changed_labels
 from fairlead.admission.plugins.node_pods import new_pod_error
-from fairlead.authorization.node import node_name
-from fairlead.dialect import Dialect
-from fairlead.errors import ResourceRef, StatusError, not_found
-from fairlead.kinds.core.pods.annotations import keys
+from fairlead.auth.authorization.node import node_name
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import ResourceRef, StatusError, not_found
+from fairlead.resources.core.pods.annotations import keys
 
 NODES, CLAIMS = "core/v1/nodes", "core/v1/persistentvolumeclaims"
 ACCOUNTS, LEASES = "core/v1/serviceaccounts", "coordination/v1/leases"

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Iterator
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, refusal
-from fairlead.authentication.user import User
-from fairlead.authorization import attributes as questions
-from fairlead.authorization.decision import Decision
-from fairlead.dialect import Dialect
-from fairlead.kinds.resources import Resources
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization import attributes as questions
+from fairlead.auth.authorization.decision import Decision
+from fairlead.base.dialect import Dialect
+from fairlead.resources.registry import Resources
 
 # What the authorizer says about a question.
 Decide = Callable[[questions.Attributes], Awaitable[Decision]]

@@ -8,9 +8,9 @@ from fairlead.admission.plugin import UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, refusal
 from fairlead.admission.plugins.default_storage_class import CLAIMS, CLASSES
 from fairlead.admission.plugins.namespace_lifecycle import Find
-from fairlead.dialect import Dialect
-from fairlead.kinds.core.persistent_volumes import CLASS_ANNOTATION
-from fairlead.schema.quantity import quantity
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.quantity import quantity
+from fairlead.resources.core.persistent_volumes import CLASS_ANNOTATION
 
 _NOT_BOUND = "only bound persistent volume claims can be expanded"
 _NOT_GROWING = (

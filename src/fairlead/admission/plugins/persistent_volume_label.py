@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, early_refusal
-from fairlead.dialect import Dialect
+from fairlead.base.dialect import Dialect
 
 logger = logging.getLogger("fairlead")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead import budget
 from fairlead.admission.plugins.base import Object
-from fairlead.schema.quantity import Amount, amount
+from fairlead.base import budget
+from fairlead.codec.types.quantity import Amount, amount
 
 Totals = dict[str, Amount]
 

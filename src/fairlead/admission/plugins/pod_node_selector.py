@@ -12,10 +12,10 @@ from fairlead.admission.plugins.base import (
     written_pod_spec,
 )
 from fairlead.admission.plugins.namespace_facts import NamespaceFacts
-from fairlead.admission.plugins.remembering import FindNamespace
-from fairlead.dialect import Dialect
-from fairlead.errors import StatusError
-from fairlead.schema.names import label_value, qualified_name
+from fairlead.admission.plugins.version_facts import FindNamespace
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.codec.types.names import label_value, qualified_name
 
 Labels = dict[str, str]
 

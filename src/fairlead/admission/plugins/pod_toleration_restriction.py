@@ -17,16 +17,16 @@ from fairlead.admission.plugins.base import (
 )
 from fairlead.admission.plugins.default_toleration_seconds import default_tolerations
 from fairlead.admission.plugins.namespace_facts import NamespaceFacts
-from fairlead.admission.plugins.remembering import FindNamespace
 from fairlead.admission.plugins.tolerations import Covering, identity, merged, taint_of
-from fairlead.dialect import Dialect
-from fairlead.kinds.causes import Causes
-from fairlead.kinds.core.pods import NO_SCHEDULE
-from fairlead.kinds.core.pods.qos import BEST_EFFORT, qos_class
-from fairlead.kinds.core.pods.scheduling import check_tolerations
-from fairlead.schema.decode import decoder
-from fairlead.schema.mismatch import DecodeError
-from fairlead.schema.model import TypeProvider
+from fairlead.admission.plugins.version_facts import FindNamespace
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.model import TypeProvider
+from fairlead.resources.causes import Causes
+from fairlead.resources.core.pods import NO_SCHEDULE
+from fairlead.resources.core.pods.qos import BEST_EFFORT, qos_class
+from fairlead.resources.core.pods.scheduling import check_tolerations
 
 Tolerations = list[Object]
 

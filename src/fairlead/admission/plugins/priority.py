@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal, refusal
 from fairlead.admission.plugins.namespace_lifecycle import Find
-from fairlead.admission.plugins.remembering import CollectionFact, EntryFacts, FindCollection
+from fairlead.admission.plugins.version_facts import CollectionFact, EntryFacts, FindCollection
 from fairlead.storage.version import Version
 
 CLASSES = "scheduling/v1/priorityclasses"

@@ -7,9 +7,9 @@ the object as it will be, and before the kind's rules, because that is the order
 from __future__ import annotations
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes, PluginBase
-from fairlead.authorization.bindings import RoleKey
-from fairlead.authorization.escalation import EscalationGuard, Object
-from fairlead.authorization.rbac import (
+from fairlead.auth.authorization.bindings import RoleKey
+from fairlead.auth.authorization.escalation import EscalationGuard, Object
+from fairlead.auth.authorization.rbac import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     ROLE_BINDINGS,

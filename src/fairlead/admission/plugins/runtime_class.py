@@ -7,9 +7,9 @@ from copy import deepcopy
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal, refusal
 from fairlead.admission.plugins.namespace_lifecycle import Find
-from fairlead.admission.plugins.remembering import EntryFacts
 from fairlead.admission.plugins.tolerations import merged
-from fairlead.kinds.core.shared import same_quantities
+from fairlead.admission.plugins.version_facts import EntryFacts
+from fairlead.resources.core.shared import same_quantities
 from fairlead.storage.version import Version
 
 CLASSES = "node/v1/runtimeclasses"

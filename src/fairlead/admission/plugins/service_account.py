@@ -14,13 +14,13 @@ from fairlead.admission.plugins.mountable_secrets import (
     pod_error,
 )
 from fairlead.admission.plugins.namespace_lifecycle import Find
-from fairlead.admission.plugins.remembering import EntryFacts
 from fairlead.admission.plugins.token_volume import TokenVolume
-from fairlead.authorization.pod_references import SECRETS, pod_references
-from fairlead.dialect import Dialect
-from fairlead.kinds.core.pods.annotations import keys
-from fairlead.quoting import quote
-from fairlead.schema.names import path_segment
+from fairlead.admission.plugins.version_facts import EntryFacts
+from fairlead.auth.authorization.pod_references import SECRETS, pod_references
+from fairlead.base.dialect import Dialect
+from fairlead.base.quotes import quote
+from fairlead.codec.types.names import path_segment
+from fairlead.resources.core.pods.annotations import keys
 from fairlead.storage.version import Version
 
 ACCOUNTS = "core/v1/serviceaccounts"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from fairlead.authentication.user import User
-from fairlead.authorization.attributes import Attributes
-from fairlead.dialect import Dialect
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.base.dialect import Dialect
 
 REQUESTS = "certificates/v1/certificatesigningrequests"
 

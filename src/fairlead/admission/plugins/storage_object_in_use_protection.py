@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PluginBase
-from fairlead.dialect import Dialect
+from fairlead.base.dialect import Dialect
 
 
 class StorageObjectInUseProtection(PluginBase):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PluginBase
-from fairlead.dialect import Dialect
-from fairlead.kinds.core.pods import NO_SCHEDULE
+from fairlead.base.dialect import Dialect
+from fairlead.resources.core.pods import NO_SCHEDULE
 
 
 class TaintNodesByCondition(PluginBase):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from fairlead.admission.plugins.base import Object
-from fairlead.dialect import Dialect
-from fairlead.schema.names import SUFFIX_LETTERS
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.names import SUFFIX_LETTERS
 
 # An hour, and a little more so that the node agent's own requests can be told apart.
 LIFETIME = 3607

@@ -10,7 +10,7 @@ from math import inf
 from typing import Any
 
 from fairlead.admission.plugins.base import Object
-from fairlead.kinds.core.pods import NO_EXECUTE
+from fairlead.resources.core.pods import NO_EXECUTE
 
 _EXISTS = "Exists"
 _Slot = tuple[str, str, str | None]  # key, effect, and the value unless any will do

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from fairlead.admission.plugin import Attributes
 from fairlead.admission.webhooks.hooks import Hook, MakeWebhook, hooks_of
-from fairlead.admission.webhooks.matching import Match, equivalents, is_exempt, matched, may_match
-from fairlead.authentication.user import is_server
-from fairlead.kinds.resources import Resource, Resources
+from fairlead.admission.webhooks.match import Match, equivalents, is_exempt, matched, may_match
+from fairlead.auth.authentication.user import is_server
+from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.change import Change
 
 logger = logging.getLogger("fairlead")

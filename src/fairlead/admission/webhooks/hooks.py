@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlead.kinds.admissionregistration.review_versions import KNOWN
-from fairlead.kinds.admissionregistration.side_effects import SAFE_EFFECTS
-from fairlead.kinds.rules import selector_is_empty
-from fairlead.outgoing.webhooks import Webhook
-from fairlead.records import dataclass
-from fairlead.schema.model import Object
+from fairlead.base.records import dataclass
+from fairlead.codec.types.model import Object
+from fairlead.resources.admissionregistration.review_versions import KNOWN
+from fairlead.resources.admissionregistration.side_effects import SAFE_EFFECTS
+from fairlead.resources.rules import selector_is_empty
+from fairlead.wire.outgoing.webhooks import Webhook
 
 # Makes what calls the webhook of a client configuration.
 MakeWebhook = Callable[[Object], Webhook]

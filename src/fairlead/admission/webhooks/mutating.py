@@ -10,21 +10,21 @@ from typing import Any
 
 import orjson
 
-from fairlead import budget
 from fairlead.admission.plugin import Attributes
-from fairlead.admission.webhooks.calling import MUTATING, CallFailed, annotate
-from fairlead.admission.webhooks.matching import Match, selects
+from fairlead.admission.webhooks.call import MUTATING, CallFailed, annotate
+from fairlead.admission.webhooks.match import Match, selects
 from fairlead.admission.webhooks.plugin import Means, WebhookPlugin
 from fairlead.admission.webhooks.reviews import JSON_PATCH, Answer
 from fairlead.admission.webhooks.shapes import Documents, ShapeError
-from fairlead.dialect import Dialect
-from fairlead.errors import internal
-from fairlead.patching.errors import MalformedPatch, OperationFailed, TooManyOperations
-from fairlead.patching.json_patch import Operation, apply_json_patch, operations
-from fairlead.records import dataclass, field
-from fairlead.schema.mismatch import json_kind
-from fairlead.schema.model import Object
-from fairlead.serialization.bodies import BodyError, parse_json
+from fairlead.base import budget
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import internal
+from fairlead.base.records import dataclass, field
+from fairlead.codec.bodies import BodyError, parse_json
+from fairlead.codec.types.mismatch import json_kind
+from fairlead.codec.types.model import Object
+from fairlead.fields.errors import MalformedPatch, OperationFailed, TooManyOperations
+from fairlead.fields.json_patch import Operation, apply_json_patch, operations
 
 _MUTATION, _PATCH = "mutation.webhook.admission.@/", "patch.webhook.admission.@/"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fairlead.admission.plugin import PluginBase
-from fairlead.admission.plugins.remembering import FindNamespace
-from fairlead.admission.webhooks.calling import Asking
+from fairlead.admission.plugins.version_facts import FindNamespace
+from fairlead.admission.webhooks.call import Asking
 from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.reviews import Reviews
 from fairlead.admission.webhooks.shapes import Shapes

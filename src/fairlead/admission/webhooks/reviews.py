@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 from orjson import dumps
 
 from fairlead.admission.plugin import Attributes
-from fairlead.admission.webhooks.matching import Match, namespace_of
+from fairlead.admission.webhooks.match import Match, namespace_of
 from fairlead.admission.webhooks.shapes import Documents
-from fairlead.authentication.user import User
-from fairlead.kinds.resources import Resource, Resources
-from fairlead.outgoing.review_answers import read_review
-from fairlead.packaged import text_beside
-from fairlead.schema.decode import Decode, decoder
-from fairlead.schema.mismatch import DecodeError
-from fairlead.schema.model import Object
-from fairlead.schema.notation import parse
+from fairlead.auth.authentication.user import User
+from fairlead.base.package_files import text_beside
+from fairlead.codec.types.decode import Decode, decoder
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.model import Object
+from fairlead.codec.types.notation import parse
+from fairlead.resources.registry import Resource, Resources
+from fairlead.wire.outgoing.review_answers import read_review
 
 GROUP = "admission.@"
 KIND = "AdmissionReview"

@@ -6,20 +6,20 @@ from collections.abc import Callable, Collection
 
 from fairlead.admission.configuration import Configuration, Section
 from fairlead.admission.plugin import Plugin
-from fairlead.admission.plugins.remembering import FindNamespace
+from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.admission.webhooks.configurations import Configurations
 from fairlead.admission.webhooks.mutating import MutatingAdmissionWebhook
 from fairlead.admission.webhooks.plugin import Means
 from fairlead.admission.webhooks.reviews import Reviews
 from fairlead.admission.webhooks.shapes import Shapes
 from fairlead.admission.webhooks.validating import ValidatingAdmissionWebhook
-from fairlead.kinds.resources import Resources
-from fairlead.outgoing.client_config import ClientConfigError
-from fairlead.outgoing.host_credentials import HostCredentials, load_host_credentials
-from fairlead.outgoing.webhooks import Webhook, Webhooks
-from fairlead.records import dataclass
-from fairlead.schema.model import Object
+from fairlead.base.records import dataclass
+from fairlead.codec.types.model import Object
+from fairlead.resources.registry import Resources
 from fairlead.storage.followers import Listener
+from fairlead.wire.outgoing.client_config import ClientConfigError
+from fairlead.wire.outgoing.host_credentials import HostCredentials, load_host_credentials
+from fairlead.wire.outgoing.webhooks import Webhook, Webhooks
 
 _PLUGINS = {
     "admissionregistration/v1/mutatingwebhookconfigurations": MutatingAdmissionWebhook,

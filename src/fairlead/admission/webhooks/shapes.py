@@ -8,8 +8,8 @@ from typing import Protocol
 import orjson
 
 from fairlead.admission.plugin import UPDATE, Attributes
-from fairlead.kinds.resources import Resource
-from fairlead.schema.model import Object
+from fairlead.codec.types.model import Object
+from fairlead.resources.registry import Resource
 
 
 class ShapeError(ValueError):

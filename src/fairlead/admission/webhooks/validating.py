@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from fairlead.admission.plugin import Attributes
-from fairlead.admission.webhooks.calling import VALIDATING
-from fairlead.admission.webhooks.matching import selects
+from fairlead.admission.webhooks.call import VALIDATING
+from fairlead.admission.webhooks.match import selects
 from fairlead.admission.webhooks.plugin import Means, WebhookPlugin
 from fairlead.admission.webhooks.reviews import Answer
 from fairlead.admission.webhooks.shapes import Documents
-from fairlead.dialect import Dialect
+from fairlead.base.dialect import Dialect
 
 _FAILED_OPEN = "failed-open.validating.webhook.admission.@/"
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import orjson
 
+from fairlead.base.records import dataclass
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.client import Client, ResourceType, UnknownResource
 from fairlead.client.session import Request
-from fairlead.records import dataclass
 
 _WRITING = {"create", "update", "patch", "delete", "deletecollection"}
 _SPECIAL = {"use", "bind", "impersonate", "escalate", "proxy", "approve", "sign", "attest", "*"}

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass, field
 from fairlead.client import ApiError, Client
-from fairlead.dialect import Dialect
-from fairlead.records import dataclass, field
 
 Object = dict[str, Any]
 _CLUSTER_WIDE = {"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fairlead.authentication.user import User
-from fairlead.authorization.attributes import Attributes
-from fairlead.authorization.bindings import Binding, Scope
-from fairlead.authorization.rules import (
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.bindings import Binding, Scope
+from fairlead.auth.authorization.rules import (
     ALL,
     CompiledRules,
     Question,
@@ -16,11 +16,11 @@ from fairlead.authorization.rules import (
     question,
     without_partial_wildcards,
 )
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass
 from fairlead.cli.access_rules import asking
 from fairlead.cli.access_rules.identity import Identity
 from fairlead.cli.access_rules.reading import Policy
-from fairlead.dialect import Dialect
-from fairlead.records import dataclass
 
 Object = Mapping[str, Any]
 _MANY = 1000  # what a wildcard counts for

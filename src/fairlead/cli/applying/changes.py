@@ -9,14 +9,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from fairlead.base.dialect import Dialect
 from fairlead.client.discovery import ResourceType
 from fairlead.client.resources import MERGE_PATCH, STRATEGIC_PATCH
-from fairlead.dialect import Dialect
-from fairlead.patching.strategic import DELETE_VALUES, DIRECTIVE, RETAIN_KEYS, SET_ORDER
-from fairlead.patching.strategic_order import name_of
-from fairlead.patching.values import equal
-from fairlead.schema.builtin import BuiltinTypes
-from fairlead.schema.model import Field, ListOf, MapOf, Struct, Type
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.model import Field, ListOf, MapOf, Struct, Type
+from fairlead.fields.strategic import DELETE_VALUES, DIRECTIVE, RETAIN_KEYS, SET_ORDER
+from fairlead.fields.strategic_order import name_of
+from fairlead.fields.values import equal
 
 Object = dict[str, Any]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.applying.changes import changes, patch_type, type_of
 from fairlead.cli.applying.last_applied import last_applied, recorded
 from fairlead.cli.changing import sourced
@@ -14,10 +15,9 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.located import Located, require_name
 from fairlead.client.errors import ApiError, Conflict, Invalid, NotFound
 from fairlead.client.resources import Object
-from fairlead.dialect import Dialect
-from fairlead.patching.merge_patch import apply_merge_patch
-from fairlead.patching.strategic import apply_strategic_patch
-from fairlead.schema.model import Struct
+from fairlead.codec.types.model import Struct
+from fairlead.fields.merge_patch import apply_merge_patch
+from fairlead.fields.strategic import apply_strategic_patch
 
 _TRIES = 5
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from fairlead.base.terminal import printable
 from fairlead.cli.located import Located
 from fairlead.cli.output import tables
 from fairlead.cli.output.formats import named
 from fairlead.client.errors import Conflict
-from fairlead.terminal import printable
 
 _REASON = "FieldManagerConflict"
 _MESSAGE = re.compile(
@@ -96,7 +96,7 @@ def _entry(entries: list[Any], manager: str, operation: str, subresource: str) -
 
 def _path(entry: dict[str, Any], field: str) -> tuple[str, ...] | None:
     """The steps to a field that the server has named in words."""
-    from fairlead.patching.field_sets import InvalidFields, parsed, path_text, paths
+    from fairlead.fields.field_sets import InvalidFields, parsed, path_text, paths
 
     try:
         fields = parsed(entry.get("fieldsV1") or {})
@@ -133,7 +133,7 @@ def _is(item: Any, wanted: Any) -> bool:
 
 
 def _shown(value: Any, secret: bool) -> str:
-    from fairlead.patching.values import compact_json
+    from fairlead.fields.values import compact_json
 
     if value is None:
         return _NOTHING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.dialect import LAST_APPLIED, Dialect
+from fairlead.base.dialect import LAST_APPLIED, Dialect
 
 Object = dict[str, Any]
 
@@ -21,7 +21,7 @@ def recorded(value: Object, annotation: str) -> Object:
 
 def text_of(value: Object, annotation: str) -> str:
     """What the annotation says of a configuration: never what it said before."""
-    from fairlead.patching.values import compact_json
+    from fairlead.fields.values import compact_json
 
     metadata = value.get("metadata") or {}
     others = {name: text for name, text in annotations_of(value).items() if name != annotation}

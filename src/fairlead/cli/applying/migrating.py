@@ -48,7 +48,7 @@ async def migrate(
 def migrated(entries: list[Any], manager: str, annotation: str) -> list[Any]:
     """The recorded owners after that. The annotation goes to a manager of its own: it is no part
     of what people apply, and would be removed with the next one."""
-    from fairlead.patching.field_sets import FieldSet, difference, of, parsed, union
+    from fairlead.fields.field_sets import FieldSet, difference, of, parsed, union
 
     own = [entry for entry in entries if _is_client_side(entry)]
     newest = max(own, key=lambda entry: str(entry.get("time") or ""))

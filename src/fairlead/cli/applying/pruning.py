@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.applying.last_applied import annotations_of
 from fairlead.cli.errors import Mistake
 from fairlead.client import Client, Resource, UnknownKind
 from fairlead.client.resources import Object
-from fairlead.dialect import Dialect
 
 # What is looked through unless somebody says otherwise, by group and version.
 _USUAL: dict[str, tuple[str, ...]] = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
 from fairlead.client import ResourceType
-from fairlead.terminal import printable
 
 _HEADER = ("NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND")
 _WIDE = ("VERBS", "CATEGORIES")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.invocation import Invocation
-from fairlead.terminal import printable
 
 
 def add_flags(parser: ArgumentReader) -> None:

@@ -31,12 +31,7 @@ from fairlead.cli.errors import CommandFailed, Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.located import Located, Places, files_of
 from fairlead.cli.manifests import Manifest, add_file_flags
-from fairlead.cli.output.formats import (
-    add_output_flag,
-    check_output,
-    show_document,
-    show_result,
-)
+from fairlead.cli.output.formats import add_output_flag, check_output, show_document, show_result
 from fairlead.cli.selectors import by_labels
 from fairlead.client import ApiError
 from fairlead.client.errors import Forbidden, NotFound

@@ -7,12 +7,12 @@ import sys
 import webbrowser
 from urllib.parse import quote, urlsplit
 
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.client import ApiError
 from fairlead.client.session import Request
-from fairlead.terminal import printable
 
 _OFF = "error: the server has no console; it may have been started with --console=false"
 _SCREENS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import EXPECTED, Failures, add_dry_run_flag, dry_run, note, sourced
-from fairlead.cli.choosing import (
-    Chosen,
-    add_choosing_flags,
-    check_choice,
-    chosen,
-    is_by_rule,
-)
+from fairlead.cli.choosing import Chosen, add_choosing_flags, check_choice, chosen, is_by_rule
 from fairlead.cli.deleting.departures import Doomed
 from fairlead.cli.deleting.options import Deletion, add_deletion_flags, deletion_of
 from fairlead.cli.deleting.removing import await_departure, remove
@@ -20,7 +15,6 @@ from fairlead.cli.output.formats import named, singular
 from fairlead.cli.sending import escaped_path, pour
 from fairlead.client.errors import NotFound
 from fairlead.client.session import Request
-from fairlead.terminal import printable
 
 _SCOPE_WARNING = "Warning: these objects are in no namespace: -n does not narrow what is deleted"
 _AT_ONCE_WARNING = (

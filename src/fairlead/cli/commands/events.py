@@ -12,8 +12,8 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.server_tables import cell
 from fairlead.cli.output.tables import Columns
 from fairlead.client import Resource
-from fairlead.client.watching import DELETED, objects_of
-from fairlead.schema.ages import UNKNOWN, duration_text, moment
+from fairlead.client.watch import DELETED, objects_of
+from fairlead.codec.types.ages import UNKNOWN, duration_text, moment
 
 if TYPE_CHECKING:
     from fairlead.cli.output.printers import Printer

@@ -20,7 +20,7 @@ async def run(at: Invocation) -> int:
 
 
 def _check(change: str, value: str) -> None:
-    from fairlead.schema.names import label_value
+    from fairlead.codec.types.names import label_value
 
     problems = label_value(value)
     if problems:

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from math import ceil
 from typing import Any
 
+from fairlead.base.terminal import printable, write_bytes
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.durations import seconds
 from fairlead.cli.errors import CommandFailed, Mistake
@@ -15,8 +16,7 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.pod_logs import DEFAULT, Stream, pods_of, streams_of
 from fairlead.cli.refusals import worded
 from fairlead.client import ApiError, Unreachable
-from fairlead.schema.ages import moment
-from fairlead.terminal import printable, write_bytes
+from fairlead.codec.types.ages import moment
 
 _USAGE = (
     "say whose logs, such as fairlead logs POD, fairlead logs deployment/web or fairlead logs -l"

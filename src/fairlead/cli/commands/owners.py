@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
@@ -11,7 +12,6 @@ from fairlead.cli.manifests import Manifest, add_file_flags, manifests
 from fairlead.cli.masking import masked
 from fairlead.cli.naming import Named, named_object
 from fairlead.cli.output import documents
-from fairlead.terminal import printable
 
 if TYPE_CHECKING:
     from fairlead.cli.ownership.fields import Field

@@ -111,10 +111,10 @@ async def _patched(at: Invocation, one: Located, patch: Any) -> Object:
 
 async def _merged_here(at: Invocation, one: Located, patch: Any) -> Object:
     from fairlead.cli.applying.changes import type_of
-    from fairlead.patching.errors import PatchError
-    from fairlead.patching.json_patch import apply_json_patch, operations
-    from fairlead.patching.merge_patch import apply_merge_patch, merge_document
-    from fairlead.patching.strategic import apply_strategic_patch, strategic_document
+    from fairlead.fields.errors import PatchError
+    from fairlead.fields.json_patch import apply_json_patch, operations
+    from fairlead.fields.merge_patch import apply_merge_patch, merge_document
+    from fairlead.fields.strategic import apply_strategic_patch, strategic_document
 
     try:
         if at.options.type == "json":

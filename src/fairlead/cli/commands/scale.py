@@ -8,14 +8,7 @@ from time import monotonic
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import (
-    EXPECTED,
-    Failures,
-    add_dry_run_flag,
-    dry_run,
-    note,
-    write_query,
-)
+from fairlead.cli.changing import EXPECTED, Failures, add_dry_run_flag, dry_run, note, write_query
 from fairlead.cli.choosing import add_choosing_flags, check_choice, chosen_objects
 from fairlead.cli.durations import seconds
 from fairlead.cli.errors import CommandFailed, Mistake

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead import __version__
+from fairlead.base.compilation import is_compiled
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import documents
 from fairlead.client.session import Request
-from fairlead.compilation import is_compiled
-from fairlead.terminal import printable
 
 _PATIENCE = 10.0
 

@@ -13,10 +13,10 @@ from fairlead.cli.errors import CommandFailed, Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag, show_result
 from fairlead.cli.waiting import Wanted, wanted_by
+from fairlead.client.conditions import settled
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import Resource
-from fairlead.client.waiting import settled
-from fairlead.client.watching import Key
+from fairlead.client.watch import Key
 
 _A_WEEK = 7 * 24 * 3600.0
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed, Mistake
 from fairlead.cli.feed.changes import Change, Feed
@@ -16,7 +17,6 @@ from fairlead.cli.output.colours import Paint
 from fairlead.cli.refusals import worded
 from fairlead.cli.targets import targets_of
 from fairlead.client import ApiError, Resource
-from fairlead.terminal import printable
 
 _NOISE = ("leases", "events")  # unless they are named
 _VALUES = {

@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass
 from fairlead.cli.errors import Mistake
 from fairlead.client import Client
-from fairlead.dialect import Dialect
-from fairlead.records import dataclass
 
 Object = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from fairlead.cli.creating.form import Object
-from fairlead.patching.values import compact_json
+from fairlead.fields.values import compact_json
 
 _LETTERS = 10
 # So that no hash spells a word.

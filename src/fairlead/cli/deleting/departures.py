@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from fairlead.client import Resource
 from fairlead.client.errors import Forbidden, MethodNotAllowed, NotFound
 from fairlead.client.resources import Object
-from fairlead.client.watching import DELETED
+from fairlead.client.watch import DELETED
 
 _MOST_WATCHES = 8  # of one resource, one for each namespace
 

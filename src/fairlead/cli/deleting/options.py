@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from fairlead.base.records import dataclass
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import seconds_of
 from fairlead.cli.errors import Mistake, UsageError
 from fairlead.cli.screen import Screen
-from fairlead.records import dataclass
 
 _POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
 _OLD_POLICIES = {"true": "background", "false": "orphan"}

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from fairlead.base.dialect import Dialect
+from fairlead.base.terminal import printable, unguarded
 from fairlead.cli.deleting.departures import Departures, Doomed
 from fairlead.cli.deleting.dependents import Dependents
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import named
 from fairlead.client.resources import Object
-from fairlead.dialect import Dialect
-from fairlead.terminal import printable, unguarded
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass, field
 from fairlead.cli.describing.fields import Fields
 from fairlead.client import ApiError, Client, ResourceType
-from fairlead.dialect import Dialect
-from fairlead.records import dataclass, field
 
 PODS = ResourceType("", "v1", "pods", "Pod", True)
 EVENTS = ResourceType("", "v1", "events", "Event", True)

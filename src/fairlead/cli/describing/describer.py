@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.describing.asking import Asker
 from fairlead.cli.describing.layout import Layout, Subject
 from fairlead.cli.describing.layouts import layout_of
@@ -12,7 +13,6 @@ from fairlead.cli.describing.page import Page
 from fairlead.cli.describing.parts.events import draw_events
 from fairlead.client import Client, ResourceType
 from fairlead.client.resources import Object
-from fairlead.dialect import Dialect
 
 _EVENTS = "events of the object"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass, field
 from fairlead.cli.describing.asking import Asker, Found
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.page import Page
-from fairlead.dialect import Dialect
-from fairlead.records import dataclass, field
 
 
 @dataclass(slots=True)

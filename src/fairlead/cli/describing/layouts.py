@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.describing.layout import Layout
 from fairlead.client import ResourceType
-from fairlead.dialect import Dialect
 
 # By group (`@` stands for the domain) and kind: the module, loaded when it is wanted, and the name
 # in it.

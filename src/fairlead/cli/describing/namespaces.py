@@ -12,7 +12,7 @@ from fairlead.cli.describing.page import Page
 from fairlead.cli.describing.parts.conditions import draw_conditions_with_time
 from fairlead.cli.describing.parts.metadata import draw_cluster_head
 from fairlead.cli.describing.parts.quantities import amount_of, quantity_text
-from fairlead.schema.quantity import format_quantity
+from fairlead.codec.types.quantity import format_quantity
 
 _SCOPES = {
     "Terminating": "Pods with activeDeadlineSeconds: they are ended when that time is up.",

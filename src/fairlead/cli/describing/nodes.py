@@ -17,7 +17,7 @@ from fairlead.cli.describing.parts.scheduling import draw_taints
 from fairlead.cli.describing.parts.times import age, in_full
 from fairlead.cli.describing.parts.words import NONE, UNSET, shown
 from fairlead.client import ResourceType
-from fairlead.schema.quantity import Amount
+from fairlead.codec.types.quantity import Amount
 
 _ROLE_PREFIX = "node-role.@/"
 _ROLE = "@/role"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fairlead.terminal import printable
+from fairlead.base.terminal import printable
 
 _STEP = "  "  # of a level
 _GAP = 2  # behind the widest cell of a column

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from fairlead.base.terminal import printable
 from fairlead.cli.differing.pair import Pair
 from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.colours import Paint
 from fairlead.cli.versions.differences import painted
-from fairlead.terminal import printable
 
 PROGRAM = "FAIRLEAD_EXTERNAL_DIFF"
 FAILED = 2

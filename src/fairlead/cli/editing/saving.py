@@ -10,7 +10,7 @@ from fairlead.cli.comparing import without
 from fairlead.cli.located import Located
 from fairlead.client.errors import Conflict, error_of_status
 from fairlead.client.resources import Object
-from fairlead.schema.model import Struct
+from fairlead.codec.types.model import Struct
 
 _TRIES = 5
 _SHOWN_AS_IS = ("managedFields",)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fairlead.base.terminal import printable
 from fairlead.cli.manifests import Manifest, parsed
 from fairlead.cli.output import documents
-from fairlead.terminal import printable
 
 Object = dict[str, Any]
 

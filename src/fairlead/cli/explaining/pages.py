@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fairlead.base.terminal import printable
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.explaining.schemas import Schema
 from fairlead.cli.explaining.wrapping import wrapped
 from fairlead.client import ResourceType
-from fairlead.terminal import printable
 
 _FIELD = 3  # spaces in front of a field, and of each level below it
 _TEXT = 5

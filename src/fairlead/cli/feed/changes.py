@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequen
 from datetime import UTC, datetime
 from typing import Any
 
+from fairlead.base.records import dataclass
 from fairlead.cli.versions.retained import CHANGED, CHANGES, DELETED, Version
 from fairlead.client import ApiError, Resource, ResourceType
-from fairlead.client.watching import Event, Key, Watch, key_of
-from fairlead.records import dataclass
+from fairlead.client.watch import Event, Key, Watch, key_of
 
 Object = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlead.cli.feed.changes import Feed
 from fairlead.client import ApiError, Client, ResourceType, UnknownResource, has_condition
-from fairlead.client.watching import DELETED
+from fairlead.client.watch import DELETED
 
 _DEFINITIONS = "customresourcedefinitions"
 _TRIES = 10  # until the server lists what it has just established

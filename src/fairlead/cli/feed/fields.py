@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from fairlead.base.terminal import printable
 from fairlead.cli.comparing import without
 from fairlead.cli.masking import masked_pair
-from fairlead.terminal import printable
 
 Object = dict[str, Any]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from fairlead.base.terminal import printable
 from fairlead.cli.feed.changes import Change
 from fairlead.cli.feed.fields import changed_fields, in_short
 from fairlead.cli.masking import masked
@@ -16,7 +17,6 @@ from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.versions.authors import authors_of
 from fairlead.cli.versions.differences import Sight, painted
 from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED
-from fairlead.terminal import printable
 
 _COLOURS = {CREATED: GREEN, CHANGED: YELLOW, DELETED: RED}
 _WIDTH = 9

@@ -5,8 +5,8 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
+from fairlead.base.terminal import unguarded
 from fairlead.cli.screen import Screen
-from fairlead.terminal import unguarded
 
 if TYPE_CHECKING:
     from rich import progress as bars

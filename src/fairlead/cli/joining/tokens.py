@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass
 from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.client import Resource
-from fairlead.dialect import Dialect
-from fairlead.records import dataclass
 
 Object = dict[str, Any]
 GROUP = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", re.ASCII)
@@ -130,7 +130,7 @@ def known(secret: Mapping[str, Any], dialect: Dialect) -> Known | None:
 
 
 def _moment(text: str) -> datetime | None:
-    from fairlead.schema.times import parse_time
+    from fairlead.codec.types.times import parse_time
 
     try:
         return parse_time(text) if text else None

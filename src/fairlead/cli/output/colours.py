@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.base.terminal import OWN
 from fairlead.cli.screen import Screen
-from fairlead.terminal import OWN
 
 RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN = "31", "32", "33", "34", "35", "36"
 BOLD, DIM = "1", "2"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from fairlead.base.terminal import printable
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.output.jsonpath import JsonPathError, Path, parse, relaxed
 from fairlead.cli.output.tables import Columns
 from fairlead.cli.output.values import plain
-from fairlead.terminal import printable
 
 _NONE = "<none>"
 _CONTROLS = str.maketrans({"\n": "\\n", "\t": "\\t"})

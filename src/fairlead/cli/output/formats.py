@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import Mistake
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.printers import Choice, Printer, printer_for
 from fairlead.client import ResourceType
-from fairlead.terminal import printable
 
 FORMATS = ("json", "jsonpath", "jsonpath-as-json", "jsonpath-file", "name", "yaml")
 _TABLES = ("wide", "custom-columns", "custom-columns-file")

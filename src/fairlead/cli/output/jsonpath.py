@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fairlead.base.records import dataclass
 from fairlead.cli.output.jsonpath_steps import (
     Constant,
     Descent,
@@ -27,7 +28,6 @@ from fairlead.cli.output.jsonpath_steps import (
     follow,
 )
 from fairlead.cli.output.values import compact_json, plain
-from fairlead.records import dataclass
 
 __all__ = ["JsonPathError", "Path", "Template", "parse", "relaxed", "template"]
 

@@ -6,8 +6,8 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from fairlead.base.records import dataclass
 from fairlead.cli.output.values import plain
-from fairlead.records import dataclass
 
 Values = list[Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from fairlead.base.terminal import printable
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.output import documents
-from fairlead.terminal import printable
 
 Object = dict[str, Any]
 

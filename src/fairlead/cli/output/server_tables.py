@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from fairlead.base.terminal import printable
 from fairlead.cli.output.tables import Columns
 from fairlead.cli.output.values import plain
-from fairlead.terminal import printable
 
 Object = dict[str, Any]
 
@@ -107,7 +107,7 @@ def as_table(value: Object) -> Object:
         return value
     from datetime import UTC, datetime
 
-    from fairlead.schema.ages import since
+    from fairlead.codec.types.ages import since
 
     now = datetime.now(UTC)
     items = value["items"] if isinstance(value.get("items"), list) else [value]

@@ -61,7 +61,7 @@ def _sortable(value: Any) -> tuple[Any, ...]:
 
 def _amount(text: str) -> Any:
     """The value of a quantity such as 100m or 2Gi."""
-    from fairlead.schema.quantity import QuantityError, quantity
+    from fairlead.codec.types.quantity import QuantityError, quantity
 
     if not text[:1] or text[0] not in "0123456789+-.":
         return None

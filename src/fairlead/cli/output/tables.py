@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fairlead.terminal import printable
+from fairlead.base.terminal import printable
 
 _GAP = 3
 _NARROWEST = 6

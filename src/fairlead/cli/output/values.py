@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.terminal import CONTROLS
+from fairlead.base.terminal import CONTROLS
 
 # Inside of JSON these stand only in strings, where they can be escaped: then the text can stand in
 # a page, and a terminal obeys nothing in it. Line breaks in JSON are outside of strings.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from fairlead.base.terminal import printable
 from fairlead.cli.output import colours, tables
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.ownership.planning import ADDED, REMOVED, THEIRS, YOURS
 from fairlead.cli.ownership.rows import Row
 from fairlead.cli.screen import Screen
-from fairlead.terminal import printable
 
 NOBODY = "<none>"
 _COLOURS = (

@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
+from fairlead.base.records import dataclass
 from fairlead.cli.ownership.managers import Manager, shape_of
-from fairlead.patching.field_sets import EMPTY, FieldSet, element_text, key_element, value_element
-from fairlead.records import dataclass
+from fairlead.fields.field_sets import EMPTY, FieldSet, element_text, key_element, value_element
 
 Owners = tuple[Manager, ...]
 _HIDDEN = ".metadata.managedFields"

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from fairlead.base.records import dataclass
 from fairlead.cli.errors import CommandFailed
-from fairlead.patching.entries import decoded
-from fairlead.patching.field_sets import EMPTY, FieldSet, InvalidFields, paths, union
-from fairlead.records import dataclass
-from fairlead.schema.ages import since
+from fairlead.codec.types.ages import since
+from fairlead.fields.entries import decoded
+from fairlead.fields.field_sets import EMPTY, FieldSet, InvalidFields, paths, union
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairlead.base.records import dataclass
 from fairlead.cli.applying.conflicts import owners_by_field
 from fairlead.cli.masking import masked_pair
 from fairlead.cli.ownership.fields import Field, field_tree
 from fairlead.cli.ownership.managers import Manager, managers_of, shape_of
 from fairlead.client import Resource
 from fairlead.client.errors import Conflict, NotFound
-from fairlead.patching.field_sets import union
-from fairlead.records import dataclass
+from fairlead.fields.field_sets import union
 
 Object = dict[str, Any]
 THEIRS, YOURS, REMOVED, ADDED = "theirs", "yours", "removed", "added"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from fairlead.base.terminal import printable
 from fairlead.cli.ownership.fields import Field, Owners
-from fairlead.terminal import printable
 
 Wanted = Callable[[Field], bool]
 

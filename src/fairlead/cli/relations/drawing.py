@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from fairlead.base.terminal import printable
 from fairlead.cli.output import colours, tables
 from fairlead.cli.relations.states import UNKNOWN, State
 from fairlead.cli.relations.trees import Branch, branches
 from fairlead.cli.screen import Screen
-from fairlead.schema.ages import since
-from fairlead.terminal import printable
+from fairlead.codec.types.ages import since
 
 States = Mapping[str, State]
 _HEAD = ("NAME", "READY", "STATUS", "AGE")

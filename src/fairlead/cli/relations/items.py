@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fairlead.base.records import dataclass, field
 from fairlead.client import Client, Resource, ResourceType
 from fairlead.client.errors import ApiError, Forbidden
 from fairlead.client.resources import METADATA, METADATA_LIST
 from fairlead.client.session import Request
-from fairlead.records import dataclass, field
 
 _AT_ONCE = 16  # lists under way
 _NEVER_OWNED = ("events", "componentstatuses", "bindings")

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fairlead.base.records import dataclass
 from fairlead.cli.relations.items import Item
 from fairlead.client import Client, ResourceType
 from fairlead.client.errors import ApiError
 from fairlead.client.resources import TABLE
-from fairlead.records import dataclass
 
 # The good status of conditions that every kind means alike; of others nothing is known.
 _GOOD_STATUS = {

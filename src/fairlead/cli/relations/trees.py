@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairlead.base.records import dataclass, field
 from fairlead.cli.relations.items import Found, Item, Owner, get_item
 from fairlead.client import Client, ResourceType, UnknownKind
 from fairlead.client.errors import Forbidden, NotFound
-from fairlead.records import dataclass, field
 
 _DEEPEST = 100  # levels; what lies below is not shown
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from fairlead.client import Resource
 from fairlead.client.resources import Object
-from fairlead.client.watching import DELETED
+from fairlead.client.watch import DELETED
 
 
 async def versions(resource: Resource, name: str, namespace: str) -> AsyncIterator[Object | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.changing import EXPECTED, Failures
 from fairlead.cli.errors import CommandFailed, Mistake
 from fairlead.cli.invocation import Invocation
@@ -12,7 +13,6 @@ from fairlead.cli.located import Located
 from fairlead.cli.output.formats import check_output, show_result
 from fairlead.cli.rolling.workloads import MANAGER, workloads
 from fairlead.client import ApiError
-from fairlead.dialect import Dialect
 
 Object = dict[str, Any]
 Patch = Callable[[Located, Dialect], Object]

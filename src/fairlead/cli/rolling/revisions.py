@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.errors import Mistake
 from fairlead.cli.located import Located
 from fairlead.cli.rolling.state import named_kind, revision_of
 from fairlead.client import Client
-from fairlead.dialect import Dialect
 
 Object = dict[str, Any]
 SETS = (("apps", "DaemonSet"), ("apps", "StatefulSet"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.errors import Mistake
 from fairlead.client import ResourceType
-from fairlead.dialect import Dialect
 
 Object = Mapping[str, Any]
 REVISION = "deployment.@/revision"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairlead.dialect import Dialect
+from fairlead.base.dialect import Dialect
 
 
 def template_text(template: Mapping[str, Any], dialect: Dialect) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.errors import Mistake
 from fairlead.cli.located import Located
 from fairlead.cli.rolling.revisions import DEPLOYMENT, Revision, without_hash
 from fairlead.client.resources import JSON_PATCH, STRATEGIC_PATCH
-from fairlead.dialect import Dialect
 
 Object = dict[str, Any]
 # What a Deployment keeps of its own annotations whatever the revision had.

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from fairlead.cli.ownership.fields import Field, field_tree
 from fairlead.cli.ownership.managers import Manager, managers_of
 from fairlead.cli.versions.retained import CHANGED, DELETED, Version
-from fairlead.patching.entries import Identity
-from fairlead.patching.field_sets import covers
+from fairlead.fields.entries import Identity
+from fairlead.fields.field_sets import covers
 
 
 def authors_of(version: Version, before: Version | None) -> list[Manager]:

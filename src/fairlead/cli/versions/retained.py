@@ -13,12 +13,12 @@ from typing import Any
 
 import orjson
 
+from fairlead.base.records import dataclass, field
 from fairlead.cli.naming import Named
 from fairlead.cli.versions.served import told_at
 from fairlead.client.errors import Expired, NotFound, error_of_status
 from fairlead.client.session import Request
 from fairlead.client.transport.errors import Unreachable
-from fairlead.records import dataclass, field
 
 Object = dict[str, Any]
 KNOWN, CREATED, CHANGED, DELETED = "known", "created", "changed", "deleted"

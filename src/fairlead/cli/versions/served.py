@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.base.records import dataclass
 from fairlead.cli.naming import Named
 from fairlead.client.errors import ApiError, Expired
 from fairlead.client.session import Request
-from fairlead.records import dataclass
 
 _PATH = "/history"
 _MOST_PAGES = 20

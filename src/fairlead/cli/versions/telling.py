@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from fairlead.api.history.changed_fields import changed_paths
+from fairlead.base.records import dataclass
+from fairlead.base.terminal import printable
 from fairlead.cli.output.colours import BOLD, DIM, YELLOW, Paint
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.versions.authors import authors_of, time_of
 from fairlead.cli.versions.differences import Sight, painted
 from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED, KNOWN, History, Version
 from fairlead.cli.versions.served import Writer
-from fairlead.history.differing import changed_paths
-from fairlead.records import dataclass
-from fairlead.schema.ages import UNKNOWN, moment, since
-from fairlead.terminal import printable
+from fairlead.codec.types.ages import UNKNOWN, moment, since
 
 _NOTHING = "nothing but managedFields, resourceVersion or generation; --all shows it"
 HEAD = ("REVISION", "CHANGE", "AGE", "USER", "MANAGERS", "FIELDS")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlead.dialect import CLUSTER, KUBERNETES, Dialect
-from fairlead.outgoing.client_config import ClientConfigError
-from fairlead.records import dataclass
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.base.records import dataclass
+from fairlead.wire.outgoing.client_config import ClientConfigError
 
 NEVER, IF_AVAILABLE, ALWAYS = MODES = ("Never", "IfAvailable", "Always")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairlead.client.access.model import AccessError
-from fairlead.outgoing.client_config import ClientConfigError, read_client_config
+from fairlead.wire.outgoing.client_config import ClientConfigError, read_client_config
 
 VARIABLE = "KUBECONFIG"
 # The lists of a file, and what the entries of each hold beside their names.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from fairlead.base.file_stamps import stamp
 from fairlead.client.access.model import AccessError, Proof
-from fairlead.file_stamps import stamp
-from fairlead.outgoing.client_config import ClientConfig, ClientConfigError, check_pair
+from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError, check_pair
 
 
 class FixedCredentials:

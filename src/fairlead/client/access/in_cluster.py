@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from fairlead.base.dialect import CLUSTER, KUBERNETES
 from fairlead.client.access.files import Entry
-from fairlead.dialect import CLUSTER, KUBERNETES
 
 ROOT = Path("/var/run/secrets")
 

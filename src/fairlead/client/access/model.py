@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from fairlead.outgoing.client_config import ClientConfig
-from fairlead.records import dataclass, field
+from fairlead.base.records import dataclass, field
+from fairlead.wire.outgoing.client_config import ClientConfig
 
 
 class AccessError(Exception):

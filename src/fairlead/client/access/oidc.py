@@ -12,12 +12,12 @@ from typing import Any
 
 import orjson
 
-from fairlead.client.access.editing import change_file, entry_in
+from fairlead.client.access.editor import change_file, entry_in
 from fairlead.client.access.files import Entry, named_entries
 from fairlead.client.access.model import AccessError, CredentialsError, Proof
 from fairlead.client.access.oidc_provider import Provider, Tokens
-from fairlead.client.access.renewing import Fetched, RenewedCredentials, shared
-from fairlead.outgoing.client_config import (
+from fairlead.client.access.renewal import Fetched, RenewedCredentials, shared
+from fairlead.wire.outgoing.client_config import (
     ClientConfig,
     ClientConfigError,
     bearer,

@@ -9,14 +9,14 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
 
+from fairlead.base.records import dataclass
+from fairlead.base.terminal import printable
 from fairlead.client.access.model import CredentialsError
-from fairlead.client.transport.dialing import USUAL_PORTS, Route
+from fairlead.client.transport.dialer import USUAL_PORTS, Route
 from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.pool import Pool
-from fairlead.outgoing.client_config import ClientConfig, ClientConfigError
-from fairlead.outgoing.proxies import proxy_of_environment
-from fairlead.records import dataclass
-from fairlead.terminal import printable
+from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError
+from fairlead.wire.outgoing.proxies import proxy_of_environment
 
 _SECONDS = 30.0
 _MOST_BYTES = 1024 * 1024

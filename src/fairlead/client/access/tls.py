@@ -7,8 +7,8 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from fairlead.client.access.model import Access, AccessError, Proof
-from fairlead.client.transport.dialing import USUAL_PORTS, Route
-from fairlead.outgoing.client_config import ClientConfigError
+from fairlead.client.transport.dialer import USUAL_PORTS, Route
+from fairlead.wire.outgoing.client_config import ClientConfigError
 
 
 class Routes:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fairlead.outgoing.client_config import ClientConfigError
+from fairlead.wire.outgoing.client_config import ClientConfigError
 
 Fields = Mapping[str, Any]
 

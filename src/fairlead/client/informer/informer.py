@@ -14,7 +14,7 @@ from fairlead.client.informer.handlers import Functions, Handler, Told, ToldOfBo
 from fairlead.client.pauses import Pauses
 from fairlead.client.resources import Resource
 from fairlead.client.transport.errors import Unreachable
-from fairlead.client.watching import DELETED, Event, key_of
+from fairlead.client.watch import DELETED, Event, key_of
 
 _LOG = logging.getLogger(__name__)
 

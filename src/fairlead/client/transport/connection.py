@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Mapping
 
 import httptools
 
+from fairlead.base.records import dataclass, field
+from fairlead.client.transport.compression import Unpacking
 from fairlead.client.transport.errors import Unreachable
-from fairlead.client.transport.packing import Unpacking
-from fairlead.records import dataclass, field
 
 _MOST_HEAD_BYTES = 64 * 1024
 _MOST_HELD_BYTES = 1024 * 1024  # that have come and were not read yet

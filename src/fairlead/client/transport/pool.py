@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from fairlead.client.transport.connection import Connection
-from fairlead.client.transport.dialing import Route, dial
+from fairlead.client.transport.dialer import Route, dial
 
 _MOST_IDLE = 64
 _SECONDS_IDLE = 90.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import TYPE_CHECKING
 
-from fairlead.kinds.certificates.pem import blocks
-from fairlead.records import dataclass
-from fairlead.schema.model import Object
+from fairlead.base.records import dataclass
+from fairlead.codec.types.model import Object
+from fairlead.resources.certificates.pem import blocks
 
 if TYPE_CHECKING:  # the library is imported when there is something to read
     from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.base.file_stamps import stamp
+from fairlead.base.records import dataclass
 from fairlead.controllers.certificates.asked import Asked
-from fairlead.file_stamps import stamp
-from fairlead.records import dataclass
 
 if TYPE_CHECKING:  # the library is imported when there is something to read or to sign
     from cryptography.hazmat.primitives import hashes

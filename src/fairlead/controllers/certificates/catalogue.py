@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from fairlead.controllers.certificates.approving import Approving
-from fairlead.controllers.certificates.cleaning import Cleaning
+from fairlead.controllers.certificates.approval import Approving
+from fairlead.controllers.certificates.cleaner import Cleaning
 from fairlead.controllers.certificates.flags import signing_authorities
-from fairlead.controllers.certificates.signing import Signing
+from fairlead.controllers.certificates.signer import Signing
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.surroundings import Build, Surroundings
 

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass
 from fairlead.controllers.certificates.authority import SigningAuthority, SigningFileError
-from fairlead.dialect import Dialect
-from fairlead.records import dataclass
 
 _ALL = "cluster-signing"
 _YEAR = 365 * 24 * 3600.0

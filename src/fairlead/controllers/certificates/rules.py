@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from fairlead.authorization.node import NODE_PREFIX, NODES_GROUP
+from fairlead.auth.authorization.node import NODE_PREFIX, NODES_GROUP
+from fairlead.base.dialect import Dialect
 from fairlead.controllers.certificates.asked import Asked
-from fairlead.dialect import Dialect
 
 CLIENT_AUTH, SERVER_AUTH = "client auth", "server auth"
 SIGNATURE, ENCIPHERMENT = "digital signature", "key encipherment"

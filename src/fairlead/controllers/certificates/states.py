@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fairlead.codec.types.times import now
 from fairlead.controllers.certificates.asked import REQUESTS
-from fairlead.kinds.certificates.conditions import APPROVED, DENIED, FAILED, conditions_of, of_type
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.schema.times import now
+from fairlead.resources.certificates.conditions import (
+    APPROVED,
+    DENIED,
+    FAILED,
+    conditions_of,
+    of_type,
+)
 
 
 def certificate_of(request: Object) -> str:

@@ -25,10 +25,10 @@ from fairlead.controllers.disruption.status import (
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.pod_members import PODS, PodMembers
-from fairlead.kinds.custom.kind import DEFINITIONS
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.eviction import BUDGETS
+from fairlead.resources.custom.definition import DEFINITIONS
 from fairlead.storage.change import Change
 
 WORKLOADS = (

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fairlead.controllers.pod_members import ready_condition
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.views import view_of
+from fairlead.resources.registry import Resource
 
 REPLICA_SETS, DEPLOYMENTS = "apps/v1/replicasets", "apps/v1/deployments"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.codec.types.times import now, parse_time
 from fairlead.controllers.disruption.scales import BudgetPod
-from fairlead.kinds.apps.shared import amount
 from fairlead.operations.api import Object
-from fairlead.schema.times import now, parse_time
+from fairlead.resources.apps.shared import amount
 
 DELETION_SECONDS = 120.0  # until an evicted pod that is still there counts again
 ALLOWED = "DisruptionAllowed"

@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import monotonic
 
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
 from fairlead.controllers.framework import Keys
-from fairlead.dialect import Dialect
-from fairlead.errors import StatusError
-from fairlead.kinds.flag_words import yes_or_no
-from fairlead.kinds.flowcontrol.mandatory import FLOW_SCHEMAS, PRIORITY_LEVELS, Spec
-from fairlead.kinds.flowcontrol.suggested import suggested_objects
-from fairlead.kinds.storage.shared import same
+from fairlead.fields.values import copied
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.patching.values import copied
+from fairlead.resources.flag_words import yes_or_no
+from fairlead.resources.flowcontrol.mandatory import FLOW_SCHEMAS, PRIORITY_LEVELS, Spec
+from fairlead.resources.flowcontrol.suggested import suggested_objects
+from fairlead.resources.storage.shared import same
 from fairlead.storage.change import Change
 
 SCHEMAS = "flowcontrol/v1beta2/flowschemas"

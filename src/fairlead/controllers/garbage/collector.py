@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
-from fairlead.controllers.changing import with_fewer
+from fairlead.base.errors import StatusError
+from fairlead.controllers.changes import with_fewer
 from fairlead.controllers.elsewhere import API_SERVICES, Elsewhere
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Follow, Keys, Unfollow
@@ -21,13 +22,12 @@ from fairlead.controllers.garbage.references import (
 )
 from fairlead.controllers.versions import may_be_going, uid_of
 from fairlead.controllers.workloads.batches import all_of
-from fairlead.errors import StatusError
-from fairlead.kinds.custom.kind import DEFINITIONS
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.delete import FOREGROUND, ORPHAN
 from fairlead.operations.options import DeleteOptions
+from fairlead.resources.custom.definition import DEFINITIONS
+from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 

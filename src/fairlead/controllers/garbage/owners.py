@@ -9,9 +9,9 @@ from fairlead.controllers.garbage.graph import Graph
 from fairlead.controllers.garbage.references import Reference, steps_of
 from fairlead.controllers.namespaces import NAMESPACES
 from fairlead.controllers.versions import uid_of
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api
 from fairlead.operations.delete import FOREGROUND
+from fairlead.resources.registry import Resource
 
 _NEEDED = frozenset({"delete", "get", "list", "watch"})
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fairlead.codec.types.model import Object
 from fairlead.controllers.versions import may_be_going
 from fairlead.operations.delete import FOREGROUND, ORPHAN
-from fairlead.schema.model import Object
 from fairlead.storage.version import OWNED, Version
 
 _OWNERS, _MANAGERS = b'"ownerReferences":[', b'"managedFields":['

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Mapping
 
 from sortedcontainers import SortedList
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.base.dialect import Dialect
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.nodes.lifecycle.conditions import ready_condition
 from fairlead.controllers.nodes.pods_by_node import NODES, PODS, PodsByNode, node_of
 from fairlead.controllers.pod_status import disrupted, failed, write_status
 from fairlead.controllers.versions import may_be_going
-from fairlead.dialect import Dialect
-from fairlead.kinds.gates import Gates
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
+from fairlead.resources.gates import Gates
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 

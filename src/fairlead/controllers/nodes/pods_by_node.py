@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.authorization.pod_references import node_of as node_of
+from fairlead.auth.authorization.pod_references import node_of as node_of
 from fairlead.operations.api import Api
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection

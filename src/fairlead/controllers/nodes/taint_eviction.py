@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import NamedTuple
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.nodes.pods_by_node import NODES, PODS, PodsByNode, node_of
 from fairlead.controllers.pod_status import disrupted, write_status
-from fairlead.kinds.core.pods import NO_EXECUTE
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.schema.times import parse_time
+from fairlead.resources.core.pods import NO_EXECUTE
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import inf
 
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.base.records import dataclass
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.nodes.pods_by_node import NODES
-from fairlead.dialect import Dialect
-from fairlead.errors import StatusError
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.records import dataclass
 from fairlead.storage.change import Change
 
 

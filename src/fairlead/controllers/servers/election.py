@@ -15,15 +15,15 @@ from contextlib import suppress
 from random import uniform
 from typing import Any
 
-from fairlead import clock
-from fairlead.controllers.counts import LEADING
+from fairlead.base import clock
+from fairlead.base.errors import StatusError
+from fairlead.base.records import dataclass
+from fairlead.codec.types.times import format_micro_time
 from fairlead.controllers.events import NORMAL, Recorder
-from fairlead.errors import StatusError
+from fairlead.controllers.metrics import LEADING
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.operations.fencing import carry
-from fairlead.records import dataclass
-from fairlead.schema.times import format_micro_time
+from fairlead.operations.fence import carry
 from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from fairlead.authentication.flags import switch
+from fairlead.auth.authentication.flags import switch
+from fairlead.base.dialect import Dialect
 from fairlead.controllers.servers.election import JITTER, Terms
-from fairlead.dialect import Dialect
 
 LEASE, MASTER_COUNT, NONE = "lease", "master-count", "none"
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from uuid import uuid4
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.codec.types.times import TimeError, format_micro_time, parse_time
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.servers.election import LEASES
-from fairlead.dialect import Dialect
-from fairlead.errors import StatusError
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.schema.times import TimeError, format_micro_time, parse_time
 from fairlead.storage.change import Change
 
 _SWEEP = 3600.0

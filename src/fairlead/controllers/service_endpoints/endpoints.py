@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fairlead import budget
+from fairlead.base import budget
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import is_refused_by_ending
@@ -16,18 +18,11 @@ from fairlead.controllers.service_endpoints.pods import (
     selector_of,
     weight,
 )
-from fairlead.controllers.service_endpoints.subsets import (
-    is_headless,
-    offers_of,
-    packed,
-    truncated,
-)
+from fairlead.controllers.service_endpoints.subsets import is_headless, offers_of, packed, truncated
 from fairlead.controllers.service_endpoints.triggers import TriggerTimes
-from fairlead.dialect import Dialect
-from fairlead.errors import StatusError
-from fairlead.kinds.core.endpoints import LAST_CHANGE
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
+from fairlead.resources.core.endpoints import LAST_CHANGE
 from fairlead.storage.change import Change
 
 ENDPOINTS = "core/v1/endpoints"

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from fairlead.controllers.pod_members import PodMembers, ready_condition
 from fairlead.controllers.service_endpoints.ports import Port
-from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Object
+from fairlead.resources.core.pods import FINISHED
 
 SERVICES = "core/v1/services"
 _BYTES_EACH = 64  # that a pod or a port costs as much as

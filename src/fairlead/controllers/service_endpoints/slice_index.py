@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from fairlead.dialect import Dialect
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass, field
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.records import dataclass, field
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 

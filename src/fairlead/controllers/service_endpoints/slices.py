@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from fairlead import budget
+from fairlead.base import budget
+from fairlead.base.errors import StatusError
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.namespaces import is_refused_by_ending
 from fairlead.controllers.pod_members import PODS
 from fairlead.controllers.service_endpoints.hints import Hints
-from fairlead.controllers.service_endpoints.packing import Identity, identity, pack
 from fairlead.controllers.service_endpoints.pods import (
     SERVICES,
     OfferedPorts,
@@ -29,15 +29,15 @@ from fairlead.controllers.service_endpoints.slice_index import (
     is_owned,
     new_metadata,
 )
+from fairlead.controllers.service_endpoints.slice_packer import Identity, identity, pack
 from fairlead.controllers.service_endpoints.subsets import has_no_ports, is_headless
 from fairlead.controllers.service_endpoints.triggers import TriggerTimes
 from fairlead.controllers.service_endpoints.zones import Zones
-from fairlead.errors import StatusError
-from fairlead.kinds.core.addresses import V4, V6
-from fairlead.kinds.core.endpoints import LAST_CHANGE
-from fairlead.kinds.discovery.endpoint_slices import HINTS_GATE
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
+from fairlead.resources.core.addresses import V4, V6
+from fairlead.resources.core.endpoints import LAST_CHANGE
+from fairlead.resources.discovery.endpoint_slices import HINTS_GATE
 from fairlead.storage.change import Change
 
 NODES = "core/v1/nodes"

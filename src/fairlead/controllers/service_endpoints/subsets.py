@@ -7,8 +7,8 @@ from math import ceil
 
 from fairlead.controllers.service_endpoints.pods import OfferedPorts, PodFacts
 from fairlead.controllers.service_endpoints.ports import Port, endpoints_ports, read_port
-from fairlead.kinds.core.addresses import V4, V6
 from fairlead.operations.api import Object
+from fairlead.resources.core.addresses import V4, V6
 
 MOST_ADDRESSES = 1000
 READY, NOT_READY = "addresses", "notReadyAddresses"

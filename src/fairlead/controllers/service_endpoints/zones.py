@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
-from fairlead.dialect import Dialect
-from fairlead.schema.quantity import quantity
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.quantity import quantity
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version

@@ -12,7 +12,7 @@ from fairlead.controllers.volumes.of_claims import ClaimRules
 from fairlead.controllers.volumes.of_volumes import VolumeRules
 from fairlead.controllers.volumes.parts import Parts
 from fairlead.controllers.volumes.pods import claims_of, may_use_claims
-from fairlead.controllers.volumes.recycling import RECYCLER_NAMESPACE, RECYCLER_PREFIX
+from fairlead.controllers.volumes.recycler import RECYCLER_NAMESPACE, RECYCLER_PREFIX
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change

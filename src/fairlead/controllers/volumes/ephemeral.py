@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from fairlead.base.errors import StatusError
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.volumes.facts import is_going
@@ -15,7 +16,6 @@ from fairlead.controllers.volumes.pods import (
     is_made_for,
     may_have_ephemeral,
 )
-from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change

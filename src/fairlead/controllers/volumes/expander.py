@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from fairlead.codec.types.quantity import quantity
+from fairlead.codec.types.times import now
 from fairlead.controllers.events import NORMAL, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.volumes.facts import (
@@ -24,8 +26,6 @@ from fairlead.controllers.volumes.names import (
 from fairlead.controllers.volumes.plugins import Plugins
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.schema.quantity import quantity
-from fairlead.schema.times import now
 from fairlead.storage.change import Change
 
 _RESIZING, _PENDING = _STATES = ("Resizing", "FileSystemResizePending")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from fairlead.codec.types.quantity import quantity
 from fairlead.controllers.volumes.names import Annotations, annotations_of
-from fairlead.kinds.rules import selector_matches
 from fairlead.operations.api import Object
-from fairlead.schema.quantity import quantity
+from fairlead.resources.rules import selector_matches
 
 _FILES = "Filesystem"
 

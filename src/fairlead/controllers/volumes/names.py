@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fairlead.dialect import Dialect
-from fairlead.kinds.core.persistent_volumes import CLASS_ANNOTATION
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass
 from fairlead.operations.api import Object
-from fairlead.records import dataclass
+from fairlead.resources.core.persistent_volumes import CLASS_ANNOTATION
 
 CLAIMS, VOLUMES, PODS, CLASSES = (
     "core/v1/persistentvolumeclaims",

@@ -15,7 +15,7 @@ from fairlead.controllers.volumes.names import (
 )
 from fairlead.controllers.volumes.of_claims import ClaimRules
 from fairlead.controllers.volumes.parts import Parts
-from fairlead.controllers.volumes.reclaiming import Reclaimer
+from fairlead.controllers.volumes.reclaim import Reclaimer
 from fairlead.operations.api import Object
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from fairlead.base.records import dataclass
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.volumes.index import Index
 from fairlead.controllers.volumes.names import Annotations
 from fairlead.controllers.volumes.plugins import Plugins
-from fairlead.controllers.volumes.writing import Teller, Writer
+from fairlead.controllers.volumes.writes import Teller, Writer
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client
-from fairlead.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
+from fairlead.base.dialect import Dialect
 from fairlead.controllers.volumes.names import Annotations, annotations_of
-from fairlead.dialect import Dialect
 from fairlead.operations.api import Object
 
 # Names of built-in plugins whose work has moved to drivers: the field of a volume's spec, and the

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from fairlead.controllers.volumes.facts import is_going
 from fairlead.controllers.volumes.names import PODS
-from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.resources.core.pods import FINISHED
 from fairlead.storage.version import Version
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from fairlead.base.dialect import Dialect
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.versions import may_be_going
 from fairlead.controllers.volumes.facts import is_going
@@ -19,7 +20,6 @@ from fairlead.controllers.volumes.pods import (
     plain_claims_of,
     pods_using,
 )
-from fairlead.dialect import Dialect
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.kinds.apps.shared import amount
+from fairlead.resources.apps.shared import amount
 
 
 def resolved(value: int | str, total: int, *, up: bool) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairlead.codec.types.times import now
 from fairlead.operations.api import Object
-from fairlead.schema.times import now
 
 Conditions = Sequence[Object]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fairlead.clock import time
+from fairlead.base.clock import time
+from fairlead.codec.types.times import parse_time
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.jobs.controller import JOBS
-from fairlead.controllers.workloads.jobs.standing import COMPLETE, FAILED
+from fairlead.controllers.workloads.jobs.progress import COMPLETE, FAILED
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.schema.times import parse_time
 from fairlead.storage.change import Change
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.schema.names import SUFFIX_LETTERS
+from fairlead.codec.types.names import SUFFIX_LETTERS
 
 
 def filled(value: Any) -> Any:

@@ -9,20 +9,20 @@ from collections.abc import Collection, Sequence
 
 import orjson
 
+from fairlead.base.errors import StatusError, bad_request
+from fairlead.base.records import dataclass
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.dependents import read_whole
 from fairlead.controllers.workloads.hashes import filled, short_hash
 from fairlead.controllers.workloads.index import Owned
 from fairlead.controllers.workloads.owners import controller_reference
-from fairlead.controllers.workloads.owning import Claims
-from fairlead.errors import StatusError, bad_request
-from fairlead.kinds.resources import Resource
+from fairlead.fields.errors import PatchError
+from fairlead.fields.strategic import DIRECTIVE, apply_strategic_patch, strategic_document
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.patching.errors import PatchError
-from fairlead.patching.strategic import DIRECTIVE, apply_strategic_patch, strategic_document
-from fairlead.records import dataclass
-from fairlead.schema.decode import decoder
-from fairlead.schema.mismatch import DecodeError
+from fairlead.resources.registry import Resource
 
 REVISIONS = "apps/v1/controllerrevisions"
 _LONGEST_PREFIX = 223

@@ -10,11 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from fairlead import budget
-from fairlead.controllers.pacing import Pace
+from fairlead.base import budget
+from fairlead.controllers.pace import Pace
 from fairlead.controllers.workloads.owners import controller_of
-from fairlead.kinds.rules import selector_matches
 from fairlead.operations.api import Object
+from fairlead.resources.rules import selector_matches
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import orjson
 
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
+from fairlead.resources.registry import Resource
 from fairlead.storage.version import OWNED, Version
 
 _REFERENCES = b'"ownerReferences":['

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from fairlead.base.errors import StatusError
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.workloads.owners import controller_reference
 from fairlead.controllers.workloads.pods import PODS, Pod
-from fairlead.errors import StatusError
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.resources.registry import Resource
 
 _LONGEST_PREFIX = 253
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.codec.types.times import parse_time
 from fairlead.controllers.workloads.dependents import Dependent
-from fairlead.kinds.core.pods import FINISHED, REQUIRED
 from fairlead.operations.api import Object
-from fairlead.schema.times import parse_time
+from fairlead.resources.core.pods import FINISHED, REQUIRED
 from fairlead.storage.version import Version
 
 PODS = "core/v1/pods"

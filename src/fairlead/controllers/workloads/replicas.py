@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from fairlead.base.errors import StatusError
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads import conditions
+from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.batches import all_of, growing
+from fairlead.controllers.workloads.deletion_order import to_remove
 from fairlead.controllers.workloads.dependents import read_whole
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
 from fairlead.controllers.workloads.owners import controller_among
-from fairlead.controllers.workloads.owning import Claims
 from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending, pod_from
 from fairlead.controllers.workloads.pods import PODS, Pod, next_available
-from fairlead.controllers.workloads.ranking import to_remove
 from fairlead.controllers.workloads.statuses import write_status
-from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairlead.errors import StatusError, modified, not_found
-from fairlead.kinds.resources import Resource
+from fairlead.base.errors import StatusError, modified, not_found
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.resources.registry import Resource
 
 
 async def write_status(

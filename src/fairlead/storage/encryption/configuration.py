@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from fairlead.dialect import Dialect
-from fairlead.packaged import text_beside
-from fairlead.schema.decode import decoder, unknown_paths
-from fairlead.schema.mismatch import DecodeError
-from fairlead.schema.model import Object, Struct
-from fairlead.schema.notation import parse
-from fairlead.serialization.bodies import BodyError, parse_yaml
-from fairlead.serialization.limits import TooDeep
+from fairlead.base.dialect import Dialect
+from fairlead.base.package_files import text_beside
+from fairlead.codec.bodies import BodyError, parse_yaml
+from fairlead.codec.limits import TooDeep
+from fairlead.codec.types.decode import decoder, unknown_paths
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.model import Object, Struct
+from fairlead.codec.types.notation import parse
 from fairlead.storage.encryption.ciphers import (
     AES_SIZES,
     SECRETBOX_SIZES,
@@ -24,7 +24,7 @@ from fairlead.storage.encryption.ciphers import (
     Cipher,
     SecretBox,
 )
-from fairlead.storage.encryption.sealing import PLAIN, Key, Sealing, named_key
+from fairlead.storage.encryption.keys_in_use import PLAIN, Key, Sealing, named_key
 
 FLAG = "--encryption-provider-config"
 

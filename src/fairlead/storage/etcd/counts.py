@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.metrics import REGISTRY
+from fairlead.base.metrics import REGISTRY
 
 REQUEST_SECONDS = REGISTRY.histogram(
     "fairlead_etcd_request_duration_seconds", "Time of a call to etcd.", labels=("method",)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fairlead.serialization.wire import BYTES, VARINT, WireError, fields, key, varint
+from fairlead.codec.protobuf_wire import BYTES, VARINT, WireError, fields, key, varint
 
 RANGE, TXN, COMPACT = "/etcdserverpb.KV/Range", "/etcdserverpb.KV/Txn", "/etcdserverpb.KV/Compact"
 WATCH = "/etcdserverpb.Watch/Watch"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from fairlead.logs import Tally, quoted
+from fairlead.base.logs import Tally, quoted
 from fairlead.storage.backend import Fault, Row, StorageError, Write
-from fairlead.storage.encryption.sealing import Sealed
+from fairlead.storage.encryption.keys_in_use import Sealed
 from fairlead.storage.etcd.codec import Codec
 from fairlead.storage.etcd.counts import UNREADABLE
 from fairlead.storage.etcd.messages import Event, KeyValue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fairlead.serialization.wire import delimited, varint
+from fairlead.codec.protobuf_wire import delimited, varint
 from fairlead.storage.backend import ConditionFailed, Conflict, EpochMoved, Precondition, Write
 from fairlead.storage.etcd.messages import (
     CREATED,

@@ -10,9 +10,9 @@ from fairlead.admission.plugins.pod_security.pods import (
     quoted,
     setters,
 )
-from fairlead.kinds.causes import quote
-from fairlead.kinds.core.pods.annotations import DOCKER_DEFAULT, LOCALHOST, RUNTIME_DEFAULT
-from fairlead.schema.model import Object
+from fairlead.codec.types.model import Object
+from fairlead.resources.causes import quote
+from fairlead.resources.core.pods.annotations import DOCKER_DEFAULT, LOCALHOST, RUNTIME_DEFAULT
 
 DEFAULT_CAPABILITIES = frozenset(
     {

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from fairlead.dialect import Dialect
-from fairlead.kinds.causes import Causes
+from fairlead.base.dialect import Dialect
+from fairlead.resources.causes import Causes
 
 PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
 LATEST = "latest"

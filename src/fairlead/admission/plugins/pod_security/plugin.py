@@ -9,14 +9,14 @@ from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 from fairlead.admission.plugins.pod_security.levels import Labels, Policy, Standard
 from fairlead.admission.plugins.pod_security.settings import Settings
-from fairlead.admission.plugins.remembering import EntryFacts, FindCollection, FindNamespace
-from fairlead.dialect import Dialect
-from fairlead.errors import ResourceRef, invalid
-from fairlead.kinds.causes import Causes, quote
+from fairlead.admission.plugins.version_facts import EntryFacts, FindCollection, FindNamespace
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import ResourceRef, invalid
+from fairlead.resources.causes import Causes, quote
 from fairlead.storage.version import Version
 
 if TYPE_CHECKING:  # what pods are judged by is loaded with the first that has to be
-    from fairlead.kinds.core.pods.annotations import Keys
+    from fairlead.resources.core.pods.annotations import Keys
 
 NAMESPACES = "core/v1/namespaces"
 _POD_WRITES = (PODS, f"{PODS}/ephemeralcontainers")
@@ -74,7 +74,7 @@ class PodSecurity(PluginBase):
 
     @cached_property
     def _keys(self) -> Keys:
-        from fairlead.kinds.core.pods.annotations import keys
+        from fairlead.resources.core.pods.annotations import keys
 
         return keys(self._dialect)
 
@@ -193,7 +193,7 @@ class PodSecurity(PluginBase):
             )
 
     async def _warn_of_pods(self, attributes: Attributes, enforce: Standard) -> None:
-        from fairlead.admission.plugins.pod_security.running import warnings_about
+        from fairlead.admission.plugins.pod_security.existing_pods import warnings_about
 
         entries = self._collection(PODS).current(attributes.name)
         exempt = self._settings.runtime_classes
@@ -228,7 +228,7 @@ def _is_significant(pod: Object, old: Object, known: Keys) -> bool:
 
 
 def _essence(pod: Object, known: Keys) -> set[tuple[str, str, str]]:
-    from fairlead.kinds.core.pods.visiting import all_containers
+    from fairlead.resources.core.pods.every_container import all_containers
 
     annotations = pod["metadata"].get("annotations") or {}
     prefix = known.seccomp_container

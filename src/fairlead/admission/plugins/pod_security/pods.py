@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
-from fairlead.kinds.core.pods.annotations import Keys
-from fairlead.kinds.core.pods.visiting import all_containers
-from fairlead.schema.model import Object
+from fairlead.codec.types.model import Object
+from fairlead.resources.core.pods.annotations import Keys
+from fairlead.resources.core.pods.every_container import all_containers
 
 _NOTHING: Object = {}
 

@@ -18,7 +18,7 @@ from fairlead.admission.plugins.pod_security.pods import (
     quoted,
     setters,
 )
-from fairlead.schema.model import Object
+from fairlead.codec.types.model import Object
 
 ADDABLE = "NET_BIND_SERVICE"
 _VOLUMES = frozenset(

@@ -13,8 +13,8 @@ from fairlead.admission.plugins.pod_security.levels import (
     Standard,
     minor_of,
 )
-from fairlead.records import dataclass, field
-from fairlead.schema.names import dns_label, dns_subdomain
+from fairlead.base.records import dataclass, field
+from fairlead.codec.types.names import dns_label, dns_subdomain
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,19 @@ from typing import NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal, refusal
-from fairlead.admission.plugins.pod_security_policy.filling import fill
-from fairlead.admission.plugins.pod_security_policy.judging import faults
+from fairlead.admission.plugins.pod_security_policy.defaults import fill
 from fairlead.admission.plugins.pod_security_policy.policy import SecurityPolicy, policies_of
-from fairlead.admission.plugins.remembering import CollectionFact, FindCollection
+from fairlead.admission.plugins.pod_security_policy.rules import faults
 from fairlead.admission.plugins.signer_rights import Allowed
-from fairlead.authentication.account_names import account_groups, account_user_name
-from fairlead.authentication.user import User
-from fairlead.authorization import attributes as questions
-from fairlead.authorization.escalation import only_housekeeping
-from fairlead.dialect import Dialect
-from fairlead.errors import Cause
-from fairlead.kinds.core.pods.annotations import keys
-from fairlead.patching.values import copied
+from fairlead.admission.plugins.version_facts import CollectionFact, FindCollection
+from fairlead.auth.authentication.account_names import account_groups, account_user_name
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization import attributes as questions
+from fairlead.auth.authorization.escalation import only_housekeeping
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import Cause
+from fairlead.fields.values import copied
+from fairlead.resources.core.pods.annotations import keys
 
 POLICIES = "policy/v1beta1/podsecuritypolicies"
 _EPHEMERAL = f"{PODS}/ephemeralcontainers"

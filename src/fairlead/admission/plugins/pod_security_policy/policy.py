@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.dialect import Dialect
-from fairlead.kinds.core.pods.annotations import DOCKER_DEFAULT, RUNTIME_DEFAULT
-from fairlead.kinds.policy.profiles import ANY_PROFILE, APPARMOR, SECCOMP
-from fairlead.records import dataclass
-from fairlead.schema.model import Object
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass
+from fairlead.codec.types.model import Object
+from fairlead.resources.core.pods.annotations import DOCKER_DEFAULT, RUNTIME_DEFAULT
+from fairlead.resources.policy.profiles import ANY_PROFILE, APPARMOR, SECCOMP
 from fairlead.storage.version import Version
 
 ANY = "*"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fairlead.admission.plugins.pod_security_policy.policy import ANY, SecurityPolicy
-from fairlead.kinds.causes import Causes
-from fairlead.kinds.core.pods.visiting import containers_with_paths
-from fairlead.schema.model import Object
+from fairlead.codec.types.model import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.core.pods.every_container import containers_with_paths
 
 _OTHER_NAMES = {"cephfs": "cephFS"}  # types whose volumes have them under another name
 

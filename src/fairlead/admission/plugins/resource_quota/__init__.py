@@ -7,22 +7,22 @@ and no number of writes at once comes to more than is allowed.
 
 from __future__ import annotations
 
-from fairlead import budget
 from fairlead.admission.configuration import Section
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, PluginBase, refusal
 from fairlead.admission.plugins.namespace_lifecycle import Find
-from fairlead.admission.plugins.remembering import FindCollection
-from fairlead.admission.plugins.resource_quota.limiting import (
+from fairlead.admission.plugins.resource_quota.limited_resources import (
     limited_names,
     limited_scopes,
     read_limited,
 )
-from fairlead.admission.plugins.resource_quota.measuring import Measure, Measures, Usage
 from fairlead.admission.plugins.resource_quota.quotas import Quota, Quotas, increase
 from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, scopes_of
-from fairlead.dialect import Dialect
-from fairlead.kinds.context import Context
+from fairlead.admission.plugins.resource_quota.usage import Measure, Measures, Usage
+from fairlead.admission.plugins.version_facts import FindCollection
+from fairlead.base import budget
+from fairlead.base.dialect import Dialect
+from fairlead.resources.context import Context
 from fairlead.storage.backend import Precondition
 from fairlead.storage.version import Version
 

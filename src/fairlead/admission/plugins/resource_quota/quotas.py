@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from fairlead import budget
 from fairlead.admission.plugins.base import Object
-from fairlead.admission.plugins.remembering import MOST_KEPT
-from fairlead.admission.plugins.resource_quota.measuring import NOTHING, Usage
 from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, selectors_of
-from fairlead.bounded import Bounded
-from fairlead.schema.quantity import Amount, amount
+from fairlead.admission.plugins.resource_quota.usage import NOTHING, Usage
+from fairlead.admission.plugins.version_facts import MOST_KEPT
+from fairlead.base import budget
+from fairlead.base.caches import Bounded
+from fairlead.codec.types.quantity import Amount, amount
 from fairlead.storage.collection import Collection
 from fairlead.storage.companion import Companion
 from fairlead.storage.version import Version

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from fairlead.admission.plugins.base import Object
-from fairlead.kinds.core.pods import PREFERRED, REQUIRED
-from fairlead.kinds.core.pods.qos import BEST_EFFORT, qos_class
+from fairlead.resources.core.pods import PREFERRED, REQUIRED
+from fairlead.resources.core.pods.qos import BEST_EFFORT, qos_class
 
 _AFFINITIES = ("podAffinity", "podAntiAffinity")
 

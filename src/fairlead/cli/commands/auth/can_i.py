@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from fairlead.base.terminal import printable
 from fairlead.cli.access_rules import listing
 from fairlead.cli.access_rules.asking import add_question_flags, question_of, review
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
-from fairlead.terminal import printable
 
 
 def add_flags(parser: ArgumentReader) -> None:

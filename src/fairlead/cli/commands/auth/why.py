@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fairlead.authentication.user import MASTERS
+from fairlead.auth.authentication.user import MASTERS
+from fairlead.base.terminal import printable
 from fairlead.cli.access_rules.asking import Question, add_question_flags, question_of, review
 from fairlead.cli.access_rules.identity import Identity, identity
 from fairlead.cli.access_rules.reading import Policy, read_policy
@@ -16,7 +17,6 @@ from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.client import Client
 from fairlead.client.access.model import NOBODY_ELSE
-from fairlead.terminal import printable
 
 if TYPE_CHECKING:
     from fairlead.cli.access_rules.reasons import Grant, Reasons

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.joining.tokens import Known, known, secrets_of
 from fairlead.cli.output import tables
 from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
-from fairlead.terminal import printable
 
 _HEAD = ("TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.commands.config.files import Files
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.terminal import printable
 
 
 def add_flags(parser: ArgumentReader) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.client.access.editing import change_file, entry_in
+from fairlead.client.access.editor import change_file, entry_in
 from fairlead.client.access.files import (
     SECTIONS,
     Configuration,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.commands.config.files import Files, add_words
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
-from fairlead.terminal import printable
 
 _HEAD = ("CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE")
 _FIELDS = ("cluster", "user", "namespace")

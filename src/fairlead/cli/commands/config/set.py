@@ -9,7 +9,7 @@ from fairlead.cli.commands.config.files import Files, add_words
 from fairlead.cli.commands.config.properties import Property, property_of, value_of
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.client.access.editing import change_file
+from fairlead.client.access.editor import change_file
 
 
 def add_flags(parser: ArgumentReader) -> None:

@@ -10,7 +10,7 @@ from fairlead.cli.commands.config.properties import ENTRIES, Kinds
 from fairlead.cli.errors import CommandFailed
 from fairlead.client.access.exec_config import default_mode
 from fairlead.client.access.files import SECTIONS, Configuration, Entry
-from fairlead.outgoing.client_config import ClientConfigError, pem_of
+from fairlead.wire.outgoing.client_config import ClientConfigError, pem_of
 
 Fields = dict[str, Any]
 

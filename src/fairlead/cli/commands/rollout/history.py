@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import EXPECTED, Failures
 from fairlead.cli.errors import CommandFailed, Mistake
@@ -11,7 +12,6 @@ from fairlead.cli.output.formats import add_output_flag, check_output, named, sh
 from fairlead.cli.rolling.revisions import Revision, revisions_of, with_cause
 from fairlead.cli.rolling.templates import template_text
 from fairlead.cli.rolling.workloads import add_workload_flags, workloads
-from fairlead.terminal import printable
 
 _HEAD = "REVISION  "
 

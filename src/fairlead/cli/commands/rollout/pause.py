@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
@@ -12,7 +13,6 @@ from fairlead.cli.output.formats import add_output_flag
 from fairlead.cli.rolling.patching import patch_all
 from fairlead.cli.rolling.revisions import DEPLOYMENT
 from fairlead.cli.rolling.workloads import add_workload_flags
-from fairlead.dialect import Dialect
 
 
 def add_flags(parser: ArgumentReader) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
@@ -13,7 +14,6 @@ from fairlead.cli.output.formats import add_output_flag
 from fairlead.cli.rolling.patching import patch_all
 from fairlead.cli.rolling.revisions import DEPLOYMENT, SETS
 from fairlead.cli.rolling.workloads import add_workload_flags
-from fairlead.dialect import Dialect
 
 _RESTARTED = "{}.@/restartedAt"
 

@@ -20,12 +20,7 @@ from fairlead.cli.located import Located
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.rolling.revisions import revisions_of
 from fairlead.cli.rolling.templates import template_text
-from fairlead.cli.rolling.undoing import (
-    go_back,
-    is_deployment,
-    is_there_already,
-    revision_to_go_to,
-)
+from fairlead.cli.rolling.undoing import go_back, is_deployment, is_there_already, revision_to_go_to
 from fairlead.cli.rolling.workloads import MANAGER, add_workload_flags, workloads
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.page import Page
 from fairlead.cli.describing.parts.metadata import annotation_lines, draw_labels
 from fairlead.cli.describing.parts.quantities import quantity_text
 from fairlead.cli.describing.parts.times import age
 from fairlead.cli.describing.parts.words import NONE, listed
-from fairlead.dialect import Dialect
 
 _CLASS = "volume.beta.@/storage-class"
 _MODES = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.layout import Subject
 from fairlead.cli.describing.page import Page
 from fairlead.cli.describing.parts.words import NONE
-from fairlead.dialect import Dialect
 
 _LONGEST = 140  # of an annotation on one line
 # Written by clients that apply: it repeats the object.

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.page import Page
-from fairlead.schema.quantity import Amount, QuantityError, amount, canonical
+from fairlead.codec.types.quantity import Amount, QuantityError, amount, canonical
 
 NOTHING = Amount(Decimal(0))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.parts.quantities import NOTHING, amount_of
-from fairlead.schema.quantity import Amount
+from fairlead.codec.types.quantity import Amount
 
 Amounts = dict[str, Amount]
 _COUNTED = ("cpu", "memory")  # for the quality of service

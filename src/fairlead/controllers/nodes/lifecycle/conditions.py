@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.codec.types.times import now
 from fairlead.operations.api import Object
-from fairlead.schema.times import now
 
 READY = "Ready"
 # What the agent of a node reports; that the network is there is reported by others.

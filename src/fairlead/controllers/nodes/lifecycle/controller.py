@@ -6,23 +6,20 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.base.records import dataclass
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.nodes.lifecycle.conditions import (
-    ready_condition,
-    with_unknown_conditions,
-)
+from fairlead.controllers.nodes.lifecycle.conditions import ready_condition, with_unknown_conditions
 from fairlead.controllers.nodes.lifecycle.heartbeats import Heartbeats
 from fairlead.controllers.nodes.lifecycle.taints import NodeMarks
 from fairlead.controllers.nodes.lifecycle.zones import Rates, Zones
 from fairlead.controllers.nodes.pods_by_node import NODES, PODS, PodsByNode, node_of
 from fairlead.controllers.pod_status import copied_over, not_ready, write_status
-from fairlead.dialect import Dialect
-from fairlead.errors import StatusError
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
-from fairlead.records import dataclass
 from fairlead.storage.change import Change
 
 LEASES = "coordination/v1/leases"

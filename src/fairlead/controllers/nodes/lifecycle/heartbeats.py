@@ -5,11 +5,11 @@ A renewal of a lease is only noted: thousands of nodes renew theirs every few se
 
 from __future__ import annotations
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.base.records import dataclass
+from fairlead.codec.types.times import parse_time
 from fairlead.controllers.nodes.lifecycle.conditions import ready_condition
 from fairlead.operations.api import Object
-from fairlead.records import dataclass
-from fairlead.schema.times import parse_time
 from fairlead.storage.version import Version
 
 _RENEWED = b'"renewTime":"'

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.times import now
 from fairlead.controllers.nodes.lifecycle.conditions import conditions_of
-from fairlead.dialect import Dialect
-from fairlead.kinds.core.pods import NO_EXECUTE, NO_SCHEDULE
 from fairlead.operations.api import Object
-from fairlead.schema.times import now
+from fairlead.resources.core.pods import NO_EXECUTE, NO_SCHEDULE
 
 # The taint that a condition of this type and status gives.
 _BY_CONDITION = {

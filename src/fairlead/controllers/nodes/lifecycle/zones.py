@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from enum import Enum
 
-from fairlead.dialect import Dialect
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass, field
 from fairlead.operations.api import Object
-from fairlead.records import dataclass, field
 
 _FEWEST_LOST = 2  # so many lost nodes are no disruption of a zone that has others
 

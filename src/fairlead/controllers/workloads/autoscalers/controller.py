@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.base.errors import StatusError, no_such_path
+from fairlead.codec.types.times import now, parse_time
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads import conditions
 from fairlead.controllers.workloads.autoscalers.metrics import Metrics
 from fairlead.controllers.workloads.statuses import replace_status
-from fairlead.errors import StatusError, no_such_path
-from fairlead.kinds.causes import quote
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.schema.times import now, parse_time
+from fairlead.resources.causes import quote
+from fairlead.resources.registry import Resource
 
 AUTOSCALERS = "autoscaling/v2/horizontalpodautoscalers"
 ABLE, ACTIVE = "AbleToScale", "ScalingActive"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.dialect import Dialect
-from fairlead.kinds.causes import quote
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass
 from fairlead.operations.api import Object
-from fairlead.records import dataclass
+from fairlead.resources.causes import quote
 
 _MISSING = "the server could not find the requested resource"
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from fairlead import budget
+from fairlead.base import budget
+from fairlead.base.errors import StatusError
+from fairlead.codec.types.times import format_time
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.cron_jobs.times import Due, due, minutes, schedule_of
@@ -13,7 +15,7 @@ from fairlead.controllers.workloads.cron_jobs.turn import Turn
 from fairlead.controllers.workloads.dependents import read_whole
 from fairlead.controllers.workloads.index import Owned
 from fairlead.controllers.workloads.jobs.controller import JOBS
-from fairlead.controllers.workloads.jobs.standing import COMPLETE, FAILED, has_ended
+from fairlead.controllers.workloads.jobs.progress import COMPLETE, FAILED, has_ended
 from fairlead.controllers.workloads.owners import (
     controller_among,
     controller_of,
@@ -21,13 +23,11 @@ from fairlead.controllers.workloads.owners import (
 )
 from fairlead.controllers.workloads.pod_control import is_namespace_ending
 from fairlead.controllers.workloads.statuses import replace_status
-from fairlead.errors import StatusError
-from fairlead.kinds.batch.schedule import Schedule, ScheduleError, ZoneError
-from fairlead.kinds.causes import quote
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.schema.times import format_time
+from fairlead.resources.batch.schedule import Schedule, ScheduleError, ZoneError
+from fairlead.resources.causes import quote
 from fairlead.storage.change import Change
 
 CRON_JOBS = "batch/v1/cronjobs"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from fairlead import clock
-from fairlead.kinds.batch.occurrences import last_time, next_time
-from fairlead.kinds.batch.schedule import Schedule, ScheduleError, load_zone, parse_schedule
+from fairlead.base import clock
+from fairlead.base.records import dataclass
+from fairlead.codec.types.times import parse_time
 from fairlead.operations.api import Object
-from fairlead.records import dataclass
-from fairlead.schema.times import parse_time
+from fairlead.resources.batch.occurrences import last_time, next_time
+from fairlead.resources.batch.schedule import Schedule, ScheduleError, load_zone, parse_schedule
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # nothing was due before
 _DELAY = 0.1  # seconds, so that the time has come for sure

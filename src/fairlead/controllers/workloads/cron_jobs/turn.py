@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairlead.controllers.events import NORMAL, WARNING
-from fairlead.controllers.workloads.jobs.standing import COMPLETE, has_ended
-from fairlead.kinds.resources import Resource
+from fairlead.controllers.workloads.jobs.progress import COMPLETE, has_ended
 from fairlead.operations.api import Object
+from fairlead.resources.registry import Resource
 
 
 class Turn:

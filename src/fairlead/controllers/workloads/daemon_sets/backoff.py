@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead import clock
-from fairlead.bounded import Bounded
-from fairlead.records import dataclass
+from fairlead.base import clock
+from fairlead.base.caches import Bounded
+from fairlead.base.records import dataclass
 
 _FIRST, _LONGEST = 1.0, 900.0
 _FORGOTTEN = 2 * _LONGEST  # after so much time without a failure

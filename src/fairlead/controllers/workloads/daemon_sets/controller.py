@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from fairlead.base.errors import StatusError
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.amounts import resolved
 from fairlead.controllers.workloads.batches import all_of, growing
 from fairlead.controllers.workloads.daemon_sets.backoff import Backoff
-from fairlead.controllers.workloads.daemon_sets.placing import (
+from fairlead.controllers.workloads.daemon_sets.placement import (
     NODES,
     Fit,
     Nodes,
@@ -29,12 +31,10 @@ from fairlead.controllers.workloads.daemon_sets.templates import (
 )
 from fairlead.controllers.workloads.history import Current, History, template_data
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
-from fairlead.controllers.workloads.owning import Claims
 from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending, pod_from
 from fairlead.controllers.workloads.pods import PODS, Pod, next_available
 from fairlead.controllers.workloads.replicas import selector_of
 from fairlead.controllers.workloads.statuses import tell
-from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change

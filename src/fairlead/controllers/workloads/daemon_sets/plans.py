@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from fairlead.controllers.workloads.daemon_sets.placing import Fit
+from fairlead.base.records import dataclass, field
+from fairlead.controllers.workloads.daemon_sets.placement import Fit
 from fairlead.controllers.workloads.pods import Pod
-from fairlead.kinds.core.pods import FINISHED
-from fairlead.records import dataclass, field
+from fairlead.resources.core.pods import FINISHED
 
 ByNode = Mapping[str, Sequence[Pod]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fairlead.controllers.workloads.daemon_sets.placing import Fit
+from fairlead.controllers.workloads.daemon_sets.placement import Fit
 from fairlead.controllers.workloads.daemon_sets.plans import ByNode
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.operations.api import Object

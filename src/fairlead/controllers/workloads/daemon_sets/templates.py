@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairlead.controllers.node_matching import (
-    NODE_NAME_FIELD,
-)
+from fairlead.base.dialect import Dialect
+from fairlead.controllers.node_affinity import NODE_NAME_FIELD
 from fairlead.controllers.workloads.pods import Pod
-from fairlead.dialect import Dialect
-from fairlead.kinds.apps.shared import TEMPLATE_GENERATION
-from fairlead.kinds.core.pods import NO_EXECUTE, NO_SCHEDULE, REQUIRED
 from fairlead.operations.api import Object
+from fairlead.resources.apps.shared import TEMPLATE_GENERATION
+from fairlead.resources.core.pods import NO_EXECUTE, NO_SCHEDULE, REQUIRED
 
 HASH_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.dialect import Dialect
-from fairlead.kinds.rules import bounded_int
+from fairlead.base.dialect import Dialect
+from fairlead.fields.last_applied import ANNOTATION as LAST_APPLIED
 from fairlead.operations.api import Object
-from fairlead.patching.last_applied import ANNOTATION as LAST_APPLIED
+from fairlead.resources.rules import bounded_int
 
 _LONGEST_HISTORY = 2000
 _LARGEST = 2**63

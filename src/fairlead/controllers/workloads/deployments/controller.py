@@ -6,22 +6,22 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.dependents import read_whole
 from fairlead.controllers.workloads.deployments import progress
 from fairlead.controllers.workloads.deployments.annotations import Annotations
 from fairlead.controllers.workloads.deployments.revisions import Revisions
 from fairlead.controllers.workloads.deployments.rollback import Rollback
 from fairlead.controllers.workloads.deployments.rollout import Rollout
-from fairlead.controllers.workloads.deployments.writing import ReplicaSetWriter
+from fairlead.controllers.workloads.deployments.writes import ReplicaSetWriter
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
 from fairlead.controllers.workloads.owners import controller_of
-from fairlead.controllers.workloads.owning import Claims
 from fairlead.controllers.workloads.pods import PODS, Pod
 from fairlead.controllers.workloads.replicas import REPLICA_SETS, selector_of
 from fairlead.controllers.workloads.statuses import write_status
+from fairlead.fields.values import copied
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.patching.values import copied
 from fairlead.storage.change import Change
 
 DEPLOYMENTS = "apps/v1/deployments"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.codec.types.times import now, parse_time
 from fairlead.controllers.workloads import conditions
 from fairlead.controllers.workloads.deployments import replica_sets as sets
 from fairlead.controllers.workloads.deployments.steps import limits_of
 from fairlead.controllers.workloads.replicas import REPLICA_FAILURE
 from fairlead.operations.api import Object
-from fairlead.schema.times import now, parse_time
 
 AVAILABLE, PROGRESSING = "Available", "Progressing"
 TIMED_OUT, DONE = "ProgressDeadlineExceeded", "NewReplicaSetAvailable"

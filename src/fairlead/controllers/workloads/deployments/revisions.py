@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairlead.base.errors import StatusError
 from fairlead.controllers.events import NORMAL, WARNING
 from fairlead.controllers.workloads.deployments import progress
 from fairlead.controllers.workloads.deployments import replica_sets as sets
@@ -13,13 +14,12 @@ from fairlead.controllers.workloads.deployments.templates import (
     selector_with_hash,
     with_hash,
 )
-from fairlead.controllers.workloads.deployments.writing import ReplicaSetWriter
+from fairlead.controllers.workloads.deployments.writes import ReplicaSetWriter
 from fairlead.controllers.workloads.hashes import short_hash
 from fairlead.controllers.workloads.owners import controller_among, controller_reference
 from fairlead.controllers.workloads.pod_control import is_namespace_ending
-from fairlead.errors import StatusError
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
+from fairlead.resources.registry import Resource
 
 
 class Revisions:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from fairlead.controllers.events import NORMAL, WARNING
 from fairlead.controllers.workloads.deployments.templates import same_template, without_hash
-from fairlead.controllers.workloads.deployments.writing import ReplicaSetWriter
-from fairlead.kinds.resources import Resource
+from fairlead.controllers.workloads.deployments.writes import ReplicaSetWriter
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.resources.registry import Resource
 
 
 class Rollback:

@@ -8,10 +8,10 @@ from fairlead.controllers.workloads.deployments import progress, steps
 from fairlead.controllers.workloads.deployments import replica_sets as sets
 from fairlead.controllers.workloads.deployments.revisions import Revisions
 from fairlead.controllers.workloads.deployments.templates import same_template
-from fairlead.controllers.workloads.deployments.writing import ReplicaSetWriter
+from fairlead.controllers.workloads.deployments.writes import ReplicaSetWriter
 from fairlead.controllers.workloads.pods import Pod
-from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Object
+from fairlead.resources.core.pods import FINISHED
 
 _EVERY_REVISION = 2**31 - 1
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairlead.base.records import dataclass
 from fairlead.controllers.workloads.amounts import resolved
 from fairlead.controllers.workloads.deployments import replica_sets as sets
 from fairlead.controllers.workloads.deployments.annotations import Annotations
 from fairlead.operations.api import Object
-from fairlead.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from fairlead.codec.types.times import now
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.versions import may_be_held
 from fairlead.controllers.workloads import conditions
+from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
 from fairlead.controllers.workloads.jobs.failure_policy import FailurePolicy
+from fairlead.controllers.workloads.jobs.finalizers import Tracking
 from fairlead.controllers.workloads.jobs.ledger import is_settled, noted, settled
 from fairlead.controllers.workloads.jobs.names import JobNames
-from fairlead.controllers.workloads.jobs.standing import (
+from fairlead.controllers.workloads.jobs.progress import (
     COMPLETE,
     FAILED,
     FAILURE_TARGET,
@@ -23,16 +26,13 @@ from fairlead.controllers.workloads.jobs.standing import (
     holding,
 )
 from fairlead.controllers.workloads.jobs.steps import Step, Steps
-from fairlead.controllers.workloads.jobs.tracking import Tracking
 from fairlead.controllers.workloads.owners import controller_among, controller_of
-from fairlead.controllers.workloads.owning import Claims
 from fairlead.controllers.workloads.pod_control import PodControl
 from fairlead.controllers.workloads.pods import PODS, Pod, read_pod
 from fairlead.controllers.workloads.replicas import selector_of
 from fairlead.controllers.workloads.statuses import replace_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.schema.times import now
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from fairlead.controllers.workloads.jobs.standing import UNCOUNTED, Standing
+from fairlead.base.records import dataclass, field
+from fairlead.controllers.workloads.jobs.progress import UNCOUNTED, Standing
 from fairlead.controllers.workloads.pods import Pod
-from fairlead.kinds.core.pods import FINISHED
 from fairlead.operations.api import Object
-from fairlead.records import dataclass, field
+from fairlead.resources.core.pods import FINISHED
 
 MOST_UNCOUNTED = 500
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fairlead.base.dialect import Dialect
 from fairlead.controllers.workloads.pods import Pod
-from fairlead.dialect import Dialect
-from fairlead.kinds.batch.names import TRACKING
+from fairlead.resources.batch.names import TRACKING
 
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 _MOST_DIGITS = 10

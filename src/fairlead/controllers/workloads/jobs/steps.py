@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 
-from fairlead import clock
+from fairlead.base import clock
+from fairlead.base.errors import StatusError
+from fairlead.base.records import dataclass, field
 from fairlead.controllers.events import NORMAL
 from fairlead.controllers.workloads import conditions
 from fairlead.controllers.workloads.batches import all_of, growing
-from fairlead.controllers.workloads.jobs.making import pods_to_make, superfluous
+from fairlead.controllers.workloads.jobs.backoff import end_of_pause
+from fairlead.controllers.workloads.jobs.finalizers import Tracking
 from fairlead.controllers.workloads.jobs.names import JobNames
-from fairlead.controllers.workloads.jobs.pausing import end_of_pause
-from fairlead.controllers.workloads.jobs.standing import COMPLETE, SUSPENDED, Standing, condition
-from fairlead.controllers.workloads.jobs.tracking import Tracking
+from fairlead.controllers.workloads.jobs.pods import pods_to_make, superfluous
+from fairlead.controllers.workloads.jobs.progress import COMPLETE, SUSPENDED, Standing, condition
 from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending
 from fairlead.controllers.workloads.pods import Pod
-from fairlead.errors import StatusError
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
-from fairlead.records import dataclass, field
+from fairlead.resources.registry import Resource
 
 _BURST = 500  # pods made or removed in one go
 

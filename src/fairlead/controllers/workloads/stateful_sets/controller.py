@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
+from fairlead.base.errors import StatusError
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.history import History, template_data, with_template_of
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
-from fairlead.controllers.workloads.owning import Claims
 from fairlead.controllers.workloads.pod_control import is_namespace_ending
 from fairlead.controllers.workloads.pods import PODS, Pod, next_available
 from fairlead.controllers.workloads.replicas import selector_of
@@ -24,7 +25,6 @@ from fairlead.controllers.workloads.stateful_sets.retention import Retention
 from fairlead.controllers.workloads.stateful_sets.round import Round
 from fairlead.controllers.workloads.stateful_sets.statuses import Revisions, status
 from fairlead.controllers.workloads.statuses import tell
-from fairlead.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from fairlead.controllers.workloads.pod_control import pod_from
 from fairlead.controllers.workloads.pods import Pod
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
+from fairlead.resources.registry import Resource
 
 REVISION_LABEL = "controller-revision-hash"
 _LARGEST = 2**31 - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.base.errors import StatusError
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.workloads.pod_control import is_namespace_ending
 from fairlead.controllers.workloads.pods import PODS, Pod
@@ -13,11 +14,10 @@ from fairlead.controllers.workloads.stateful_sets.identity import (
     pod_name,
 )
 from fairlead.controllers.workloads.stateful_sets.retention import Retention, keeps_when_scaled
-from fairlead.errors import StatusError
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
+from fairlead.resources.registry import Resource
 
 CLAIMS = "core/v1/persistentvolumeclaims"
 

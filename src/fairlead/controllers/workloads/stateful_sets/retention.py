@@ -4,9 +4,9 @@ garbage collector."""
 from __future__ import annotations
 
 from fairlead.controllers.workloads.stateful_sets.identity import pod_name
-from fairlead.kinds.apps.shared import RETENTION
-from fairlead.kinds.resources import Resource
 from fairlead.operations.api import Object
+from fairlead.resources.apps.shared import RETENTION
+from fairlead.resources.registry import Resource
 
 _DELETE = "Delete"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from fairlead.base.records import dataclass
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.controllers.workloads.stateful_sets.identity import REVISION_LABEL
 from fairlead.operations.api import Object
-from fairlead.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

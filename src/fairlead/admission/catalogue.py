@@ -1,0 +1,277 @@
+"""Which admission plugins there are, in which order they run, and which of them are switched on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from fairlead.admission.configuration import Configuration
+from fairlead.admission.plugin import Plugin, UnmadePlugin
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass, field
+from fairlead.resources.registry import Resources
+
+if TYPE_CHECKING:  # plugins are loaded when they are switched on and there is something to judge
+    from fairlead.admission.plugins.namespace_auto_provision import CreateNamespace
+    from fairlead.admission.plugins.namespace_lifecycle import Find
+    from fairlead.admission.plugins.owner_references import Decide
+    from fairlead.admission.plugins.signer_rights import Allowed
+    from fairlead.admission.plugins.version_facts import FindCollection, FindNamespace
+
+logger = logging.getLogger("fairlead")
+
+# All plugins in the order in which they run, whatever order the flags name them in.
+ORDER = (
+    "AlwaysAdmit",
+    "NamespaceAutoProvision",
+    "NamespaceLifecycle",
+    "NamespaceExists",
+    "SecurityContextDeny",
+    "LimitPodHardAntiAffinityTopology",
+    "LimitRanger",
+    "ServiceAccount",
+    "NodeRestriction",
+    "TaintNodesByCondition",
+    "AlwaysPullImages",
+    "ImagePolicyWebhook",
+    "PodSecurity",
+    "PodSecurityPolicy",
+    "PodNodeSelector",
+    "Priority",
+    "DefaultTolerationSeconds",
+    "PodTolerationRestriction",
+    "EventRateLimit",
+    "ExtendedResourceToleration",
+    "PersistentVolumeLabel",
+    "DefaultStorageClass",
+    "StorageObjectInUseProtection",
+    "OwnerReferencesPermissionEnforcement",
+    "PersistentVolumeClaimResize",
+    "RuntimeClass",
+    "CertificateApproval",
+    "CertificateSigning",
+    "CertificateSubjectRestriction",
+    "DefaultIngressClass",
+    "DenyServiceExternalIPs",
+    "MutatingAdmissionWebhook",
+    "ValidatingAdmissionWebhook",
+    "ResourceQuota",
+    "AlwaysDeny",
+)
+
+_ON = frozenset(
+    {
+        "NamespaceLifecycle",
+        "LimitRanger",
+        "ServiceAccount",
+        "TaintNodesByCondition",
+        "PodSecurity",
+        "Priority",
+        "DefaultTolerationSeconds",
+        "DefaultStorageClass",
+        "StorageObjectInUseProtection",
+        "PersistentVolumeClaimResize",
+        "RuntimeClass",
+        "CertificateApproval",
+        "CertificateSigning",
+        "CertificateSubjectRestriction",
+        "DefaultIngressClass",
+        "MutatingAdmissionWebhook",
+        "ValidatingAdmissionWebhook",
+        "ResourceQuota",
+    }
+)
+
+ENABLE_FLAG, DISABLE_FLAG = "enable-admission-plugins", "disable-admission-plugins"
+
+
+class PluginNameError(ValueError):
+    """The flags name plugins wrongly; the text is for the person who started the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What the plugins need of the server. `others` are plugins that other parts have made, by
+    name; each takes its place in the order if it is switched on."""
+
+    find: Find
+    namespace: FindNamespace
+    collection: FindCollection
+    allowed: Allowed
+    decide: Decide
+    create_namespace: CreateNamespace
+    resources: Resources
+    configuration: Configuration = field(default_factory=Configuration)
+    others: Mapping[str, Plugin] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Where a plugin is found, whose class has its name, and what it is made of: fields of `Needs`,
+    and what `_made_by_row` adds. One whose resources are known here is made when the first of them
+    is written."""
+
+    module: str
+    made_of: str = ""
+    concerns: frozenset[str] | None = None
+
+
+_PODS, _CLAIMS = "core/v1/pods", "core/v1/persistentvolumeclaims"
+_REQUESTS = frozenset({"certificates/v1/certificatesigningrequests"})
+_OF_PODS = frozenset({_PODS})
+_PLUGINS = {
+    "AlwaysAdmit": _Row("always"),
+    "NamespaceAutoProvision": _Row("namespace_auto_provision", "find create_namespace"),
+    "NamespaceLifecycle": _Row("namespace_lifecycle", "dialect find"),
+    "NamespaceExists": _Row("namespace_exists", "find"),
+    "SecurityContextDeny": _Row("security_context_deny"),
+    "LimitPodHardAntiAffinityTopology": _Row("anti_affinity_topology", "dialect"),
+    "LimitRanger": _Row("limit_ranger", "dialect collection", frozenset({_PODS, _CLAIMS})),
+    "ServiceAccount": _Row("service_account", "dialect find", _OF_PODS),
+    "NodeRestriction": _Row("node_restriction", "dialect"),
+    "TaintNodesByCondition": _Row(
+        "taint_nodes_by_condition", "dialect", frozenset({"core/v1/nodes"})
+    ),
+    "AlwaysPullImages": _Row("always_pull_images"),
+    "PodNodeSelector": _Row("pod_node_selector", "dialect namespace configuration"),
+    "Priority": _Row(
+        "priority", "find collection", frozenset({_PODS, "scheduling/v1/priorityclasses"})
+    ),
+    "DefaultTolerationSeconds": _Row("default_toleration_seconds", "dialect", _OF_PODS),
+    "PodTolerationRestriction": _Row(
+        "pod_toleration_restriction", "dialect namespace types configuration"
+    ),
+    "EventRateLimit": _Row("event_rate_limit", "configuration"),
+    "ExtendedResourceToleration": _Row("extended_resource_toleration", "dialect"),
+    "PersistentVolumeLabel": _Row("persistent_volume_label", "dialect"),
+    "DefaultStorageClass": _Row(
+        "default_storage_class", "dialect collection", frozenset({_CLAIMS})
+    ),
+    "StorageObjectInUseProtection": _Row(
+        "storage_object_in_use_protection",
+        "dialect",
+        frozenset({_CLAIMS, "core/v1/persistentvolumes"}),
+    ),
+    "OwnerReferencesPermissionEnforcement": _Row("owner_references", "dialect resources decide"),
+    "PersistentVolumeClaimResize": _Row(
+        "persistent_volume_claim_resize", "dialect find", frozenset({_CLAIMS})
+    ),
+    "RuntimeClass": _Row("runtime_class", "find", _OF_PODS),
+    "CertificateApproval": _Row("certificate_approval", "dialect allowed", _REQUESTS),
+    "CertificateSigning": _Row("certificate_signing", "dialect allowed", _REQUESTS),
+    "CertificateSubjectRestriction": _Row("certificate_subject_restriction", "dialect", _REQUESTS),
+    "DefaultIngressClass": _Row(
+        "default_ingress_class", "dialect collection", frozenset({"networking/v1/ingresses"})
+    ),
+    "DenyServiceExternalIPs": _Row("deny_service_external_ips"),
+    "ResourceQuota": _Row("resource_quota", "dialect find collection configuration"),
+    "AlwaysDeny": _Row("always"),
+}
+
+
+def _image_policy(dialect: Dialect, needs: Needs) -> Plugin:
+    from fairlead.admission.plugins import image_policy
+
+    return image_policy.configured(
+        dialect,
+        needs.configuration.of(image_policy.ImagePolicyWebhook.name),
+        group_enabled=dialect.group_name(image_policy.GROUP_VERSION) in needs.resources.sent_only,
+    )
+
+
+def _pod_security(dialect: Dialect, needs: Needs) -> Plugin:
+    from fairlead.admission.plugins.pod_security.plugin import PodSecurity
+    from fairlead.admission.plugins.pod_security.settings import settings_of
+
+    settings = settings_of(needs.configuration.of("PodSecurity"))
+    return PodSecurity(dialect, needs.namespace, needs.collection, settings)
+
+
+def _pod_security_policy(dialect: Dialect, needs: Needs) -> Plugin:
+    from fairlead.admission.plugins.pod_security_policy import plugin
+
+    try:
+        return plugin.PodSecurityPolicy(dialect, needs.collection, needs.allowed)
+    except KeyError:
+        raise PluginNameError(
+            f"--{ENABLE_FLAG}: PodSecurityPolicy needs {plugin.POLICIES}, which this server does"
+            " not serve"
+        ) from None
+
+
+# Those for which it takes more than a row.
+_MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
+    "ImagePolicyWebhook": _image_policy,
+    "PodSecurity": _pod_security,
+    "PodSecurityPolicy": _pod_security_policy,
+}
+
+
+def _made(name: str, dialect: Dialect, needs: Needs) -> Plugin | UnmadePlugin | None:
+    if name in needs.others:
+        return needs.others[name]
+    if name in _MAKERS:
+        return _MAKERS[name](dialect, needs)
+    row = _PLUGINS.get(name)
+    if row is None:
+        return None
+    make = partial(_made_by_row, name, row, dialect, needs)
+    return make() if row.concerns is None else UnmadePlugin(name, row.concerns, make)
+
+
+def _made_by_row(name: str, row: _Row, dialect: Dialect, needs: Needs) -> Plugin:
+    given = {
+        "dialect": dialect,
+        "configuration": needs.configuration.of(name),
+        "types": needs.resources.types,
+    }
+    words = row.made_of.split()
+    parts = (given[word] if word in given else getattr(needs, word) for word in words)
+    module = import_module(f"fairlead.admission.plugins.{row.module}")
+    plugin: Plugin = getattr(module, name)(*parts)
+    return plugin
+
+
+def on_by_default(dialect: Dialect) -> frozenset[str]:
+    return _ON - {"CertificateSubjectRestriction"} if dialect.client_signer_unlimited else _ON
+
+
+def switched_on(dialect: Dialect, enabled: str, disabled: str) -> list[str]:
+    """The names of the plugins that shall run, in their order; raises PluginNameError."""
+    wanted, unwanted = _names(ENABLE_FLAG, enabled), _names(DISABLE_FLAG, disabled)
+    both = [name for name in ORDER if name in wanted & unwanted]
+    if both:
+        raise PluginNameError(f"{', '.join(both)} in both --{ENABLE_FLAG} and --{DISABLE_FLAG}")
+    chosen = (on_by_default(dialect) | wanted) - unwanted
+    return [name for name in ORDER if name in chosen]
+
+
+def _names(flag: str, text: str) -> set[str]:
+    names = {name for part in text.split(",") if (name := part.strip())}
+    unknown = sorted(names.difference(ORDER))
+    if unknown:
+        listed = ", ".join(f'"{name}"' for name in unknown)
+        raise PluginNameError(f"--{flag}: unknown plugin {listed}; known are {', '.join(ORDER)}")
+    return names
+
+
+def build_plugins(
+    dialect: Dialect, enabled: str, disabled: str, needs: Needs
+) -> list[Plugin | UnmadePlugin]:
+    """The plugins of the chain. `enabled` and `disabled` are the values of the two flags; raises
+    PluginNameError for a name that is unknown or contradicted. One that is asked for and that this
+    server does not have is warned of."""
+    asked_for = _names(ENABLE_FLAG, enabled)
+    plugins: list[Plugin | UnmadePlugin] = []
+    for name in switched_on(dialect, enabled, disabled):
+        made = _made(name, dialect, needs)
+        if made is not None:
+            plugins.append(made)
+        elif name in asked_for:
+            logger.warning(
+                "--%s: %s is not in this release yet and does nothing", ENABLE_FLAG, name
+            )
+    return plugins

@@ -1,0 +1,106 @@
+"""What a stricter policy would have said of the pods that are in a namespace already."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+
+from fairlead.admission.plugins.pod_security.levels import Standard
+from fairlead.admission.plugins.pod_security.pods import pod_of
+from fairlead.admission.plugins.pod_security.standards import violations
+from fairlead.codec.types.model import Object
+from fairlead.resources.core.pods.annotations import Keys
+from fairlead.storage.version import Version
+
+MOST_PODS = 3000
+LONGEST = 1.0  # seconds
+_TURN = 0.005  # seconds after which other requests have their turn
+
+
+async def warnings_about(
+    namespace: str,
+    entries: Sequence[Version],
+    enforce: Standard,
+    exempt_classes: Collection[str],
+    keys: Keys,
+) -> list[str]:
+    """The warnings for somebody who asks for the standard. Pods with the same fault share one. Of
+    a large namespace only a part is looked at: one pod of each controller before the others."""
+    look = _Look(enforce, exempt_classes, keys)
+    others: list[Version] = []
+    for entry in entries:
+        pod = entry.object()
+        if look.knows_controller_of(pod):
+            others.append(entry)
+        elif not await look.goes_on_after(entry, pod):
+            break
+    else:
+        for entry in others:
+            if not await look.goes_on_after(entry, entry.object()):
+                break
+    return look.said(namespace, len(entries))
+
+
+class _Look:
+    """What was found so far. Lets other requests have their turn now and then."""
+
+    def __init__(self, enforce: Standard, exempt_classes: Collection[str], keys: Keys) -> None:
+        self._enforce = enforce
+        self._exempt_classes = exempt_classes
+        self._keys = keys
+        self._time = asyncio.get_running_loop().time
+        self._end = self._time() + LONGEST
+        self._turn = self._time() + _TURN
+        self._controllers: set[str] = set()
+        self._checked = self._exempt = 0
+        self._faults: dict[str, list[str]] = {}
+
+    def knows_controller_of(self, pod: Object) -> bool:
+        controller = _controller(pod)
+        known = controller in self._controllers
+        if controller:
+            self._controllers.add(controller)
+        return known
+
+    async def goes_on_after(self, entry: Version, pod: Object) -> bool:
+        """Look at a pod; False if it has to be the last one."""
+        if pod["spec"].get("runtimeClassName") in self._exempt_classes:
+            self._exempt += 1
+            return True
+        self._checked += 1
+        found = violations(self._enforce, pod_of(pod, self._keys))
+        if found:
+            reasons = ", ".join(violation.reason for violation in found)
+            self._faults.setdefault(reasons, []).append(entry.name)
+        now = self._time()
+        if now > self._turn:
+            await asyncio.sleep(0)
+            self._turn = self._time() + _TURN
+        return now < self._end and self._checked < MOST_PODS
+
+    def said(self, namespace: str, entries: int) -> list[str]:
+        said, total = [], entries - self._exempt
+        if self._checked < total:
+            said.append(
+                f"new PodSecurity enforce level only checked against the first {self._checked} of"
+                f" {total} existing pods"
+            )
+        if self._faults:
+            said.append(
+                f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce'
+                f' level "{self._enforce}"'
+            )
+        faults = self._faults.items()
+        return said + sorted(f"{_names(names)}: {fault}" for fault, names in faults)
+
+
+def _controller(pod: Object) -> str:
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return next((owner["uid"] for owner in owners if owner.get("controller")), "")
+
+
+def _names(names: list[str]) -> str:
+    others = len(names) - 1
+    if not others:
+        return names[0]
+    return f"{min(names)} (and {others} other {'pod' if others == 1 else 'pods'})"

@@ -1,0 +1,202 @@
+"""What a policy forbids a pod to which it gave its defaults."""
+
+from __future__ import annotations
+
+from fairlead.admission.plugins.pod_security.baseline import SAFE_SYSCTLS
+from fairlead.admission.plugins.pod_security_policy.defaults import context_of, effective
+from fairlead.admission.plugins.pod_security_policy.policy import (
+    ANY,
+    NON_ROOT,
+    Ids,
+    Profiles,
+    SecurityPolicy,
+    covers,
+)
+from fairlead.admission.plugins.pod_security_policy.volumes import check_volumes
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import TooManyCauses
+from fairlead.codec.types.model import Object
+from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.core.pods.annotations import LOCALHOST, RUNTIME_DEFAULT, UNCONFINED, keys
+from fairlead.resources.core.pods.every_container import containers_with_paths
+
+_HOST = {"hostNetwork": "network", "hostPID": "PID", "hostIPC": "IPC"}
+_POD_CONTEXT = "spec.securityContext"
+_ANNOTATIONS = "pod.metadata.annotations"
+
+
+def faults(policy: SecurityPolicy, pod: Object, dialect: Dialect) -> Causes:
+    causes = Causes()
+    try:
+        _check_pod(policy, pod, dialect, causes)
+        for container, path in containers_with_paths(pod["spec"], "spec"):
+            _check_container(policy, pod, container, path, dialect, causes)
+    except TooManyCauses as found:
+        causes = found.causes
+    return causes
+
+
+def _check_pod(policy: SecurityPolicy, pod: Object, dialect: Dialect, causes: Causes) -> None:
+    spec, context = pod["spec"], context_of(pod["spec"])
+    fs_group = context.get("fsGroup")
+    groups = [fs_group] if fs_group is not None else []
+    _check_groups(policy.fs_group, groups, f"{_POD_CONTEXT}.fsGroup", causes)
+    supplemental = context.get("supplementalGroups") or []
+    path = f"{_POD_CONTEXT}.supplementalGroups"
+    _check_groups(policy.supplemental_groups, supplemental, path, causes)
+    key = keys(dialect).seccomp_pod
+    given = (pod["metadata"].get("annotations") or {}).get(key) or _seccomp_name(context)
+    _check_seccomp(policy.seccomp, given, f"{_ANNOTATIONS}[{key}]", causes)
+    _check_selinux(policy, context.get("seLinuxOptions"), _POD_CONTEXT, causes)
+    for name, word in _HOST.items():
+        if spec.get(name) and not policy.spec.get(name):
+            causes.invalid(f"{_POD_CONTEXT}.{name}", True, f"Host {word} is not allowed to be used")
+    _check_sysctls(policy, context.get("sysctls") or [], causes)
+    check_volumes(policy, spec, dialect.ca_config_map, causes)
+    runtime, allowed = spec.get("runtimeClassName"), policy.spec.get("runtimeClass")
+    if runtime is not None and allowed is not None:
+        names = allowed.get("allowedRuntimeClassNames") or []
+        if ANY not in names and runtime not in names:
+            causes.invalid("spec.runtimeClassName", runtime, "")
+
+
+def _check_groups(ids: Ids, groups: list[int], path: str, causes: Causes) -> None:
+    for group in groups:
+        if not ids.allows(group):
+            shown = GoValue(f"[]int64{{{', '.join(map(str, groups))}}}")
+            causes.invalid(path, shown, f"group {group} must be in the ranges: {ids}")
+
+
+def _seccomp_name(context: Object) -> str:
+    """The profile of a security context, as annotations name it."""
+    profile = context.get("seccompProfile") or {}
+    names = {"Unconfined": UNCONFINED, "RuntimeDefault": RUNTIME_DEFAULT}
+    if profile.get("type") == "Localhost":
+        return f"{LOCALHOST}{profile.get('localhostProfile', '')}"
+    return names.get(profile.get("type", ""), "")
+
+
+def _check_seccomp(profiles: Profiles, profile: str, path: str, causes: Causes) -> None:
+    if not profiles.allowed:
+        if profile:
+            causes.forbidden(path, "seccomp may not be set")
+    elif not profiles.allows(profile):
+        said = f"{profile} is not an allowed seccomp profile. Valid values are {profiles.text}"
+        causes.forbidden(path, said)
+
+
+def _check_selinux(
+    policy: SecurityPolicy, options: Object | None, path: str, causes: Causes
+) -> None:
+    wanted = policy.selinux
+    if wanted is None:
+        return
+    for name in ("level", "role", "type", "user"):
+        found, needed = (options or {}).get(name, ""), wanted.get(name, "")
+        same = _same_level(found, needed) if name == "level" else found == needed
+        if not same:
+            causes.invalid(f"{path}.seLinuxOptions.{name}", found, f"must be {needed}")
+
+
+def _same_level(one: str, other: str) -> bool:
+    """Levels are the same whatever the order of their categories, and `s0-s0` is `s0`."""
+    return one == other or (":" in one and _level_parts(one) == _level_parts(other))
+
+
+def _level_parts(level: str) -> tuple[frozenset[str], frozenset[str]]:
+    sensitivity, _, categories = level.partition(":")
+    return frozenset(sensitivity.split("-")), frozenset(categories.split(","))
+
+
+def _check_sysctls(policy: SecurityPolicy, sysctls: list[Object], causes: Causes) -> None:
+    for index, sysctl in enumerate(sysctls):
+        name, path = sysctl.get("name", ""), f"pod.spec.securityContext.sysctls[{index}]"
+        if covers(policy.spec.get("forbiddenSysctls"), name):
+            causes.forbidden(path, f"sysctl {quote(name)} is not allowed")
+        elif name not in SAFE_SYSCTLS and not covers(policy.spec.get("allowedUnsafeSysctls"), name):
+            causes.forbidden(path, f"unsafe sysctl {quote(name)} is not allowed")
+
+
+def _check_container(
+    policy: SecurityPolicy,
+    pod: Object,
+    container: Object,
+    place: str,
+    dialect: Dialect,
+    causes: Causes,
+) -> None:
+    spec, context, path = pod["spec"], context_of(container), f"{place}.securityContext"
+    _check_ids(policy, spec, container, path, causes)
+    _check_selinux(policy, effective(spec, container, "seLinuxOptions"), path, causes)
+    _check_profiles(policy, pod, container, dialect, causes)
+    if context.get("privileged") and not policy.spec.get("privileged"):
+        causes.invalid(f"{path}.privileged", True, "Privileged containers are not allowed")
+    mount = context.get("procMount") or "Default"
+    if mount not in (policy.spec.get("allowedProcMountTypes") or ("Default",)):
+        causes.invalid(f"{path}.procMount", mount, "ProcMountType is not allowed")
+    _check_capabilities(policy, context, path, causes)
+    _check_ports(policy, container, place, causes)
+    if policy.spec.get("readOnlyRootFilesystem") and not context.get("readOnlyRootFilesystem"):
+        said = "ReadOnlyRootFilesystem must be set to true"
+        causes.invalid(f"{path}.readOnlyRootFilesystem", False, said)
+    if context.get("allowPrivilegeEscalation") and not policy.allows_escalation:
+        said = "Allowing privilege escalation for containers is not allowed"
+        causes.invalid(f"{path}.allowPrivilegeEscalation", True, said)
+
+
+def _check_ids(
+    policy: SecurityPolicy, spec: Object, container: Object, path: str, causes: Causes
+) -> None:
+    user = effective(spec, container, "runAsUser")
+    if policy.user.rule == NON_ROOT:
+        if effective(spec, container, "runAsNonRoot") is False:
+            causes.invalid(f"{path}.runAsNonRoot", False, "must be true")
+        if user == 0:
+            causes.invalid(f"{path}.runAsUser", user, "running with the root UID is forbidden")
+    elif user is not None and not policy.user.allows(user):
+        causes.invalid(f"{path}.runAsUser", user, f"must be in the ranges: {policy.user}")
+    group = effective(spec, container, "runAsGroup")
+    groups = [group] if group is not None else []
+    _check_groups(policy.group, groups, f"{path}.runAsGroup", causes)
+
+
+def _check_profiles(
+    policy: SecurityPolicy, pod: Object, container: Object, dialect: Dialect, causes: Causes
+) -> None:
+    annotations, known = pod["metadata"].get("annotations") or {}, keys(dialect)
+    key = known.app_armor + container["name"]
+    profile, path = annotations.get(key, ""), f"{_ANNOTATIONS}[{key}]"
+    app_armor = policy.app_armor
+    if app_armor.allowed is not None and not profile:
+        causes.forbidden(path, "AppArmor profile must be set")
+    elif app_armor.allowed is not None and profile not in app_armor.allowed:
+        allowed = quote(app_armor.text)
+        causes.forbidden(path, f"{profile} is not an allowed profile. Allowed values: {allowed}")
+    key = known.seccomp_container + container["name"]
+    profile = (
+        _seccomp_name(context_of(container))
+        or annotations.get(key, "")
+        or _seccomp_name(context_of(pod["spec"]))
+        or annotations.get(known.seccomp_pod, "")
+    )
+    _check_seccomp(policy.seccomp, profile, f"{_ANNOTATIONS}[{key}]", causes)
+
+
+def _check_capabilities(policy: SecurityPolicy, context: Object, path: str, causes: Causes) -> None:
+    allowed = set(policy.spec.get("allowedCapabilities") or ())
+    if ANY in allowed:
+        return
+    allowed.update(policy.spec.get("defaultAddCapabilities") or ())
+    for capability in (context.get("capabilities") or {}).get("add") or ():
+        if capability not in allowed:
+            causes.invalid(f"{path}.capabilities.add", capability, "capability may not be added")
+
+
+def _check_ports(policy: SecurityPolicy, container: Object, path: str, causes: Causes) -> None:
+    ranges = [(item["min"], item["max"]) for item in policy.spec.get("hostPorts") or ()]
+    for given in container.get("ports") or ():
+        port = given.get("hostPort") or 0
+        if port > 0 and not any(low <= port <= high for low, high in ranges):
+            shown = ",".join(f"{low}" if low == high else f"{low}-{high}" for low, high in ranges)
+            said = f"Host port {port} is not allowed to be used. Allowed ports: [{shown}]"
+            causes.invalid(f"{path}.hostPort", port, said)

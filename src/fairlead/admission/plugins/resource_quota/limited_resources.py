@@ -1,0 +1,66 @@
+"""What may be used only where a quota says how much of it: the configuration of the plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from fairlead.admission.configuration import Section
+from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector, selectors
+from fairlead.admission.plugins.resource_quota.usage import Usage
+from fairlead.resources.core.resource_quotas import SCOPES
+
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+class Limited(NamedTuple):
+    """A resource, the parts of names that are limited for it, and the scopes that are."""
+
+    group: str
+    resource: str
+    parts: tuple[str, ...]
+    selectors: tuple[Selector, ...]
+
+
+def read_limited(section: Section | None) -> tuple[Limited, ...]:
+    """Raises ConfigurationError."""
+    if section is None:
+        return ()
+    found = []
+    for index, entry in enumerate(section.value.get("limitedResources") or ()):
+        path = f"limitedResources[{index}]"
+        if not entry.get("resource"):
+            raise section.error(f"{path}.resource", "is required")
+        for place, one in enumerate(entry.get("matchScopes") or ()):
+            _check(section, f"{path}.matchScopes[{place}]", one["scopeName"], one["operator"])
+        found.append(
+            Limited(
+                entry.get("apiGroup", ""),
+                entry["resource"],
+                tuple(entry.get("matchContains") or ()),
+                tuple(selectors(entry.get("matchScopes") or ())),
+            )
+        )
+    return tuple(found)
+
+
+def _check(section: Section, path: str, scope: str, operator: str) -> None:
+    if scope not in SCOPES:
+        raise section.error(f"{path}.scopeName", f'unknown scope "{scope}"')
+    if operator not in _OPERATORS:
+        raise section.error(f"{path}.operator", f'unknown operator "{operator}"')
+
+
+def limited_names(limited: Iterable[Limited], usage: Usage) -> Iterator[str]:
+    """What an object uses that is limited."""
+    for one in limited:
+        for name, used in usage.items():
+            if used.value > 0 and any(part in name for part in one.parts):
+                yield name
+
+
+def limited_scopes(limited: Iterable[Limited], scopes: PodScopes | None) -> Iterator[Selector]:
+    """The limited scopes that an object is in."""
+    if scopes is not None:
+        for one in limited:
+            yield from (selector for selector in one.selectors if scopes.match(selector))

@@ -1,0 +1,261 @@
+"""How much of what a quota counts an object uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta
+from decimal import ROUND_UP, Decimal
+from typing import Protocol
+
+from fairlead.admission.plugins.base import Object
+from fairlead.admission.plugins.pod_demands import demands, pod_totals
+from fairlead.base import budget, clock
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.memo import ContentMemory
+from fairlead.codec.types.quantity import Amount, amount
+from fairlead.codec.types.times import parse_time
+from fairlead.resources.core.pods import FINISHED
+from fairlead.resources.core.pods.resources import (
+    CONTAINER_RESOURCES,
+    HUGE_PAGES,
+    is_extended,
+    is_native,
+)
+from fairlead.resources.registry import Resource
+
+Usage = dict[str, Amount]
+
+ONE = Amount(Decimal(1))
+NOTHING = Amount(Decimal(0))
+_REQUESTS, _LIMITS = "requests.", "limits."
+# Resources of the core group that can be counted by their bare names too.
+_BARE_NAMES = ("configmaps", "replicationcontrollers", "resourcequotas", "secrets")
+# What is never counted: it is not kept, or too short-lived.
+_IGNORED = (
+    "core/events",
+    "events/events",
+    "core/bindings",
+    "authorization/localsubjectaccessreviews",
+)
+_ONE_POD: Usage = {"count/pods": ONE}
+# A quota of these asks every container to name its share.
+_NAMED_BY_ALL = frozenset(
+    f"{prefix}{name}" for prefix in ("", _REQUESTS, _LIMITS) for name in ("cpu", "memory")
+)
+
+
+class Measure(Protocol):
+    """What objects of one resource use. Where updates are not measured they change nothing. What
+    is given as usage must not be changed."""
+
+    measures_updates: bool
+
+    def matching(self, names: AbstractSet[str]) -> list[str]:
+        """Those of the names in a quota that are about this resource."""
+
+    def usage(self, value: Object) -> Usage: ...
+
+    def missing(self, names: Iterable[str], value: Object) -> str:
+        """What an object must say to be counted by these names and does not; empty if nothing."""
+
+
+def count_name(resource: Resource) -> str:
+    return f"count/{resource.name}.{resource.group}" if resource.group else f"count/{resource.name}"
+
+
+class Counting:
+    """One each."""
+
+    measures_updates = False
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+        self._usage = dict.fromkeys(names, ONE)
+
+    def matching(self, names: AbstractSet[str]) -> list[str]:
+        return [name for name in self._usage if name in names]
+
+    def usage(self, value: Object) -> Usage:
+        return self._usage
+
+    def missing(self, names: Iterable[str], value: Object) -> str:
+        return ""
+
+
+class Services(Counting):
+    """Each, the balancers among them, and their ports on nodes."""
+
+    measures_updates = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "count/services", "services", "services.nodeports", "services.loadbalancers"
+        )
+
+    def usage(self, value: Object) -> Usage:
+        spec = value["spec"]
+        kind, ports = spec.get("type"), spec.get("ports") or ()
+        on_nodes = 0
+        if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
+            on_nodes = sum(1 for port in ports if port.get("nodePort"))
+        elif kind in ("LoadBalancer", "NodePort"):
+            on_nodes = len(ports)
+        return {
+            "count/services": ONE,
+            "services": ONE,
+            "services.nodeports": Amount(Decimal(on_nodes)),
+            "services.loadbalancers": ONE if kind == "LoadBalancer" else NOTHING,
+        }
+
+
+class Claims(Counting):
+    """Each and its storage, of all classes and of its own."""
+
+    measures_updates = True
+
+    def __init__(self, dialect: Dialect) -> None:
+        super().__init__(
+            "count/persistentvolumeclaims", "persistentvolumeclaims", "requests.storage"
+        )
+        self._of_class = f".storageclass.{dialect.group_name('storage.@')}/"
+        self._annotation = dialect.label("volume.beta.@/storage-class")
+        self._suffixes = tuple(
+            f"{self._of_class}{name}" for name in ("persistentvolumeclaims", "requests.storage")
+        )
+
+    def matching(self, names: AbstractSet[str]) -> list[str]:
+        return [name for name in names if name in self._usage or name.endswith(self._suffixes)]
+
+    def usage(self, value: Object) -> Usage:
+        found = {"count/persistentvolumeclaims": ONE, "persistentvolumeclaims": ONE}
+        storage = _storage(value)
+        if storage is not None:
+            found["requests.storage"] = storage
+        annotations = value["metadata"].get("annotations") or {}
+        name = annotations.get(self._annotation) or value["spec"].get("storageClassName")
+        if name:
+            for kind in ("persistentvolumeclaims", "requests.storage"):
+                if kind in found:
+                    found[f"{name}{self._of_class}{kind}"] = found[kind]
+        return found
+
+
+def _storage(claim: Object) -> Amount | None:
+    """What is asked for, or what was allocated if that is more; in whole bytes."""
+    asked = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
+    if asked is None:
+        return None
+    found = amount(asked)
+    allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
+    if allocated is not None and amount(allocated).value > found.value:
+        found = amount(allocated)
+    return Amount(found.value.to_integral_value(ROUND_UP), found.kind)
+
+
+class Pods:
+    """Each, and while it lives what its containers ask for and are limited to."""
+
+    measures_updates = False
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._known = ContentMemory[Usage]("measured pods")
+        self._names = {"count/pods", "pods"} | {
+            f"{prefix}{name}" for prefix in ("", _REQUESTS, _LIMITS) for name in CONTAINER_RESOURCES
+        }
+
+    def matching(self, names: AbstractSet[str]) -> list[str]:
+        return [name for name in names if name in self._names or self._is_special(name)]
+
+    def _is_special(self, name: str) -> bool:
+        if name.startswith((HUGE_PAGES, _REQUESTS + HUGE_PAGES)):
+            return True
+        return name.startswith(_REQUESTS) and not is_native(name, self._dialect)
+
+    def usage(self, value: Object) -> Usage:
+        return self._asked(value["spec"]) if is_counted(value) else _ONE_POD
+
+    def _asked(self, spec: Object) -> Usage:
+        """What a pod uses while it lives."""
+        key = self._known.key(demands(spec))
+        known = self._known.get(key)
+        if known is None:
+            known = {**_ONE_POD, "pods": ONE}
+            self._add(known, *pod_totals(spec))
+            self._known.keep(key, known)
+        return known
+
+    def _add(
+        self, found: Usage, requests: Mapping[str, Amount], limits: Mapping[str, Amount]
+    ) -> None:
+        for name, wanted in requests.items():
+            if name in CONTAINER_RESOURCES or name.startswith(HUGE_PAGES):
+                found[name] = found[_REQUESTS + name] = wanted
+            elif is_extended(name, self._dialect):
+                found[_REQUESTS + name] = wanted
+        for name in CONTAINER_RESOURCES:
+            if name in limits:
+                found[_LIMITS + name] = limits[name]
+
+    def missing(self, names: Iterable[str], value: Object) -> str:
+        parts = []
+        for name in sorted(_NAMED_BY_ALL.intersection(names)):
+            containers = _containers(value["spec"])
+            budget.spend(len(containers))
+            silent = sorted({one["name"] for one in containers if not _names(one, name)})
+            if silent:
+                parts.append(f"{name} for: {','.join(silent)}")
+        return f"must specify {'; '.join(parts)}" if parts else ""
+
+
+def _containers(spec: Object) -> list[Object]:
+    return [*spec["containers"], *(spec.get("initContainers") or ())]
+
+
+def _names(container: Object, name: str) -> bool:
+    field = "limits" if name.startswith(_LIMITS) else "requests"
+    return name.rpartition(".")[2] in (container["resources"].get(field) or ())
+
+
+def is_counted(pod: Object) -> bool:
+    """Whether a pod holds what it asked for: not one that is through, nor one that should have
+    been gone for as long as it was given to go."""
+    if (pod.get("status") or {}).get("phase") in FINISHED:
+        return False
+    end = given_up_at(pod)
+    return end is None or clock.now() <= end
+
+
+def given_up_at(pod: Object) -> datetime | None:
+    """When a pod that is being deleted is counted no more, even if it is still there."""
+    metadata = pod["metadata"]
+    going, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
+    if going is None or grace is None:
+        return None
+    return parse_time(going) + timedelta(seconds=grace)
+
+
+class Measures:
+    """How to measure each resource, custom ones included."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._special: dict[str, Measure] = {
+            "core/v1/pods": Pods(dialect),
+            "core/v1/services": Services(),
+            "core/v1/persistentvolumeclaims": Claims(dialect),
+        }
+
+    def of(self, resource: Resource) -> Measure | None:
+        """None for what is not counted."""
+        if not resource.namespaced or resource.parent is not None:
+            return None
+        if f"{resource.group_version.short}/{resource.name}" in _IGNORED:
+            return None
+        found = self._special.get(resource.key)
+        if found is None:
+            names = [count_name(resource)]
+            if not resource.group and resource.name in _BARE_NAMES:
+                names.append(resource.name)
+            found = self._special[resource.key] = Counting(*names)
+        return found

@@ -1,0 +1,64 @@
+"""Facts about stored objects that are worked out once for each version, not for each write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+from fairlead.base import budget
+from fairlead.storage.collection import Collection
+from fairlead.storage.version import Version
+
+Fact = TypeVar("Fact")
+
+# The watch cache of a resource, by our name for it.
+FindCollection = Callable[[str], Collection]
+# The newest version of a namespace, for plugins that judge writes by their own namespace only.
+FindNamespace = Callable[[str], Version | None]
+MOST_KEPT = 4096
+
+
+class EntryFacts(Generic[Fact]):
+    """One fact of each object of a resource."""
+
+    def __init__(self, work_out: Callable[[Version], Fact]) -> None:
+        self._work_out = work_out
+        self._known: dict[str, tuple[int, Fact]] = {}
+
+    def of(self, entry: Version) -> Fact:
+        known = self._known.get(entry.key)
+        if known is not None and known[0] == entry.revision:
+            return known[1]
+        return self._keep(entry, self._work_out(entry))
+
+    async def of_large(self, entry: Version) -> Fact:
+        """The same for objects that may be large: their facts are worked out in a thread."""
+        known = self._known.get(entry.key)
+        if known is not None and known[0] == entry.revision:
+            return known[1]
+        return self._keep(entry, await budget.run(len(entry.body or b""), self._work_out, entry))
+
+    def _keep(self, entry: Version, fact: Fact) -> Fact:
+        if len(self._known) >= MOST_KEPT:
+            self._known.clear()
+        self._known[entry.key] = (entry.revision, fact)
+        return fact
+
+
+class CollectionFact(Generic[Fact]):
+    """One fact of all objects of a resource together."""
+
+    def __init__(
+        self, find: FindCollection, key: str, work_out: Callable[[Iterable[Version]], Fact]
+    ) -> None:
+        self._collection = find(key)
+        self._work_out = work_out
+        self._revision = -1
+        self._fact: Fact | None = None
+
+    def get(self) -> Fact | None:
+        collection = self._collection
+        if collection.last_revision != self._revision:
+            self._fact = self._work_out(collection.current(""))
+            self._revision = collection.last_revision
+        return self._fact

@@ -1,0 +1,175 @@
+"""Asking one webhook, and what becomes of the write if it denies or fails."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from time import perf_counter
+
+from fairlead.admission.metrics import (
+    WEBHOOK_FAIL_OPEN,
+    WEBHOOK_REJECTIONS,
+    WEBHOOK_REQUESTS,
+    WEBHOOKS,
+)
+from fairlead.admission.plugin import Attributes
+from fairlead.admission.webhooks.hooks import Hook
+from fairlead.admission.webhooks.match import Match
+from fairlead.admission.webhooks.reviews import Answer, InvalidAnswer, Reviews, UnreadableAnswer
+from fairlead.admission.webhooks.shapes import Documents
+from fairlead.base import budget
+from fairlead.base.errors import StatusError, bad_request, internal
+from fairlead.base.logs import Tally, quoted
+from fairlead.codec.types.model import Object
+from fairlead.codec.types.names import qualified_name
+from fairlead.codec.types.uids import new_uid
+from fairlead.resources.context import Context
+from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.webhooks import UnusableBundle
+
+logger = logging.getLogger("fairlead")
+
+MUTATING, VALIDATING = "admit", "validating"  # as metrics call the two types
+_LARGEST_COUNTED_CODE = 600
+_LARGEST_CODE = 999  # three digits are all that an answer has room for
+_LONGEST_WARNING = 4096  # characters; more than that never reaches a client
+# What a failure is put down to.
+_CALL, _SERVER, _DENIAL = "calling_webhook_error", "apiserver_internal_error", "no_error"
+
+# Does with an answer what it asks for; whether that changed the object.
+Use = Callable[[Answer], Awaitable[bool]]
+
+
+class CallFailed(Exception):
+    """The webhook could not be asked, or gave no usable answer. `code` is what metrics tell."""
+
+    def __init__(self, why: str, code: int = 400) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+class _Denied(Exception):
+    """The webhook said no; `error` is the client's answer, `code` what the webhook wants."""
+
+    def __init__(self, error: StatusError, code: int) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.code = code
+
+
+class Asking:
+    """Calls to the webhooks of one type, counted."""
+
+    def __init__(self, kind: str, reviews: Reviews) -> None:
+        self._kind = kind
+        self._reviews = reviews
+        self._failures = Tally(logger, logging.WARNING, f"calls to {kind} webhooks fail")
+
+    async def ask(
+        self, match: Match, attributes: Attributes, documents: Documents, use: Use, note: str
+    ) -> bool:
+        """Whether the answer changed the object; raises StatusError if the write must not go on.
+        `note` is the annotation that tells of a failure that is ignored."""
+        hook, begun = match.hook, perf_counter()
+        try:
+            changed = await use(await self._answer(match, attributes, documents))
+        except CallFailed as error:
+            rejected = not hook.ignores_failure
+            self._count(match, attributes, begun, error.code, _CALL if rejected else "")
+            self._fail(hook, error, attributes.context, note)
+            return False
+        except _Denied as error:
+            self._count(match, attributes, begun, error.code, _DENIAL)
+            raise error.error from None
+        except StatusError:
+            self._count(match, attributes, begun, 0, _SERVER)
+            raise
+        self._count(match, attributes, begun, 200, "")
+        return changed
+
+    async def _answer(self, match: Match, attributes: Attributes, documents: Documents) -> Answer:
+        hook, uid = match.hook, new_uid()
+        if attributes.context.dry_run and not hook.is_safe:
+            if hook.effects is None:
+                raise CallFailed("Webhook SideEffects is nil")
+            raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
+        if not hook.version:
+            raise CallFailed(
+                "could not create admission objects: webhook does not accept known AdmissionReview"
+                " versions (v1, v1beta1)"
+            )
+        question = await self._reviews.question(match, attributes, documents, uid)
+        may_patch = self._kind == MUTATING
+        try:
+            deadline = attributes.context.deadline
+            content = await hook.webhook.post(question, hook.timeout, deadline)
+            answer = await budget.run(
+                len(content), self._reviews.answer, content, hook.version, uid, may_patch=may_patch
+            )
+        except UnusableBundle as error:
+            raise CallFailed(f"could not get REST client: {error}") from None
+        except CallError as error:
+            raise CallFailed(f"failed to call webhook: {error}", error.code or 400) from None
+        except UnreadableAnswer as error:
+            raise CallFailed(f"failed to call webhook: {error}") from None
+        except InvalidAnswer as error:
+            raise CallFailed(f"received invalid webhook response: {error}", 503) from None
+        if answer.annotations:
+            told = await budget.run(len(content), _annotations, hook.name, answer.annotations)
+            for key, text in told.items():
+                attributes.context.annotations.setdefault(key, text)
+        for text in answer.warnings:
+            attributes.context.warn(text[:_LONGEST_WARNING])
+        if not answer.allowed:
+            raise _denied(hook.name, answer.status or {})
+        return answer
+
+    def _fail(self, hook: Hook, error: CallFailed, context: Context, note: str) -> None:
+        why = f'failed calling webhook "{hook.name}": {error}'
+        if not hook.ignores_failure:
+            self._failures.add("the write is refused", quoted(why))
+            raise internal(why)
+        self._failures.add("the write goes on", quoted(why))
+        WEBHOOK_FAIL_OPEN.add(of=(hook.name, self._kind))
+        annotate(context, note, hook.name)
+
+    def _count(
+        self, match: Match, attributes: Attributes, begun: float, code: int, error_type: str
+    ) -> None:
+        """`error_type` is what a rejection is put down to, empty if there was none."""
+        name, operation = match.hook.name, attributes.operation
+        rejected = "true" if error_type else "false"
+        WEBHOOKS.observe(perf_counter() - begun, (name, self._kind, operation, rejected))
+        counted = str(min(code, _LARGEST_COUNTED_CODE))
+        WEBHOOK_REQUESTS.add(of=(name, self._kind, operation, counted, rejected))
+        if error_type:
+            WEBHOOK_REJECTIONS.add(of=(name, self._kind, operation, error_type, counted))
+
+
+def annotate(context: Context, key: str, text: str) -> None:
+    """Let an audit log tell something; who was first is not overruled."""
+    if "/" in key and not qualified_name(key):
+        context.annotations.setdefault(key, text)
+
+
+def _annotations(hook_name: str, given: Mapping[str, str]) -> dict[str, str]:
+    """What a webhook wants the audit log to tell, as far as its keys are well-formed."""
+    named = ((f"{hook_name}/{key}", text) for key, text in given.items())
+    return {key: text for key, text in named if not qualified_name(key)}
+
+
+def _denied(name: str, status: Object) -> _Denied:
+    """The refusal that a webhook wants, under its name."""
+    message = f'admission webhook "{name}" denied the request'
+    reason: str = status.get("reason", "")
+    said = status.get("message") or reason
+    code: int = max(status.get("code", 0), 400)
+    details: Object | None = status.get("details")
+    error = StatusError(
+        code if code <= _LARGEST_CODE else 500,
+        reason,
+        f"{message}: {said}" if said else f"{message} without explanation",
+        details=details,
+        retry_after=(details or {}).get("retryAfterSeconds") or None,
+    )
+    return _Denied(error, code)

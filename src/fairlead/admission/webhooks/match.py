@@ -1,0 +1,149 @@
+"""Whether a webhook is asked about a write."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from fairlead.admission.plugin import CREATE, UPDATE, Attributes
+from fairlead.admission.plugins.version_facts import FindNamespace
+from fairlead.admission.webhooks.hooks import ANY, Hook, Rule
+from fairlead.base.errors import ResourceRef, not_found
+from fairlead.base.records import dataclass
+from fairlead.codec.types.model import Object
+from fairlead.resources.registry import Resource, Resources
+from fairlead.resources.rules import selector_matches
+
+_NAMESPACES = "core/v1/namespaces"
+_CONFIGURATIONS = "admissionregistration"
+
+
+@dataclass(slots=True)
+class Match:
+    """A webhook that is asked about a resource, in the version of `resource`. `index` is its place
+    among all of its type; `opening` is what the reviews of it have in common, once one was made."""
+
+    hook: Hook
+    index: int
+    resource: Resource
+    opening: tuple[bytes, bytes] | None = None
+
+
+def is_exempt(resource: Resource) -> bool:
+    """Whether no webhook is asked about a resource, so that none can lock the others in."""
+    return resource.custom is None and resource.group_version.short == _CONFIGURATIONS
+
+
+def equivalents(resources: Resources, resource: Resource) -> list[Resource]:
+    """The other served resources by which the same objects are written."""
+    main = resource.main
+    if main.custom is not None:
+        served = resources.groups.get(main.group, {}).values()
+        found = [one.resources[main.name] for one in served if main.name in one.resources]
+    else:
+        stored = resources.stored_as(main)
+        found = [
+            one
+            for group_version in resources.group_versions()
+            for one in group_version.resources.values()
+            if one.custom is None and resources.stored_as(one) == stored
+        ]
+    if resource.subresource:
+        found = [one.subresources[resource.subresource] for one in found if _has_sub(one, resource)]
+    return [one for one in found if one is not resource]
+
+
+def _has_sub(main: Resource, resource: Resource) -> bool:
+    return resource.subresource in main.subresources
+
+
+def matched(
+    hook: Hook, resource: Resource, others: Sequence[Resource], operation: str
+) -> Resource | None:
+    """The resource that a rule of a webhook names for a write: the one that is written, or else
+    one of the equivalent ones; None if no rule does."""
+    if any(_names(rule, operation, resource) for rule in hook.rules):
+        return resource
+    if hook.is_exact:
+        return None
+    return next(
+        (found for rule in hook.rules for found in others if _names(rule, operation, found)), None
+    )
+
+
+def may_match(hook: Hook, names: Collection[tuple[str, str]]) -> bool:
+    """Whether a webhook has rules about one of the resources with these groups and names, whatever
+    the version and the operation."""
+    return any(
+        _has(rule.groups, group) and any(wanted in (ANY, name) for wanted, _ in rule.resources)
+        for rule in hook.rules
+        for group, name in names
+    )
+
+
+def _names(rule: Rule, operation: str, resource: Resource) -> bool:
+    main, sub = resource.main, resource.subresource
+    return (
+        _has(rule.operations, operation)
+        and _has(rule.groups, main.group)
+        and _has(rule.versions, main.group_version.version)
+        and rule.scope in (ANY, "Namespaced" if main.namespaced else "Cluster")
+        and any(
+            wanted in (ANY, main.name) and wanted_sub in (ANY, sub)
+            for wanted, wanted_sub in rule.resources
+        )
+    )
+
+
+def _has(wanted: frozenset[str], name: str) -> bool:
+    return name in wanted or ANY in wanted
+
+
+def namespace_of(attributes: Attributes) -> str:
+    """The namespace of a request; one about a namespace is in that itself."""
+    if attributes.resource.main.key == _NAMESPACES:
+        return attributes.name
+    return attributes.namespace
+
+
+def selects(hook: Hook, attributes: Attributes, find: FindNamespace) -> bool:
+    """Whether the selectors of a webhook select a write; raises 404 if its namespace is gone."""
+    if hook.objects is not None and not _selects_object(hook.objects, attributes):
+        return False
+    if hook.namespaces is None:
+        return True
+    is_namespace = attributes.resource.main.key == _NAMESPACES
+    if not attributes.namespace and not is_namespace:
+        return True
+    return selector_matches(hook.namespaces, _namespace_labels(attributes, find, is_namespace))
+
+
+def _namespace_labels(
+    attributes: Attributes, find: FindNamespace, is_namespace: bool
+) -> dict[str, str]:
+    written = attributes.operation in (CREATE, UPDATE) and not attributes.subresource
+    if is_namespace and written and attributes.value is not None:
+        return attributes.value["metadata"].get("labels") or {}
+    name = namespace_of(attributes)
+    found = find(name)
+    if found is None:
+        raise not_found(ResourceRef("", "namespaces", name))
+    return dict(found.labels)
+
+
+def _selects_object(selector: Object, attributes: Attributes) -> bool:
+    """Whether either object is selected; what can have no labels never is."""
+    needs_labels = attributes.context.dialect.object_selectors_need_labels
+    return any(
+        (labels or not needs_labels) and selector_matches(selector, labels)
+        for labels in _object_labels(attributes)
+    )
+
+
+def _object_labels(attributes: Attributes) -> Iterator[Mapping[str, str]]:
+    """The labels of each object of a write that can have some."""
+    if attributes.resource.is_scale:  # a Scale does not show the labels of its workload
+        yield {}
+        return
+    for value in (attributes.value, attributes.old):
+        if value is not None and "metadata" in value:
+            yield value["metadata"].get("labels") or {}

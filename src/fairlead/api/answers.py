@@ -1,0 +1,193 @@
+"""Writing answers: one place where values become bytes on the connection."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import orjson
+
+from fairlead.api.negotiation import YAML, Representation
+from fairlead.api.request import Request
+from fairlead.auth.authorization.refusal import Refused
+from fairlead.base import budget
+from fairlead.base.compiled import mypyc_attr
+from fairlead.base.errors import StatusError
+from fairlead.codec.protobuf import to_message
+from fairlead.operations.api import Api
+from fairlead.operations.operation import Operation
+from fairlead.resources.registry import Resources
+from fairlead.wire.incoming.response_bytes import Header
+
+_CACHE = (b"cache-control", b"no-cache, private")
+PUBLIC = (b"cache-control", b"public, max-age=3600")
+_TYPES = {
+    "application/json": (b"content-type", b"application/json"),
+    YAML: (b"content-type", b"application/yaml"),
+    "text/plain": (b"content-type", b"text/plain; charset=utf-8"),
+}
+NO_SNIFF: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
+COMPRESSED: list[Header] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
+_SMALLEST_COMPRESSED = 128 * 1024
+_PIECE = 512 * 1024
+_LONGEST_WARNING, _MOST_WARNING_BYTES = 256, 4096
+
+
+def encode(value: Any, representation: Representation, resources: Resources) -> bytes:
+    """A value in the media type and layout that was negotiated. In protobuf it must be of a kind
+    that the tables have."""
+    if representation.media_type == resources.dialect.protobuf_media_type:
+        struct = resources.struct_of(value["apiVersion"], value["kind"])
+        assert struct is not None, value["kind"]
+        return to_message(struct, value)
+    if representation.media_type == YAML:
+        from fairlead.codec.yaml_writer import dump
+
+        return dump(value)
+    if representation.pretty:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Answer:
+    """A whole answer. `body` may be given in pieces that are sent one after the other."""
+
+    __slots__ = ("body", "code", "headers", "media_type")
+
+    def __init__(
+        self,
+        code: int,
+        body: bytes | Sequence[bytes],
+        media_type: str = "application/json",
+        headers: tuple[Header, ...] = (),
+    ) -> None:
+        self.code = code
+        self.body = body
+        self.media_type = media_type
+        self.headers = headers
+
+    def fields(self, request: Request) -> list[Header]:
+        headers = [_CACHE, _TYPES.get(self.media_type) or _content_type(self.media_type)]
+        if self.headers:
+            if PUBLIC in self.headers:
+                del headers[0]
+            headers += self.headers
+        if request.warnings:
+            headers += warning_headers(request.warnings)
+        return headers
+
+    async def send(self, request: Request) -> None:
+        body = self.body
+        headers = self.fields(request)
+        if not isinstance(body, bytes):
+            await self._send_pieces(request, headers, body)
+            return
+        if len(body) >= _SMALLEST_COMPRESSED and accepts_gzip(request):
+            headers += COMPRESSED
+            body = await _compress(body)
+        if len(body) < _SMALLEST_COMPRESSED:
+            request.exchange.respond(self.code, headers, body)
+        else:
+            await request.exchange.respond_in_pieces(self.code, headers, body)
+
+    async def _send_pieces(
+        self, request: Request, headers: list[Header], pieces: Sequence[bytes]
+    ) -> None:
+        exchange = request.exchange
+        size = sum(map(len, pieces))
+        if size >= _SMALLEST_COMPRESSED and accepts_gzip(request):
+            headers += COMPRESSED
+            pieces = [await _compress(b"".join(pieces))]
+            size = len(pieces[0])
+        exchange.start(self.code, headers, size)
+        exchange.keeps = size
+        for start, end in _groups(pieces):
+            await exchange.send(b"".join(pieces[start:end]))
+        exchange.end()
+
+
+def _groups(pieces: Sequence[bytes]) -> list[tuple[int, int]]:
+    """Cut a long answer into parts of a bounded size, so that none blocks the loop for long."""
+    found, start, size = [], 0, 0
+    for index, piece in enumerate(pieces):
+        size += len(piece)
+        if size >= _PIECE:
+            found.append((start, index + 1))
+            start, size = index + 1, 0
+    if start < len(pieces):
+        found.append((start, len(pieces)))
+    return found
+
+
+async def _compress(body: bytes) -> bytes:
+    return await budget.run(budget.LIGHT + 1, gzip.compress, body, 1)
+
+
+def has_it(request: Request, identity: str) -> bool:
+    """Whether the client says that it has this very document."""
+    known = [tag.strip().removeprefix("W/") for tag in request.header(b"if-none-match").split(",")]
+    return f'"{identity}"' in known or known == ["*"]
+
+
+def accepts_gzip(request: Request) -> bool:
+    for part in request.header(b"accept-encoding").split(","):
+        coding, _, parameters = part.partition(";")
+        if coding.strip() == "gzip":
+            return parameters.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+def _content_type(media_type: str) -> Header:
+    return (b"content-type", media_type.encode())
+
+
+def value_answer(request: Request, code: int, value: Any, resources: Resources) -> Answer:
+    representation = request.representation
+    return Answer(code, encode(value, representation, resources), representation.media_type)
+
+
+def text_answer(code: int, text: str, headers: tuple[Header, ...] = ()) -> Answer:
+    return Answer(code, text.encode(), "text/plain", headers)
+
+
+def no_such_page() -> Answer:
+    return text_answer(404, "404 page not found\n", NO_SNIFF)
+
+
+def error_answer(
+    error: StatusError, representation: Representation, resources: Resources
+) -> Answer:
+    headers: tuple[Header, ...] = ()
+    if error.retry_after is not None:
+        headers = ((b"retry-after", b"%d" % error.retry_after),)
+    elif isinstance(error, Refused):  # its words hold what the caller wrote
+        headers = NO_SNIFF
+    body = encode(error.status(), representation, resources)
+    return Answer(error.code, body, representation.media_type, headers)
+
+
+def warning_headers(warnings: list[str]) -> list[Header]:
+    """`299 - "text"` for each, long ones cut and all of them within the limit."""
+    found: list[Header] = []
+    left = _MOST_WARNING_BYTES
+    cut = sum(map(len, warnings)) > left
+    for text in warnings:
+        if cut and len(text) > _LONGEST_WARNING:
+            text = text[:_LONGEST_WARNING]
+        left -= len(text)
+        if left < 0:
+            break
+        found.append((b"warning", _warning(text)))
+    return found
+
+
+def _warning(text: str) -> bytes:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    printable = "".join(letter if letter.isprintable() else " " for letter in escaped)
+    return f'299 - "{printable}"'.encode()
+
+
+# Answers the requests for one verb, or for one verb of one resource.
+Verb = Callable[[Api, Request, Operation], Awaitable[Answer]]

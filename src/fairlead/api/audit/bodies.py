@@ -1,0 +1,171 @@
+"""Objects that requests and answers carry, as JSON on one line."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import orjson
+
+from fairlead.api.answers import Answer
+from fairlead.api.audit.fragments import dumped
+from fairlead.api.audit.redaction import status_of
+from fairlead.api.negotiation import JSON, YAML
+from fairlead.api.patch import APPLY
+from fairlead.codec.bodies import BodyError, parse_json, parse_yaml
+from fairlead.codec.limits import TooDeep
+from fairlead.codec.protobuf import ProtobufError, envelope, from_message
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.defaults import fill_defaults
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.model import Object
+from fairlead.operations.operation import Operation
+from fairlead.resources.behaviour import Behaviour
+from fairlead.resources.catalogue import behaviour_of
+from fairlead.resources.context import Context
+from fairlead.resources.conversion import from_stored, to_stored
+from fairlead.resources.gates import Gates
+from fairlead.resources.registry import Resource, Resources
+
+MOST_COLLECTED = 10 * 1024 * 1024  # bytes of an answer that is made as it is read
+_DELETING = ("delete", "deletecollection")
+_WRITING = ("create", "update")
+_TYPE = ("kind", "apiVersion")
+
+
+class Bodies:
+    """Reads bodies of one server. `managed_fields` tells whether those are shown."""
+
+    def __init__(self, resources: Resources, gates: Gates) -> None:
+        self._resources = resources
+        self._context = Context(resources.dialect, gates, lambda *_: None)
+
+    def sent(self, operation: Operation, media_type: str, managed_fields: bool) -> bytes | None:
+        """What an operation was sent, an object or a patch; None if it cannot be read. An object is
+        shown as it was taken: as what it was taken for, with its defaults."""
+        value = parsed(self._resources, operation.sent, media_type)
+        if operation.verb != "patch" and isinstance(value, dict):
+            value = {**self._type_of(operation), **value}
+            if operation.verb in _WRITING:
+                value = self._taken(operation.resource, value)
+        return value_json(value, managed_fields)
+
+    def _type_of(self, operation: Operation) -> dict[str, str]:
+        if operation.verb in _DELETING:
+            return {"kind": "DeleteOptions", "apiVersion": "v1"}
+        resource, api_version = operation.resource, operation.resource.api_version
+        if resource.body_version != resource.group_version.table_name:
+            api_version = self._resources.api_version_of(resource.body_version)
+        return {"kind": resource.kind, "apiVersion": api_version}
+
+    def _taken(self, resource: Resource, value: Object) -> Object | None:
+        head = {name: value.pop(name) for name in _TYPE}
+        try:
+            made: Object = decoder(resource.struct)(value, [])
+        except DecodeError:
+            return None
+        main = resource.main
+        if resource.kind != main.kind:  # such as a Scale or a Binding
+            fill_defaults(resource.struct, made)
+            return head | made
+        made = to_stored(main, made)
+        fill_defaults(main.stored_struct, made)
+        self._behaviour(main).fill_defaults(made, self._context)
+        return head | from_stored(main, made)
+
+    def _behaviour(self, main: Resource) -> Behaviour:
+        stored = main
+        if main.stored_version != main.group_version.table_name:
+            stored = self._resources.named(f"{main.stored_version}/{main.name}")
+        return behaviour_of(stored)
+
+    def answered(self, raw: bytes, media_type: str, managed_fields: bool) -> bytes | None:
+        """What this server answered, which may be JSON on one line already."""
+        if managed_fields and media_type == JSON and raw[-2:] == b"}\n" and b"\n" not in raw[:-1]:
+            return raw.rstrip()
+        return value_json(parsed(self._resources, raw, media_type), managed_fields)
+
+    def success(self, verb: str, answer: Answer) -> dict[str, Any] | None:
+        """What is told of an answer that is a Status though nothing went wrong."""
+        body = answer.body
+        if not isinstance(body, bytes) or answer.code >= 300:
+            return None
+        if b'"Status"' not in body[:48] and (verb not in _DELETING or answer.media_type == JSON):
+            return None
+        value = parsed(self._resources, body, answer.media_type)
+        if not isinstance(value, dict) or value.get("kind") != "Status":
+            return None
+        return status_of(value) | {"code": answer.code}
+
+
+def value_json(value: Any, managed_fields: bool) -> bytes | None:
+    if not managed_fields:
+        value = _without_managed_fields(value)
+    try:
+        return dumped(value) if value is not None else None
+    except (orjson.JSONEncodeError, TypeError):  # numbers that JSON has and we cannot write
+        return None
+
+
+def parsed(resources: Resources, raw: bytes, media_type: str) -> Any:
+    """What a body says; None if it cannot be read."""
+    try:
+        if not raw:
+            return None
+        if media_type in (YAML, APPLY):
+            return parse_yaml(raw)[0]
+        if media_type != resources.dialect.protobuf_media_type:
+            return parse_json(raw)
+        api_version, kind, content = envelope(raw)
+        struct = resources.struct_of(api_version, kind)
+        if struct is None:
+            return None
+        return {"kind": kind, "apiVersion": api_version, **from_message(struct, content)}
+    except (BodyError, TooDeep, ProtobufError):
+        return None
+
+
+def _without_managed_fields(value: Any) -> Any:
+    """Of an object, of those in a list and of those in the rows of a Table."""
+    if not isinstance(value, dict):
+        return value
+    found = dict(value)
+    metadata = found.get("metadata")
+    if isinstance(metadata, dict) and "managedFields" in metadata:
+        found["metadata"] = {n: one for n, one in metadata.items() if n != "managedFields"}
+    if isinstance(found.get("items"), list):
+        found["items"] = [_without_managed_fields(item) for item in found["items"]]
+    if found.get("kind") == "Table" and isinstance(found.get("rows"), list):
+        rows = [row for row in found["rows"] if isinstance(row, dict)]
+        shown = [{**row, "object": _without_managed_fields(row.get("object"))} for row in rows]
+        found["rows"] = shown
+    return found
+
+
+def media_type_of(header: str) -> str:
+    return header.partition(";")[0].strip() or JSON
+
+
+class Collected:
+    """The pieces of an answer as they are sent, up to a limit beyond which none is kept."""
+
+    def __init__(self, media_type: str) -> None:
+        self.media_type = media_type
+        self.overflowed = False
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    async def follow(self, pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                self._size += len(piece)
+                if self._size <= MOST_COLLECTED:
+                    self._pieces.append(piece)
+                elif not self.overflowed:
+                    self.overflowed = True
+                    self._pieces.clear()
+                yield piece
+
+    def whole(self) -> bytes:
+        return b"".join(self._pieces)

@@ -1,0 +1,163 @@
+"""The mode `batch`: events wait in memory, requests do not wait for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from fairlead.api.audit.backend import Shape, Sink, logger, lose
+from fairlead.api.audit.record import Record
+from fairlead.api.audit.settings import Batching
+
+MOST_BYTES = 64 * 1024 * 1024  # of events that wait or are on their way, however few they are
+MOST_BATCH_BYTES = 10 * 1024 * 1024
+_MOST_ON_THEIR_WAY = 10
+_SECONDS_TO_END = 10.0
+_NO_TIME = "there was no time left to send them"
+
+
+class Buffer:
+    """Sends what was collected when there is enough of it or when it has waited long enough. What
+    comes while the buffer is full is lost with a count. `side_by_side` lets batches overtake each
+    other, which a log must not; a log is written all that there is at once."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        sink: Sink,
+        batching: Batching,
+        *,
+        batch_bytes: int = MOST_BATCH_BYTES,
+        side_by_side: bool,
+    ) -> None:
+        self._shape = shape
+        self._sink = sink
+        self._batching = batching
+        self._batch_bytes = batch_bytes
+        self._most = batching.max_size if side_by_side else batching.buffer_size
+        self._throttle = _Throttle(batching.qps, batching.burst)
+        self._places = asyncio.Semaphore(_MOST_ON_THEIR_WAY if side_by_side else 1)
+        self._waiting: deque[bytes] = deque()
+        self._bytes = 0  # of those on their way, too
+        self._enough = asyncio.Event()
+        self._some = asyncio.Event()
+        self._closing = False
+        self._worker: asyncio.Task[None] | None = None
+        self._sending: set[asyncio.Task[None]] = set()
+
+    def take(self, record: Record) -> bool:
+        event = self._shape(record)
+        if event is None:
+            return True
+        full = len(self._waiting) >= self._batching.buffer_size
+        if full or self._bytes + len(event) > MOST_BYTES or self._closing:
+            lose("buffered", "the buffer is full")
+            return True
+        self._waiting.append(event)
+        self._bytes += len(event)
+        self._some.set()
+        if len(self._waiting) >= self._batching.max_size:
+            self._enough.set()
+        if self._worker is None:
+            self._worker = asyncio.get_running_loop().create_task(self._work())
+        return True
+
+    async def _work(self) -> None:
+        while not self._closing:
+            self._some.clear()
+            if not self._waiting:
+                await self._some.wait()
+            await self._wait_for_more()
+            await self._throttle.wait()
+            await self._places.acquire()
+            if self._closing:
+                self._places.release()
+                return
+            self._send(self._batch())
+
+    async def _wait_for_more(self) -> None:
+        self._enough.clear()
+        if len(self._waiting) >= self._batching.max_size or not self._batching.max_wait:
+            return
+        try:
+            async with asyncio.timeout(self._batching.max_wait):
+                await self._enough.wait()
+        except TimeoutError:
+            pass
+
+    def _batch(self) -> list[bytes]:
+        """The next events, no more than fit."""
+        found: list[bytes] = []
+        size = 0
+        waiting = self._waiting
+        while waiting and len(found) < self._most:
+            size += len(waiting[0])
+            if found and size > self._batch_bytes:
+                break
+            found.append(waiting.popleft())
+        return found
+
+    def _send(self, batch: list[bytes]) -> None:
+        if not batch:
+            self._places.release()
+            return
+        task = asyncio.get_running_loop().create_task(self._sent(batch))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def _sent(self, batch: list[bytes]) -> None:
+        try:
+            await self._sink.deliver_aside(batch)
+        except asyncio.CancelledError:
+            lose("buffered", _NO_TIME, len(batch))
+            raise
+        except Exception:
+            logger.exception("cannot deliver audit events")
+            lose("buffered", "an error of ours", len(batch))
+        finally:
+            self._bytes -= sum(map(len, batch))
+            self._places.release()
+
+    async def close(self) -> None:
+        """Send everything, for as long as that may take."""
+        self._closing = True
+        self._some.set()
+        self._enough.set()
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+        try:
+            async with asyncio.timeout(_SECONDS_TO_END):
+                await self._flush()
+        except TimeoutError:
+            lose("buffered", _NO_TIME, len(self._waiting))
+            for task in self._sending:
+                task.cancel()
+            await asyncio.gather(*self._sending, return_exceptions=True)
+        await self._sink.close()
+
+    async def _flush(self) -> None:
+        while self._waiting:
+            await self._places.acquire()
+            self._send(self._batch())
+        await asyncio.gather(*self._sending)
+
+
+class _Throttle:
+    """Lets so many through a second, and a few more after a rest."""
+
+    def __init__(self, qps: float, burst: int) -> None:
+        self._qps = qps
+        self._burst = burst
+        self._left = float(burst)
+        self._at = 0.0
+
+    async def wait(self) -> None:
+        if not self._qps:
+            return
+        now = asyncio.get_running_loop().time()
+        self._left = min(self._burst, self._left + (now - self._at) * self._qps)
+        self._at = now
+        self._left -= 1
+        if self._left < 0:
+            await asyncio.sleep(-self._left / self._qps)

@@ -1,0 +1,201 @@
+"""The command line of the audit log."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fairlead.api.audit import metrics as metrics  # shown whether or not there is a log
+from fairlead.api.audit.settings import Batching, Limits, api_version
+from fairlead.auth.authentication.flags import switch
+from fairlead.base.dialect import DIALECTS
+
+BATCH, BLOCKING, STRICT = MODES = ("batch", "blocking", "blocking-strict")
+JSON, LEGACY = FORMATS = ("json", "legacy")
+_VERSIONS = tuple(map(api_version, DIALECTS.values()))
+
+Reads = Callable[[str], Any]
+
+
+class AuditFlagError(ValueError):
+    """Flags that cannot be used; the text names them."""
+
+
+class _Defaults(NamedTuple):
+    mode: str
+    batching: Batching
+    throttled: bool
+
+
+_BACKENDS = {
+    "log": _Defaults(BLOCKING, Batching(10_000, 1, 0.0, 0.0, 0), False),
+    "webhook": _Defaults(BATCH, Batching(10_000, 400, 30.0, 10.0, 15), True),
+}
+
+
+def wants_audit(options: argparse.Namespace) -> bool:
+    """Whether there is anything to put together, or to be warned of."""
+    given = (options.audit_policy_file, options.audit_log_path, options.audit_webhook_config_file)
+    return any(given)
+
+
+def add_audit_flags(parser: argparse.ArgumentParser, duration: Reads, whole_number: Reads) -> None:
+    """`duration` and `whole_number` read the values of flags."""
+    group = parser.add_argument_group("Audit log")
+    flag = group.add_argument
+    flag(
+        "--audit-policy-file",
+        type=Path,
+        metavar="FILE",
+        help="what is told of which requests; nothing is without it",
+    )
+    flag(
+        "--audit-log-path",
+        default="",
+        metavar="FILE",
+        help="file that events are written to; - is the standard output",
+    )
+    _number(group, "--audit-log-maxage", whole_number, 0, "days after which old files are removed")
+    _number(group, "--audit-log-maxbackup", whole_number, 0, "old files that are kept")
+    _number(
+        group,
+        "--audit-log-maxsize",
+        whole_number,
+        0,
+        "megabytes of a file until the next one is begun; 0 is 100",
+    )
+    switch(group, "--audit-log-compress", False, "whether old files are compressed")
+    flag("--audit-log-format", choices=FORMATS, default=JSON, help="how events are written")
+    _add_backend(group, "log", duration, whole_number)
+    flag(
+        "--audit-webhook-config-file",
+        type=Path,
+        metavar="FILE",
+        help="client configuration of the service that events are posted to",
+    )
+    flag(
+        "--audit-webhook-initial-backoff",
+        type=duration,
+        default=10.0,
+        help="pause before the first time that a failed call is repeated",
+    )
+    _add_backend(group, "webhook", duration, whole_number)
+
+
+def _number(
+    parser: argparse._ActionsContainer, name: str, read: Reads, default: int, text: str
+) -> None:
+    parser.add_argument(name, type=read, default=default, metavar="NUMBER", help=text)
+
+
+def _add_backend(
+    parser: argparse._ActionsContainer, name: str, duration: Reads, whole_number: Reads
+) -> None:
+    mode, batching, throttled = _BACKENDS[name]
+    flag, prefix = parser.add_argument, f"--audit-{name}"
+    flag(
+        f"{prefix}-mode",
+        choices=MODES,
+        default=mode,
+        help="whether requests wait for their events, and fail with them",
+    )
+    flag(f"{prefix}-version", choices=_VERSIONS, help="version of the events; there is one")
+    for words, default, text in (
+        ("buffer-size", batching.buffer_size, "events that wait at most"),
+        ("max-size", batching.max_size, "events that are sent at once at most"),
+        ("throttle-burst", batching.burst, "batches that may follow each other without a pause"),
+    ):
+        _number(parser, f"{prefix}-batch-{words}", whole_number, default, f"in batch mode: {text}")
+    flag(
+        f"{prefix}-batch-max-wait",
+        type=duration,
+        default=batching.max_wait,
+        help="in batch mode: how long events wait for others",
+    )
+    flag(
+        f"{prefix}-batch-throttle-qps",
+        type=_rate,
+        default=int(batching.qps),
+        metavar="NUMBER",
+        help="in batch mode: batches a second, on average",
+    )
+    switch(parser, f"{prefix}-batch-throttle-enable", throttled, "whether there is such a limit")
+    switch(
+        parser,
+        f"{prefix}-truncate-enabled",
+        False,
+        "whether events that are too long lose what was sent and answered, and are lost then",
+    )
+    for words, size, text in (
+        ("max-event-size", 100 * 1024, "bytes of an event at most"),
+        ("max-batch-size", 10 * 1024 * 1024, "bytes of a batch at most"),
+    ):
+        _number(parser, f"{prefix}-truncate-{words}", whole_number, size, f"if so: {text}")
+
+
+def _rate(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of batches a second")
+    return value
+
+
+class BackendFlags(NamedTuple):
+    """What the flags say of one backend."""
+
+    mode: str
+    batching: Batching
+    limits: Limits | None
+
+
+def backend_flags(options: argparse.Namespace, name: str) -> BackendFlags:
+    def given(words: str) -> Any:
+        return getattr(options, f"audit_{name}_{words}")
+
+    batching = Batching(
+        given("batch_buffer_size"),
+        given("batch_max_size"),
+        given("batch_max_wait"),
+        given("batch_throttle_qps") if given("batch_throttle_enable") else 0.0,
+        given("batch_throttle_burst"),
+    )
+    limits = Limits(given("truncate_max_event_size"), given("truncate_max_batch_size"))
+    return BackendFlags(given("mode"), batching, limits if given("truncate_enabled") else None)
+
+
+def check_audit_flags(options: argparse.Namespace) -> None:
+    """Raises AuditFlagError."""
+    for name in _BACKENDS:
+        _check_backend(options, name)
+    for name in _BACKENDS:
+        version = getattr(options, f"audit_{name}_version")
+        own = api_version(DIALECTS[options.dialect])
+        if version not in (None, own):
+            raise AuditFlagError(f"--audit-{name}-version: only {own} is known in this dialect")
+
+
+def _check_backend(options: argparse.Namespace, name: str) -> None:
+    def positive(words: str) -> None:
+        if not getattr(options, f"audit_{name}_{words}") > 0:
+            flag = f"--audit-{name}-{words.replace('_', '-')}"
+            raise AuditFlagError(f"{flag}: must be a positive number")
+
+    found = backend_flags(options, name)
+    if found.mode == BATCH:
+        positive("batch_buffer_size")
+        positive("batch_max_size")
+        if getattr(options, f"audit_{name}_batch_throttle_enable"):
+            positive("batch_throttle_qps")
+            positive("batch_throttle_burst")
+    if found.limits is not None:
+        positive("truncate_max_event_size")
+        if found.limits.batch < found.limits.event:
+            raise AuditFlagError(
+                f"--audit-{name}-truncate-max-batch-size: must be greater than the event size"
+                f" ({found.limits.event})"
+            )

@@ -1,0 +1,136 @@
+"""Parts of events that many of them share, as JSON that is made once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain, count
+from os import urandom
+from time import gmtime, strftime
+from typing import NamedTuple
+from uuid import uuid4
+
+import orjson
+
+from fairlead.auth.authentication.user import User, user_bytes
+from fairlead.base import clock
+from fairlead.base.caches import Bounded
+
+_LONGEST = 4096  # bytes of a part that is kept
+_MOST = 4096
+
+
+# Whether a text can stand in a URI and in JSON as it is.
+is_plain = re.compile(r"[A-Za-z0-9/:@!$&'()*+,;=._~-]*\Z").match
+
+
+def quoted(text: str) -> str:
+    """A text in JSON, whatever bytes of a client it came from."""
+    return dumped(text).decode()
+
+
+def dumped(value: object) -> bytes:
+    """A value in JSON, also where it holds text that UTF-8 does not have."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return orjson.dumps(_clean(value))
+
+
+def _clean(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_clean(name): _clean(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(one) for one in value]
+    return value
+
+
+def user_info(user: User) -> dict[str, object]:
+    """A user as events show one."""
+    extra = {name: user.extra[name] for name in sorted(user.extra)}
+    shown = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": extra}
+    return {name: value for name, value in shown.items() if value}
+
+
+class Users:
+    """The JSON of users. Whoever asks again and again is the same object each time, so that they
+    are known by identity; the object is held as long as its JSON is."""
+
+    def __init__(self) -> None:
+        self._known: Bounded[int, tuple[User, str]] = Bounded(_MOST, longest=_LONGEST)
+
+    def json(self, user: User) -> str:
+        known = self._known.get(id(user))
+        if known is not None and known[0] is user:
+            return known[1]
+        made = dumped(user_info(user)).decode()
+        self._known.keep(id(user), (user, made), user_bytes(user))
+        return made
+
+
+class Caller(NamedTuple):
+    """Where a request comes from and what program sends it; `json` has both as fields."""
+
+    addresses: tuple[str, ...]
+    agent: str
+    json: str
+
+
+def caller(addresses: tuple[str, ...], agent: str) -> Caller:
+    shown = f',"sourceIPs":{dumped(addresses).decode()}' if addresses else ""
+    if agent:
+        shown += f',"userAgent":{quoted(agent)}'
+    return Caller(addresses, agent, shown)
+
+
+_DIGITS = [b"%03d" % number for number in range(1000)]
+
+# Ids are random UUIDs whose last part counts, in twelve digits: unique, and cheap to make. All but
+# the last three of those are the same for a thousand ids.
+_start = str(uuid4())[:24]
+
+
+def _thousand(number: int) -> Iterator[bytes]:
+    return map(f"{_start}{number}".encode().__add__, _DIGITS)
+
+
+new_id = chain.from_iterable(
+    map(_thousand, count(10**8 + int.from_bytes(urandom(3), "big")))
+).__next__
+"""A UUID that no other request has."""
+
+
+def stamp() -> str:
+    """The moment, to the microsecond."""
+    return stamp_of(clock.time())
+
+
+def stamp_of(now: float) -> str:
+    return instant(now).decode()
+
+
+_LAST_DIGITS = [digits + b"Z" for digits in _DIGITS]
+_second, _to_second = -1, b""
+_begin, _to_millisecond = -1.0, b""  # of the last millisecond
+
+
+def instant(now: float) -> bytes:
+    """A moment, to the microsecond; all but the last digits are the same for many."""
+    offset = now - _begin
+    if not 0.0 <= offset < 0.001:
+        offset = _move_to(now)
+    return _to_millisecond + _LAST_DIGITS[int(offset * 1_000_000)]
+
+
+def _move_to(now: float) -> float:
+    """Gives how far a moment is from the begin of its millisecond."""
+    global _second, _to_second, _begin, _to_millisecond
+    millisecond = int(now * 1000)
+    second, rest = divmod(millisecond, 1000)
+    if second != _second:
+        _to_second = strftime("%Y-%m-%dT%H:%M:%S.", gmtime(second)).encode()
+        _second = second
+    _begin, _to_millisecond = millisecond / 1000, _to_second + _DIGITS[rest]
+    return min(max(now - _begin, 0.0), 0.000999)

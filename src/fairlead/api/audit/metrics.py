@@ -1,0 +1,21 @@
+"""What the audit log counts about itself, under the reference's names."""
+
+from __future__ import annotations
+
+from fairlead.api.audit.policy import LEVELS as LEVEL_NAMES
+from fairlead.base.metrics import REGISTRY
+
+EVENTS = REGISTRY.counter("apiserver_audit_event", "Audit events made.")
+ERRORS = REGISTRY.counter(
+    "apiserver_audit_error", "Audit events lost, by who lost them.", ("plugin",)
+)
+LEVELS = REGISTRY.counter("apiserver_audit_level", "Requests by their audit level.", ("level",))
+REJECTED = REGISTRY.counter(
+    "apiserver_audit_requests_rejected", "Requests refused because their event could not be stored."
+)
+
+# Of every request something is counted here, so that these are there from the start.
+LEVEL_LABELS = tuple((level,) for level in LEVEL_NAMES)
+level_counts, event_counts = LEVELS.values, EVENTS.values
+level_counts.update(dict.fromkeys(LEVEL_LABELS, 0))
+event_counts[()] = 0

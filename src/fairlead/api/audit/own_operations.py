@@ -1,0 +1,113 @@
+"""What the server's own parts do is told like what its clients do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.api.audit.auditor import Auditor
+from fairlead.api.audit.bodies import value_json
+from fairlead.api.audit.fragments import caller, new_id, stamp
+from fairlead.api.audit.metrics import LEVELS as LEVEL_COUNTS
+from fairlead.api.audit.policy import COMPLETE, LEVELS, RECEIVED, REQUEST, REQUEST_RESPONSE
+from fairlead.api.audit.record import Record
+from fairlead.api.audit.redaction import shown_status, shown_uri
+from fairlead.api.routing import Target
+from fairlead.base import clock
+from fairlead.base.errors import StatusError, internal
+from fairlead.operations.operation import Operation
+from fairlead.storage.version import Version
+
+_HERE = ("127.0.0.1",)
+_CODES = {"create": 201}
+
+
+class OwnOperations:
+    """The audit log as operations know it."""
+
+    def __init__(self, auditor: Auditor) -> None:
+        self._auditor = auditor
+
+    async def begun(self, operation: Operation, value: Any) -> Told:
+        auditor, place = self._auditor, _place(operation)
+        record = Record(auditor.names, new_id(), clock.time())
+        part = caller(_HERE, f"fairlead/{operation.user.name.rpartition(':')[2]}")
+        uri = shown_uri(place.path, b"")
+        subject = auditor.subjects.made(operation.user, place, place.name, uri, part)
+        record.judge(subject)
+        LEVEL_COUNTS.add(of=(LEVELS[record.level],))
+        told = Told(auditor, record, operation, place)
+        if not record.level:
+            return told
+        if isinstance(value, dict):
+            operation.identity = (value["metadata"].get("name", ""), "", "")
+            if record.level >= REQUEST:
+                record.request_object = told.shown(value)
+        await told.tell(RECEIVED, record.received)
+        return told
+
+
+class Told:
+    """One operation that is followed."""
+
+    def __init__(
+        self, auditor: Auditor, record: Record, operation: Operation, place: Target
+    ) -> None:
+        self._auditor = auditor
+        self._record = record
+        self._operation = operation
+        self._place = place
+
+    async def ended(self, failure: BaseException | None) -> None:
+        record = self._record
+        if not record.level:
+            return
+        record.code = _CODES.get(self._place.verb, 200)
+        if failure is not None:
+            known = isinstance(failure, StatusError)
+            error = failure if known else internal("the server could not do it")
+            assert isinstance(error, StatusError)
+            record.code = error.code
+            record.status = shown_status(error, self._place, record.level)
+        elif record.level >= REQUEST_RESPONSE:
+            record.response_object = self.shown(self._operation.result)
+        record.decision = self._operation.decision
+        record.complement(self._place, self._operation)
+        await self.tell(COMPLETE, stamp())
+
+    def shown(self, value: Any) -> bytes | None:
+        """An object with what it is, as an answer would have it."""
+        resource = self._operation.resource
+        if isinstance(value, Version):
+            value = value.object()
+        if not isinstance(value, dict):
+            return None
+        typed = {"kind": resource.kind, "apiVersion": resource.api_version, **value}
+        return value_json(typed, not self._record.subject.verdict.omits_managed_fields)
+
+    async def tell(self, stage: str, moment: str) -> None:
+        if stage in self._record.subject.verdict.omitted:
+            return
+        outcome = self._auditor.tell(self._record, stage, moment)
+        if not isinstance(outcome, bool):
+            await outcome
+
+
+def _place(operation: Operation) -> Target:
+    resource = operation.resource
+    steps = ["", "apis", resource.group] if resource.group else ["", "api"]
+    steps.append(resource.group_version.version)
+    if operation.namespace and resource.namespaced:
+        steps += ["namespaces", operation.namespace]
+    steps += [resource.main.name, operation.name, resource.subresource]
+    path = "/".join(["", *filter(None, steps)])
+    return Target(
+        path,
+        operation.verb,
+        True,
+        resource.group,
+        resource.group_version.version,
+        resource.main.name,
+        resource.subresource,
+        operation.namespace,
+        operation.name,
+    )

@@ -1,0 +1,143 @@
+"""The audit policy: how much is told of which request. The first rule that matches decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.requests import Target
+from fairlead.base.records import dataclass
+from fairlead.codec.types.model import Object
+
+NONE, METADATA, REQUEST, REQUEST_RESPONSE = range(4)
+LEVELS = ("None", "Metadata", "Request", "RequestResponse")
+RECEIVED, STARTED, COMPLETE, PANIC = (
+    "RequestReceived",
+    "ResponseStarted",
+    "ResponseComplete",
+    "Panic",
+)
+STAGES = (RECEIVED, STARTED, COMPLETE, PANIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the policy says of a request."""
+
+    level: int
+    omitted: frozenset[str] = frozenset()  # stages
+    omits_managed_fields: bool = False
+
+
+SILENCE = Verdict(NONE)
+
+
+class Policy:
+    """The rules of a file that was checked; see `policy_file`."""
+
+    def __init__(self, value: Object) -> None:
+        self._rules = tuple(_Rule(rule, value) for rule in value["rules"])
+        first = self._rules[0]
+        self._always = first.verdict if first.is_general else None
+
+    def verdict(self, user: User | None, target: Target, name: str) -> Verdict:
+        """`user` is who really asks, None where that is not known; `name` is the object's."""
+        if self._always is not None:
+            return self._always
+        for rule in self._rules:
+            if rule.is_general or rule.matches(user, target, name):
+                return rule.verdict
+        return SILENCE
+
+
+class _Rule:
+    __slots__ = (
+        "_groups",
+        "_namespaces",
+        "_paths",
+        "_resources",
+        "_users",
+        "_verbs",
+        "is_general",
+        "verdict",
+    )
+
+    def __init__(self, rule: Object, policy: Object) -> None:
+        self._users = frozenset(rule.get("users") or ())
+        self._groups = frozenset(rule.get("userGroups") or ())
+        self._verbs = frozenset(rule.get("verbs") or ())
+        self._namespaces = frozenset(rule.get("namespaces") or ())
+        self._resources = tuple(map(_Resources, rule.get("resources") or ()))
+        self._paths = tuple(rule.get("nonResourceURLs") or ())
+        self.is_general = not (
+            self._users
+            or self._groups
+            or self._verbs
+            or self._namespaces
+            or self._resources
+            or self._paths
+        )
+        omitted = {*(policy.get("omitStages") or ()), *(rule.get("omitStages") or ())}
+        own = rule.get("omitManagedFields")
+        self.verdict = Verdict(
+            LEVELS.index(rule["level"]),
+            frozenset(omitted),
+            bool(policy.get("omitManagedFields")) if own is None else own,
+        )
+
+    def matches(self, user: User | None, target: Target, name: str) -> bool:
+        if self._users and (user is None or user.name not in self._users):
+            return False
+        if self._groups and (user is None or self._groups.isdisjoint(user.groups)):
+            return False
+        if self._verbs and target.verb not in self._verbs:
+            return False
+        if self._namespaces or self._resources:
+            return self._matches_resource(target, name)
+        if self._paths:
+            return not target.is_resource and _is_path_of(self._paths, target.path)
+        return True
+
+    def _matches_resource(self, target: Target, name: str) -> bool:
+        if not target.is_resource:
+            return False
+        if self._namespaces and target.namespace not in self._namespaces:
+            return False
+        if not self._resources:
+            return True
+        return any(resources.hold(target, name) for resources in self._resources)
+
+
+class _Resources:
+    """Resources of a group: `pods`, `pods/log`, `pods/*`, `*/scale`, `*`; all if none is named."""
+
+    __slots__ = ("_group", "_names", "_resources")
+
+    def __init__(self, value: Object) -> None:
+        self._group: str = value.get("group") or ""
+        self._resources = frozenset(value.get("resources") or ())
+        self._names = frozenset(value.get("resourceNames") or ())
+
+    def hold(self, target: Target, name: str) -> bool:
+        if target.group != self._group:
+            return False
+        listed = self._resources
+        if not listed:
+            return True
+        if self._names and name not in self._names:
+            return False
+        if "*" in listed:
+            return True
+        resource, subresource = target.resource_name, target.subresource
+        if f"{resource}/*" in listed:
+            return True
+        if not subresource:
+            return resource in listed
+        return f"{resource}/{subresource}" in listed or f"*/{subresource}" in listed
+
+
+def _is_path_of(patterns: Sequence[str], path: str) -> bool:
+    return any(
+        pattern == path or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
+        for pattern in patterns
+    )

@@ -1,0 +1,262 @@
+"""What is told of one request, stage by stage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.api.audit.bodies import Collected
+from fairlead.api.audit.fragments import Caller, Users, caller, dumped, is_plain, quoted, stamp_of
+from fairlead.api.audit.policy import COMPLETE, LEVELS, METADATA, NONE, REQUEST, SILENCE, Verdict
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.decision import Decision
+from fairlead.auth.authorization.requests import Target
+from fairlead.operations.operation import NO_IDENTITY, Operation
+
+STATUSES = {code: f',"responseStatus":{{"metadata":{{}},"code":{code}}}' for code in range(1000)}
+STATUSES[0] = ""
+
+
+class Names:
+    """What all records of a server share: the names of their dialect and parts made before."""
+
+    def __init__(self, group_domain: str) -> None:
+        self.decision = f"authorization.{group_domain}/decision"
+        self.reason = f"authorization.{group_domain}/reason"
+        self.truncated = f"audit.{group_domain}/truncated"
+        self.deprecated = f"{group_domain}/deprecated"
+        self.removed_release = f"{group_domain}/removed-release"
+        self.patch = f"patch.webhook.admission.{group_domain}/"
+        self.users = Users()
+        self.last_decided: tuple[Decision | None, str] = (None, "")
+
+    def decided(self, decision: Decision | None) -> str:
+        """The annotations of a request of which nothing else is to be noted."""
+        if decision is None:
+            return ""
+        text = f',"annotations":{dumped(self.annotations(decision)).decode()}'
+        self.last_decided = (decision, text)
+        return text
+
+    def annotations(self, decision: Decision) -> dict[str, str]:
+        word = "allow" if decision.allowed else "forbid"
+        return {self.decision: word, self.reason: decision.reason}
+
+
+class Subject:
+    """What a request is about and what the policy says of it: the same for all that ask the same
+    again. The last ones are JSON: what is asked for by whom, the object that is meant, and what
+    events of the usual kind begin with and go on with behind their stage. `is_brief`: the end is
+    told, without objects; `form` is for who tells all at once."""
+
+    __slots__ = (
+        *("user", "verb", "uri", "namespace", "name", "caller", "verdict"),
+        *("asked", "ref", "opening", "usual", "form", "is_brief"),
+    )
+
+    def __init__(
+        self,
+        user: User | None,
+        verb: str,
+        uri: str,
+        namespace: str,
+        name: str,
+        caller: Caller,
+        verdict: Verdict,
+        asked: str,
+        ref: str,
+    ) -> None:
+        self.user = user
+        self.verb = verb
+        self.uri = uri
+        self.namespace = namespace
+        self.name = name
+        self.caller = caller
+        self.verdict = verdict
+        self.asked = asked
+        self.ref = ref
+        self.opening = f'"level":"{LEVELS[verdict.level]}","auditID":'
+        self.usual = f"{asked}{caller.json}{ref}"
+        self.is_brief = verdict.level == METADATA and COMPLETE not in verdict.omitted
+        self.form: Any = None
+
+
+def asked(names: Names, user: User | None, verb: str, uri: str) -> str:
+    shown = f'"{uri}"' if is_plain(uri) else quoted(uri)
+    who = "{}" if user is None else names.users.json(user)
+    return f'","requestURI":{shown},"verb":"{verb}","user":{who}'
+
+
+def plain_ref(target: Target, name: str) -> str:
+    """The object that is meant, where all that names it can stand in JSON as it is."""
+    namespace = f',"namespace":"{target.namespace}"' if target.namespace else ""
+    named = f',"name":"{name}"' if name else ""
+    group = f',"apiGroup":"{target.group}"' if target.group else ""
+    part = f',"subresource":"{target.subresource}"' if target.subresource else ""
+    return (
+        f',"objectRef":{{"resource":"{target.resource_name}"{namespace}{named}{group}'
+        f',"apiVersion":"{target.version}"{part}}}'
+    )
+
+
+def exact_ref(target: Target, name: str, uid: str = "", version: str = "") -> str:
+    parts = {
+        "resource": target.resource_name,
+        "namespace": target.namespace,
+        "name": name,
+        "uid": uid,
+        "apiGroup": target.group,
+        "apiVersion": target.version,
+        "resourceVersion": version,
+        "subresource": target.subresource,
+    }
+    shown = {key: text for key, text in parts.items() if text}
+    return f',"objectRef":{dumped(shown).decode()}'
+
+
+_UNKNOWN = Subject(None, "", "", "", "", caller((), ""), SILENCE, "", "")
+
+
+class _Rare:
+    """What most requests never have: it stands here and is set where it is known."""
+
+    level = NONE
+    subject = _UNKNOWN
+    is_early = False  # refused before it was known who asks
+    stage = ""
+    stamp = ""
+    impersonated: User | None = None
+    ref: str | None = None  # where more became known of the object than the subject has
+    code = 0
+    status: dict[str, Any] | None = None  # where the answer is a Status
+    panic = ""  # the kind of failure of ours
+    request_object: bytes | None = None
+    response_object: bytes | None = None
+    collected: Collected | None = None  # the response object to be
+    received = ""  # when it came
+
+
+class Record(_Rare):
+    """A request, filled in as it goes its way; `json` tells it as it is at its `stage`.
+
+    It knows nothing of the request itself, so that the two make no circle. One is made for each
+    request, so that what is asked of every one of them is in slots.
+    """
+
+    __slots__ = (
+        *("annotations", "completed", "decision"),
+        *("is_given", "judged", "moment", "names", "raw_id", "waits"),
+    )
+
+    def __init__(self, names: Names, raw_id: bytes, moment: float) -> None:
+        self.names = names
+        self.raw_id = raw_id
+        self.moment = moment
+        self.is_given = False  # the client has chosen the id
+        self.waits = False  # that it came was not told yet
+        self.judged = False  # the policy was asked
+        self.completed = False
+        self.decision: Decision | None = None
+        self.annotations: dict[str, str] | None = None
+
+    @property
+    def id(self) -> str:
+        return self.raw_id.decode("latin-1")
+
+    def judge(self, subject: Subject) -> None:
+        self.judged = True
+        self.subject = subject
+        self.level = subject.verdict.level
+        if self.level:
+            self.received = stamp_of(self.moment)
+
+    def decided(self, decision: Decision) -> None:
+        """What the authorizer said."""
+        self.decision = decision
+
+    def failed(self, kind: str) -> None:
+        """The server failed. More than the kind of error might quote what was sent."""
+        self.panic = kind
+
+    def annotate(self, name: str, text: str) -> None:
+        if self.annotations is None:
+            self.annotations = {}
+        self.annotations[name] = text
+
+    def complement(self, target: Target, operation: Operation) -> None:
+        """Note what has become known of the operation."""
+        if operation.identity is not NO_IDENTITY:
+            name, uid, version = operation.identity
+            self.ref = exact_ref(target, self.subject.name or name, uid, version)
+        if operation.annotations:
+            self.annotations = {**(self.annotations or {}), **operation.annotations}
+        resource = operation.resource
+        if resource.deprecation:
+            self.annotate(self.names.deprecated, "true")
+            if resource.removed_release:
+                self.annotate(self.names.removed_release, resource.removed_release)
+
+    def json(self, before: str = "{", after: str = "", *, cut: bool = False) -> bytes:
+        """The event without kind and apiVersion, its fields in the order of the reference; or
+        `cut` down to what is of bounded size, without the objects that it carries."""
+        subject, names = self.subject, self.names
+        if self.is_usual and not cut:
+            last, noted = names.last_decided
+            if last is not self.decision:
+                noted = names.decided(self.decision)
+            return (
+                f'{before}{subject.opening}"{self.id}","stage":"{self.stage}{subject.usual}'
+                f'{STATUSES[self.code]},"requestReceivedTimestamp":"{self.received}"'
+                f',"stageTimestamp":"{self.stamp}"{noted}}}{after}'
+            ).encode()
+        shown = quoted(self.id) if self.is_given else f'"{self.id}"'
+        other = self.impersonated
+        as_other = "" if other is None else f',"impersonatedUser":{names.users.json(other)}'
+        if self.status is None:
+            answer = STATUSES[self.code]
+        else:
+            answer = f',"responseStatus":{dumped(self.status).decode()}'
+        if self.annotations or cut:
+            noted = self._annotations(cut=cut)
+        else:
+            noted = names.decided(self.decision)
+        objects = "" if self.level < REQUEST or cut else self._objects()
+        return (
+            f'{before}{subject.opening}{shown},"stage":"{self.stage}'
+            f"{subject.asked}{as_other}{subject.caller.json}"
+            f"{subject.ref if self.ref is None else self.ref}{answer}{objects}"
+            f',"requestReceivedTimestamp":"{self.received}","stageTimestamp":"{self.stamp}"'
+            f"{noted}}}{after}"
+        ).encode()
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether all that is told follows from the subject, the code and the decision."""
+        return (
+            self.level < REQUEST
+            and self.status is None
+            and self.annotations is None
+            and self.ref is None
+            and self.impersonated is None
+            and not self.is_given
+        )
+
+    def _objects(self) -> str:
+        objects = ""
+        if self.request_object is not None:
+            objects = f',"requestObject":{self.request_object.decode()}'
+        if self.response_object is not None:
+            objects += f',"responseObject":{self.response_object.decode()}'
+        return objects
+
+    def _annotations(self, *, cut: bool) -> str:
+        decision = self.decision
+        noted = dict(self.annotations or ())
+        if self.level < REQUEST:
+            noted = {n: text for n, text in noted.items() if not n.startswith(self.names.patch)}
+        if decision is not None:
+            noted |= self.names.annotations(decision)
+        if cut:
+            noted[self.names.truncated] = "true"
+        if not noted:
+            return ""
+        return f',"annotations":{dumped(dict(sorted(noted.items()))).decode()}'

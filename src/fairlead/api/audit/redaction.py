@@ -1,0 +1,69 @@
+"""What an event leaves out, so that no credential stands in it that nobody asked it to hold."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, unquote
+
+from fairlead.api.audit.fragments import is_plain
+from fairlead.api.audit.policy import REQUEST
+from fairlead.auth.authorization.requests import Target
+from fairlead.base.errors import STATUS_HEAD, StatusError
+from fairlead.wire.incoming.head import UNRESERVED
+
+# Resources whose bodies hold credentials: what is said of a faulty body may quote it.
+_HOLD_CREDENTIALS = (
+    ("secrets", ""),
+    ("serviceaccounts", "token"),
+    ("tokenreviews", ""),
+    ("certificatesigningrequests", ""),
+)
+_QUOTING = (400, 422)
+_WITHHELD = "the message is left out: it may quote what was sent"
+_CREDENTIALS = ("access_token", "id_token", "refresh_token", "token", "client_secret", "password")
+_REDACTED = "REDACTED"
+
+
+def shown_uri(path: str, query: bytes) -> str:
+    """What was asked for, as it stands in a request, without the values of parameters that are
+    credentials."""
+    if is_plain(path) is None:
+        path = quote(path, safe=UNRESERVED, errors="surrogateescape")
+    if not query:
+        return path
+    parts = query.decode("latin-1").split("&")
+    return f"{path}?{'&'.join(map(_shown_parameter, parts))}"
+
+
+def _shown_parameter(part: str) -> str:
+    name, separator, _ = part.partition("=")
+    if separator and unquote(name).lower() in _CREDENTIALS:
+        return f"{name}={_REDACTED}"
+    return part
+
+
+def shown_status(error: StatusError, target: Target, level: int) -> dict[str, Any]:
+    """A refusal as events tell it, which is shorter than the answer."""
+    quotes = (
+        level < REQUEST
+        and error.code in _QUOTING
+        and (target.resource_name, target.subresource) in _HOLD_CREDENTIALS
+    )
+    return status_of(error.status() if not quotes else _without_quotes(error))
+
+
+def status_of(answer: dict[str, Any]) -> dict[str, Any]:
+    """Of an answer that is a Status, what events tell."""
+    told = ("status", "message", "reason", "details", "code")
+    return {"metadata": {}} | {name: answer[name] for name in told if name in answer}
+
+
+def _without_quotes(error: StatusError) -> dict[str, Any]:
+    details = error.details
+    if details and "causes" in details:
+        causes = [{n: c[n] for n in ("reason", "field") if n in c} for c in details["causes"]]
+        details = {**details, "causes": causes}
+    status = {**STATUS_HEAD, "status": "Failure", "message": _WITHHELD, "reason": error.reason}
+    if details is not None:
+        status["details"] = details
+    return status | {"code": error.code}

@@ -1,0 +1,168 @@
+"""A file that only grows to a size and then makes room for a fresh one, as lumberjack names them:
+`audit.log` is written, `audit-2024-05-06T07-08-09.123.log` is what it was before."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import logging
+import os
+import re
+import shutil
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from fairlead.base import clock
+
+logger = logging.getLogger("fairlead.api.audit")
+
+_MODE = 0o600
+_MEGABYTE = 1024 * 1024
+_STAMP = "%Y-%m-%dT%H-%M-%S"
+_STAMPED = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)\.(\d{3})\Z", re.ASCII)
+_PACKED = ".gz"
+
+
+class Rotation(NamedTuple):
+    """Of `--audit-log-max…`: 0 is no limit, and for the size 100."""
+
+    max_megabytes: int = 0
+    max_backups: int = 0
+    max_days: int = 0
+    compress: bool = False
+
+
+class RotatingFile:
+    """For one thread at a time. Raises OSError for what cannot be written, of which then nothing
+    stands in the file: it has whole lines only."""
+
+    def __init__(self, path: Path, rotation: Rotation) -> None:
+        self.path = path
+        self._rotation = rotation
+        self._most = (rotation.max_megabytes or 100) * _MEGABYTE
+        self._tidying = threading.Lock()
+        self._descriptor = -1
+        self._left = -1  # bytes that can be written as things are; none if it is not open
+        self._is_full = False  # and was not put aside yet
+        self._open()
+        if self._rotation[1:] != (0, 0, False):
+            self._tidy_later()
+
+    def _open(self) -> None:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._descriptor = os.open(self.path, flags, _MODE)
+        self._left = self._most - os.fstat(self._descriptor).st_size
+
+    def write(self, data: bytes) -> None:
+        size = len(data)
+        if size > self._left:
+            self._make_room(size)
+        written = os.write(self._descriptor, data)
+        if written != size:
+            self._write_rest(data, written)
+        self._left -= size
+
+    def _make_room(self, size: int) -> None:
+        if size > self._most:
+            raise OSError(f"an event of {size} bytes is longer than a whole log may be")
+        if self._descriptor >= 0:
+            self._is_full = True
+            self._let_go()
+        if self._is_full:
+            self._put_aside()
+        self._open()
+
+    def _write_rest(self, data: bytes, written: int) -> None:
+        try:
+            while written < len(data):
+                written += os.write(self._descriptor, data[written:])
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
+            raise
+
+    def _let_go(self) -> None:
+        descriptor, self._descriptor, self._left = self._descriptor, -1, -1
+        os.close(descriptor)
+
+    def _put_aside(self) -> None:
+        with suppress(FileNotFoundError):  # somebody else has taken it away
+            os.rename(self.path, self._free_name())
+        self._is_full = False
+        self._tidy_later()
+
+    def _free_name(self) -> Path:
+        moment = clock.now()
+        while True:
+            stamp = f"{moment:{_STAMP}}.{moment.microsecond // 1000:03d}"
+            name = self.path.with_name(f"{self.path.stem}-{stamp}{self.path.suffix}")
+            if not name.exists() and not _packed(name).exists():
+                return name
+            moment += timedelta(milliseconds=1)
+
+    def close(self) -> None:
+        with self._tidying:  # wait for what is being packed
+            if self._descriptor >= 0:
+                self._let_go()
+
+    def _tidy_later(self) -> None:
+        threading.Thread(target=self._tidy, name="audit log backups", daemon=True).start()
+
+    def _tidy(self) -> None:
+        with self._tidying:
+            try:
+                self._drop_backups()
+            except OSError as error:
+                logger.warning("cannot tidy up beside %s: %s", self.path, error)
+
+    def _drop_backups(self) -> None:
+        _, most, days, compress = self._rotation
+        kept = self._backups()
+        dropped = kept[most:] if most else []
+        if days:
+            oldest = clock.now() - timedelta(days=days)
+            dropped += [backup for backup in kept if backup[0] < oldest]
+        for _, path in dropped:
+            path.unlink(missing_ok=True)
+        if compress:
+            for _, path in kept:
+                if path.suffix != _PACKED and path.exists():
+                    _pack(path)
+
+    def _backups(self) -> list[tuple[datetime, Path]]:
+        """What was written before, the newest first."""
+        found = []
+        prefix, suffix = f"{self.path.stem}-", self.path.suffix
+        for path in self.path.parent.iterdir():
+            name = path.name.removesuffix(_PACKED)
+            if not name.startswith(prefix) or not name.endswith(suffix):
+                continue
+            matched = _STAMPED.match(name[len(prefix) : len(name) - len(suffix)])
+            if matched is None:
+                continue
+            with suppress(ValueError):
+                moment = datetime.strptime(matched[1], _STAMP).replace(tzinfo=UTC)
+                found.append((moment + timedelta(milliseconds=int(matched[2])), path))
+        return sorted(found, reverse=True)
+
+
+def _packed(path: Path) -> Path:
+    return path.with_name(path.name + _PACKED)
+
+
+def _pack(path: Path) -> None:
+    fresh = path.with_name(f"{path.name}{_PACKED}.new")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    with path.open("rb") as plain:
+        fcntl.flock(plain, fcntl.LOCK_EX)  # behind those who still write to it, see SharedFile
+        with (
+            os.fdopen(os.open(fresh, flags, _MODE), "wb") as file,
+            gzip.GzipFile(fileobj=file, mode="wb") as packed,
+        ):
+            shutil.copyfileobj(plain, packed)
+        os.replace(fresh, _packed(path))
+        path.unlink()

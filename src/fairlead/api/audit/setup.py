@@ -1,0 +1,127 @@
+"""Putting the audit log together from what the command line says."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+
+from fairlead.api.audit.auditor import Auditor
+from fairlead.api.audit.backend import Backend, Blocking, Both, Shape, Sink, in_json, truncated
+from fairlead.api.audit.bodies import Bodies
+from fairlead.api.audit.buffer import MOST_BATCH_BYTES, Buffer
+from fairlead.api.audit.file_lock import Turns
+from fairlead.api.audit.flags import BATCH, LEGACY, STRICT, BackendFlags, backend_flags
+from fairlead.api.audit.legacy import legacy_line
+from fairlead.api.audit.log import STDOUT, FileLog, StreamLog
+from fairlead.api.audit.policy_file import PolicyError, read_policy
+from fairlead.api.audit.reads import Deliver, Reads
+from fairlead.api.audit.record import Names
+from fairlead.api.audit.rotation import RotatingFile, Rotation
+from fairlead.api.audit.settings import api_version
+from fairlead.api.audit.shared_file import SharedFile
+from fairlead.api.audit.subjects import Subjects
+from fairlead.api.audit.webhook import Webhook
+from fairlead.base.dialect import Dialect
+from fairlead.resources.gates import parse_gates
+from fairlead.resources.registry import Resources
+from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
+from fairlead.wire.outgoing.json_calls import JsonPoster
+
+logger = logging.getLogger("fairlead")
+
+
+class AuditError(ValueError):
+    """The audit log cannot be kept; the text names the flag."""
+
+
+def build_auditor(
+    options: argparse.Namespace,
+    dialect: Dialect,
+    resources: Resources,
+    locks: Path | None = None,
+) -> Auditor | None:
+    """The audit log that the flags ask for, if any; raises AuditError. Processes that write to one
+    log together have a directory for their `locks`."""
+    if options.audit_policy_file is None:
+        if options.audit_log_path or options.audit_webhook_config_file is not None:
+            logger.warning("without --audit-policy-file no audit event is recorded")
+        return None
+    try:
+        policy = read_policy(options.audit_policy_file, dialect)
+    except PolicyError as error:
+        raise AuditError(str(error)) from None
+    version = api_version(dialect)
+    backends: list[Backend] = []
+    at_once = None
+    if options.audit_log_path:
+        backend, at_once = _log(options, version, locks)
+        backends.append(backend)
+    if options.audit_webhook_config_file is not None:
+        backends.append(_webhook(options, version))
+    if not backends:
+        return None
+    subjects = Subjects(policy, Names(dialect.group_domain))
+    bodies = Bodies(resources, parse_gates(",".join(options.feature_gates)))
+    if len(backends) > 1:
+        return Auditor(Both(backends), subjects, bodies)
+    reads = Reads(subjects, *at_once) if at_once is not None else None
+    return Auditor(backends[0], subjects, bodies, reads)
+
+
+def _log(
+    options: argparse.Namespace, version: str, locks: Path | None
+) -> tuple[Backend, tuple[str, str, Deliver] | None]:
+    """The log, and where its events can be told at once what stands around them and how."""
+    flags = backend_flags(options, "log")
+    before, after = f'{{"kind":"Event","apiVersion":"{version}",', "\n"
+    legacy = options.audit_log_format == LEGACY
+    shape = legacy_line if legacy else _shape(flags, before, after)
+    sink = _log_sink(options, locks)
+    backend = _in_mode(flags, shape, sink, side_by_side=False)
+    plain = not legacy and flags.limits is None and flags.mode not in (BATCH, STRICT)
+    if not plain or not isinstance(sink, FileLog):
+        return backend, None
+    return backend, (before, after, sink.deliver)
+
+
+def _log_sink(options: argparse.Namespace, locks: Path | None) -> Sink:
+    if options.audit_log_path == STDOUT:
+        return StreamLog(turns=Turns(locks / "audit-write") if locks is not None else None)
+    rotation = Rotation(
+        options.audit_log_maxsize,
+        options.audit_log_maxbackup,
+        options.audit_log_maxage,
+        options.audit_log_compress,
+    )
+    path = Path(options.audit_log_path)
+    try:
+        if locks is not None:
+            return FileLog(SharedFile(path, rotation, locks))
+        return FileLog(RotatingFile(path, rotation))
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise AuditError(f"--audit-log-path: cannot open {options.audit_log_path}: {why}") from None
+
+
+def _webhook(options: argparse.Namespace, version: str) -> Backend:
+    flags = backend_flags(options, "webhook")
+    try:
+        poster = JsonPoster(load_client_config(options.audit_webhook_config_file))
+    except ClientConfigError as error:
+        raise AuditError(f"--audit-webhook-config-file: {error}") from None
+    sink = Webhook(poster, version, options.audit_webhook_initial_backoff)
+    return _in_mode(flags, _shape(flags, "{", ""), sink, side_by_side=True)
+
+
+def _shape(flags: BackendFlags, before: str, after: str) -> Shape:
+    if flags.limits is None:
+        return in_json(before, after)
+    return truncated(flags.limits, before, after)
+
+
+def _in_mode(flags: BackendFlags, shape: Shape, sink: Sink, *, side_by_side: bool) -> Backend:
+    if flags.mode != BATCH:
+        return Blocking(shape, sink, strict=flags.mode == STRICT)
+    batch_bytes = flags.limits.batch if flags.limits is not None else MOST_BATCH_BYTES
+    return Buffer(shape, sink, flags.batching, batch_bytes=batch_bytes, side_by_side=side_by_side)

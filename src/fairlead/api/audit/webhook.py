@@ -1,0 +1,50 @@
+"""The webhook backend: lists of events are posted to another server."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import orjson
+
+from fairlead.api.audit.backend import Outcome, lose
+from fairlead.wire.outgoing.client import CallError
+
+PLUGIN = "webhook"
+_TIMEOUT = 30.0
+
+
+class Poster(Protocol):
+    """Posts a body and wants no answer; raises CallError."""
+
+    async def tell_patiently(
+        self, body: dict[str, Any], timeout: float, first_pause: float
+    ) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Webhook:
+    def __init__(self, poster: Poster, api_version: str, first_pause: float) -> None:
+        self._poster = poster
+        self._api_version = api_version
+        self._first_pause = first_pause
+
+    def deliver(self, event: bytes) -> Outcome:
+        return self.deliver_aside([event])
+
+    async def deliver_aside(self, events: list[bytes]) -> bool:
+        body = {
+            "kind": "EventList",
+            "apiVersion": self._api_version,
+            "metadata": {},
+            "items": [orjson.Fragment(event) for event in events],
+        }
+        try:
+            await self._poster.tell_patiently(body, _TIMEOUT, self._first_pause)
+        except CallError as error:
+            lose(PLUGIN, error.brief, len(events))
+            return False
+        return True
+
+    async def close(self) -> None:
+        await self._poster.close()

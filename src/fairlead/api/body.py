@@ -1,0 +1,368 @@
+"""From a request body to an object of the resource's type."""
+
+from __future__ import annotations
+
+import orjson
+
+from fairlead.api.negotiation import JSON, YAML, declared_type, media_types
+from fairlead.api.other_dialect import with_hint
+from fairlead.api.request import Request
+from fairlead.base import budget
+from fairlead.base.errors import StatusError, bad_request, unsupported_media_type
+from fairlead.codec.bodies import (
+    BodyError,
+    not_an_object,
+    parse_json,
+    parse_json_exactly,
+    parse_yaml,
+    summary,
+)
+from fairlead.codec.envelopes import content_type
+from fairlead.codec.limits import TooDeep, check_values
+from fairlead.codec.protobuf import (
+    ProtobufError,
+    decoded_message,
+    envelope,
+    from_message,
+    usual_envelope,
+)
+from fairlead.codec.repeated_keys import duplicate_fields
+from fairlead.codec.strictness import strict_problems
+from fairlead.codec.types.decode import (
+    decode_counting,
+    decoder,
+    first_unreadable,
+    unknown_paths,
+    unknown_paths_of_custom,
+)
+from fairlead.codec.types.memo import ContentMemory
+from fairlead.codec.types.mismatch import DecodeError, json_kind
+from fairlead.codec.types.model import recurs
+from fairlead.codec.types.scalars import UNCOUNTED
+from fairlead.operations.api import Api, Object
+from fairlead.operations.field_validation import (
+    check_required,
+    custom_type_error,
+    strict_errors,
+    warn_of,
+)
+from fairlead.operations.operation import Operation
+from fairlead.operations.write_pipeline import check_decoded
+from fairlead.resources.registry import Resource, Resources
+
+_TYPE = ("kind", "apiVersion")
+_MOST_READ_TWICE = 256 * 1024  # bytes
+
+
+def body_format(request: Request, resources: Resources) -> str:
+    """The media type of the body: JSON unless said otherwise; 415 for what we cannot read."""
+    declared = declared_type(request.header(b"content-type"))
+    if declared in ("", JSON):
+        return JSON
+    if declared in (YAML, resources.dialect.protobuf_media_type):
+        return declared
+    dialect = resources.dialect
+    raise with_hint(dialect, declared, unsupported_media_type(media_types(dialect)))
+
+
+def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object, list[str] | None]:
+    """The parsed document, which must be an object, and what is said of keys it repeats: None where
+    its decoder helps to find them, see `_repeated`."""
+    if media_type not in (JSON, YAML):
+        return _parse_message(raw, resource)
+    repeated: list[str] | None = None
+    try:
+        if media_type == JSON:
+            check_values(raw)
+            value = parse_json(raw)
+            if resource.speaks_text_only or recurs(resource.struct):  # these may be deep
+                repeated = _told(duplicate_fields(raw, value))
+        else:
+            value, repeated = parse_yaml(raw)
+        if value is None:
+            value = {}
+        if not isinstance(value, dict):
+            raise BodyError(not_an_object(value))
+        _check_type_meta(value)
+    except (BodyError, TooDeep) as error:
+        raise _unread(resource, error, raw) from None
+    return value, repeated
+
+
+def _repeated(resource: Resource, raw: bytes, parsed: Object, texts: int = UNCOUNTED) -> list[str]:
+    """What is said of keys that JSON repeats; `texts` are those of the document, if they have been
+    counted. Refuses a body that is too deep."""
+    try:
+        return _told(duplicate_fields(raw, parsed, texts))
+    except TooDeep as error:
+        raise _unread(resource, error, raw) from None
+
+
+def _told(repeated: list[str]) -> list[str]:
+    return [f'duplicate field "{path}"' for path in repeated]
+
+
+def _unread(resource: Resource, error: BodyError | TooDeep, raw: bytes) -> StatusError:
+    what = f"couldn't get version/kind; json parse error: {error}"
+    if str(error).startswith("yaml:"):
+        what = str(error)
+    return _unrecognized(resource, what, raw)
+
+
+def _unrecognized(resource: Resource, why: str, raw: bytes) -> StatusError:
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {resource.kind}): {why}"
+        f" ({summary(raw)})"
+    )
+
+
+def _parse_message(raw: bytes, resource: Resource) -> tuple[Object, list[str]]:
+    """The document in an envelope, whose content is a message or, if it says so, JSON."""
+    repeated: list[str] | None = []
+    try:
+        api_version, kind, content = envelope(raw)
+        form = content_type(raw)
+        if form == JSON:
+            value, repeated = parse_body(content, JSON, resource)
+            if repeated is None:
+                repeated = _repeated(resource, content, value)
+        elif form not in ("", resource.dialect.protobuf_media_type):
+            raise ProtobufError(f'the content type "{form}" is not known')
+        else:
+            is_own = kind in ("", resource.kind)
+            value = from_message(resource.struct, content) if is_own else {}
+    except ProtobufError as error:
+        raise _unrecognized(resource, str(error), raw) from None
+    return {"apiVersion": api_version, "kind": kind, **value}, repeated or []
+
+
+def _check_type_meta(value: Object) -> None:
+    for name in ("apiVersion", "kind"):
+        found = value.get(name)
+        if found is not None and not isinstance(found, str):
+            raise BodyError(
+                f"json: cannot unmarshal {json_kind(found)} into Go struct field .{name}"
+                " of type string"
+            )
+
+
+def check_kind(resources: Resources, resource: Resource, value: Object, raw: bytes) -> None:
+    """The body must be of the kind and version that the URL names; both may be left out."""
+    kind = value.get("kind") or resource.kind
+    own_version = _body_api_version(resources, resource)
+    api_version = value.get("apiVersion") or own_version
+    if kind == resource.kind and api_version == own_version:
+        return
+    api_version = _understood(resource, api_version, raw)
+    own_group = own_version.rpartition("/")[0]
+    if not api_version or api_version == f"{own_group}/":
+        api_version = own_version
+    if kind == resource.kind and api_version == own_version:
+        return
+    if api_version[-1] == "/":
+        what = f"Object 'apiVersion' is missing in '{raw.decode('utf-8', 'replace')}'"
+        raise bad_request(f'{kind} in version "" cannot be handled as a {resource.kind}: {what}')
+    from fairlead.operations.foreign_kinds import foreign_kind, is_same_kind
+
+    if is_same_kind(resources, resource, own_group, api_version, kind):
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API"
+            f" version ({own_version})"
+        )
+    why = foreign_kind(resources, resource, api_version, kind)
+    where = f'{kind} in version "{api_version.rpartition("/")[2]}"'
+    raise bad_request(f"{where} cannot be handled as a {resource.kind}: {why}")
+
+
+def _understood(resource: Resource, api_version: str, raw: bytes) -> str:
+    """The apiVersion that a body means: that of the core group may have an empty group."""
+    if api_version.count("/") > 1:
+        raise _unrecognized(resource, f"unexpected GroupVersion string: {api_version}", raw)
+    return api_version.removeprefix("/")
+
+
+def _check_custom_kind(resource: Resource, value: Object, raw: bytes) -> None:
+    """A custom object has to say what it is."""
+    if not value.get("kind"):
+        what = f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'"
+        raise _unrecognized(resource, what, raw)
+    api_version = value.get("apiVersion") or ""
+    if api_version != resource.api_version:
+        api_version = _understood(resource, api_version, raw)
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version"
+            f" ({resource.api_version})"
+        )
+
+
+def _body_api_version(resources: Resources, resource: Resource) -> str:
+    if resource.body_version == resource.group_version.table_name:
+        return resource.api_version
+    return resources.api_version_of(resource.body_version)
+
+
+async def read_object(
+    api: Api, request: Request, operation: Operation, validation: str, former: str = ""
+) -> Object:
+    """The object that a request carries, see `decode_body`."""
+    media_type = body_format(request, api.resources)
+    raw = operation.sent = await request.body()
+    operation.found()
+    return await budget.run(
+        operation.size, decode_body, api, operation, raw, media_type, validation, former
+    )
+
+
+def decode_body(
+    api: Api,
+    operation: Operation,
+    raw: bytes,
+    media_type: str,
+    validation: str,
+    former: str = "",
+) -> Object:
+    """An object of the type that the operation takes, without kind and apiVersion; one of the
+    apiVersion `former` is the same type. Unknown and repeated fields are dropped, warned of or
+    refused as `validation` says."""
+    resource = operation.resource
+    if resource.speaks_text_only and media_type not in (JSON, YAML):
+        raise unsupported_media_type((JSON, YAML))
+    value: Object | None = None
+    if media_type not in (JSON, YAML):
+        value = _decode_message(api, resource, raw)
+    if value is None:
+        parsed, repeated = parse_body(raw, media_type, resource)
+        try:
+            is_former = bool(former) and parsed.get("apiVersion") == former
+            typed = {**parsed, "apiVersion": ""} if is_former else parsed
+            _check_kind(api, operation, typed, raw)
+            value = _decode_object(operation, parsed, raw, media_type, validation, repeated)
+        except StatusError:
+            if repeated is None:
+                _repeated(resource, raw, parsed)  # that it is too deep would come first
+            raise
+    metadata = value.get("metadata")
+    if metadata:
+        named = metadata.get("name", ""), metadata.get("uid", "")
+        operation.identity = (*named, metadata.get("resourceVersion", ""))
+    if len(raw) > budget.LIGHT:
+        check_decoded(value)
+    return value
+
+
+def _check_kind(api: Api, operation: Operation, value: Object, raw: bytes) -> None:
+    resource = operation.resource
+    if resource.speaks_text_only:
+        _check_custom_kind(resource, value, raw)
+        operation.refusal = custom_type_error(resource, value)
+    else:
+        check_kind(api.resources, resource, value, raw)
+
+
+def _decode_message(api: Api, resource: Resource, raw: bytes) -> Object | None:
+    """An object straight from its message; None where something about it is unusual, or where it
+    matters what the message left out."""
+    if resource.dialect.required_fields_refused:
+        return None
+    try:
+        found = usual_envelope(raw)
+    except ValueError:
+        return None
+    if found is None:
+        return None
+    api_version, kind, content = found
+    if kind != resource.kind or api_version != _body_api_version(api.resources, resource):
+        return None
+    return decoded_message(resource.struct, content)
+
+
+def _decode_object(
+    operation: Operation,
+    parsed: Object,
+    raw: bytes,
+    media_type: str,
+    validation: str,
+    repeated: list[str] | None,
+) -> Object:
+    resource = operation.resource
+    value = {name: item for name, item in parsed.items() if name not in _TYPE}
+    unknown: list[str] = []
+    try:
+        if resource.known_specs is not None and isinstance(value.get("spec"), dict):
+            decoded, texts = _decode_templated(resource, resource.known_specs, value, unknown)
+        else:
+            decoded, texts = decode_counting(resource.struct, value, unknown)
+    except DecodeError as error:
+        raise _decode_failure(resource, raw, error) from None
+    if repeated is None:
+        if texts != UNCOUNTED:
+            texts += sum([2 if parsed[name] is not None else 1 for name in _TYPE if name in parsed])
+        repeated = _repeated(resource, raw, parsed, texts)
+    if unknown or repeated:
+        operation.has_unknown_fields = bool(unknown)
+        if repeated and media_type == JSON and not resource.speaks_text_only:
+            repeated, paths = strict_problems(raw, resource.struct), []
+        else:
+            paths = _unknown_paths(resource, value, media_type) if unknown else []
+        if validation == "Strict" and (paths or repeated):
+            found = strict_errors(paths, _as_one_error(repeated))
+            raise _not_handled(resource, f"strict decoding error: {', '.join(found)}")
+        warn_of(operation, strict_errors(paths, repeated), validation)
+    if resource.dialect.required_fields_refused:
+        check_required(resource, value, in_message=media_type not in (JSON, YAML))
+    return decoded
+
+
+def _unknown_paths(resource: Resource, value: Object, media_type: str) -> list[str]:
+    """In the order in which they are come upon: YAML is made JSON of sorted keys first."""
+    if resource.speaks_text_only:
+        return unknown_paths_of_custom(resource.struct, value)
+    return unknown_paths(resource.struct, value, sort_keys=media_type == YAML)
+
+
+def _as_one_error(repeated: list[str]) -> list[str]:
+    """The lines of the YAML reader are one error."""
+    if not repeated or not repeated[0].startswith("line "):
+        return repeated
+    return ["\n  ".join(["yaml: unmarshal errors:", *repeated])]
+
+
+def _decode_templated(
+    resource: Resource, known_specs: ContentMemory[bytes], value: Object, unknown: list[str]
+) -> tuple[Object, int]:
+    """Decode an object whose spec many others share: a spec that was decoded before is read from
+    the bytes it came to. Gives the number of texts, too, see `decode_counting`."""
+    decoded: Object
+    key = known_specs.key(value["spec"])
+    known = known_specs.get(key)
+    if known is None:
+        decoded, texts = decode_counting(resource.struct, value, unknown)
+        if key is not None and not unknown:
+            known_specs.keep(key, orjson.dumps(decoded["spec"]))
+        return decoded, texts
+    rest = {name: item for name, item in value.items() if name != "spec"}
+    decoded = decoder(resource.struct)(rest, unknown)
+    decoded["spec"] = orjson.loads(known)
+    return decoded, UNCOUNTED
+
+
+def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> StatusError:
+    """Decode once more from exact numbers, so that the message shows them as they were sent, and
+    look for an error that is told before this one. A long body is not worth it."""
+    if len(raw) > _MOST_READ_TWICE:
+        return _not_handled(resource, str(error))
+    try:
+        exact = parse_json_exactly(raw)
+        decoder(resource.struct)(exact, [])
+    except DecodeError as exact_error:
+        error = first_unreadable(resource.struct, exact) or exact_error
+    except ValueError:
+        pass  # YAML: the numbers at hand are the exact ones
+    return _not_handled(resource, str(error))
+
+
+def _not_handled(resource: Resource, why: str) -> StatusError:
+    return bad_request(
+        f'{resource.kind} in version "{resource.group_version.version}" cannot be handled as a'
+        f" {resource.kind}: {why}"
+    )

@@ -1,0 +1,406 @@
+"""The way of a request, top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from fairlead.api import discovery
+from fairlead.api.answers import Answer, Verb, encode, no_such_page, value_answer
+from fairlead.api.audit_hooks import Auditor
+from fairlead.api.create import answer_create
+from fairlead.api.delete import answer_delete, answer_delete_collection
+from fairlead.api.discovery_messages import DiscoveryMessages
+from fairlead.api.list import answer_list
+from fairlead.api.methods import check_getting, check_method
+from fairlead.api.negotiation import (
+    ITEM,
+    JSON,
+    LIST,
+    NOTHING,
+    Representation,
+    accepts_any,
+    check_partial,
+    media_types,
+    negotiate,
+    no_representation,
+)
+from fairlead.api.other_dialect import unknown_group
+from fairlead.api.parameters import flag, timeout_of
+from fairlead.api.patch import answer_patch
+from fairlead.api.request import Request
+from fairlead.api.routing import NOWHERE, Target, route, scope_fits
+from fairlead.api.subresources import HANDLERS
+from fairlead.api.update import answer_update
+from fairlead.api.verbs import answer_get
+from fairlead.api.watch_request import answer_watch
+from fairlead.auth.authentication.impersonation import Impersonation, RawHeaders, impersonate
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.refusal import Refused, refusal
+from fairlead.auth.authorization.requests import attributes_of
+from fairlead.base import budget, errors
+from fairlead.base.compiled import mypyc_attr
+from fairlead.base.errors import StatusError
+from fairlead.operations.api import Api
+from fairlead.operations.operation import Operation
+from fairlead.resources.registry import Resource
+
+Page = Callable[[Request], Awaitable[Answer]]
+# Who asks, where a page knows that better than the authenticator; else None. Raises StatusError.
+OwnRule = Callable[[Request], Awaitable[User | None]]
+
+
+class Past(Protocol):
+    """What answers requests for how things were (see `Target.past`)."""
+
+    def judges(self, request: Request) -> bool:
+        """Whether it decides by itself what of an answer somebody may see, so that the path need
+        not be authorized."""
+
+    async def answer(self, request: Request) -> Answer: ...
+
+
+VERBS: dict[str, Verb] = {
+    "get": answer_get,
+    "list": answer_list,
+    "watch": answer_watch,
+    "create": answer_create,
+    "update": answer_update,
+    "patch": answer_patch,
+    "delete": answer_delete,
+    "deletecollection": answer_delete_collection,
+}
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Handler:
+    """Answers requests. `pages` are the paths beside the API, by path; `own_rules` has the first
+    steps of those that no authorizer guards; `handlers` what answers verbs of resources that are
+    not plain storage; `remote` finds what passes a request on to the server that has its group and
+    version, if that is another one; `groups` are those that clients are told of."""
+
+    def __init__(self, api: Api, address: str) -> None:
+        self.api = api
+        self.pages: dict[str, Page] = {}
+        self.prefixes: dict[str, Page] = {}
+        self.own_rules: dict[str, OwnRule] = {}
+        self.handlers: Mapping[tuple[str, str], Verb] = HANDLERS
+        self.remote: Callable[[Request], Page | None] = no_remote
+        self.groups: discovery.Groups = discovery.OwnGroups(api.resources)
+        self.past: Past | None = None
+        self.refused: Callable[[Request, Refused], None] | None = None  # by the authorizer
+        self.auditor: Auditor | None = None
+        self.classify: Callable[[Request], None] | None = None  # for priority and fairness
+        self._address = address
+        self._messages = DiscoveryMessages(api.resources)
+        self._made: dict[tuple[tuple[str, ...], Representation], Answer] = {}
+        self._made_at: tuple[Hashable, ...] = ()
+
+    def route(self, request: Request) -> None:
+        """Find out what a request is about."""
+        request.target = route(self.api.resources, request.method, request.path)
+        if request.query:
+            self._refine(request, request.target)
+
+    async def admit(self, request: Request) -> None:
+        """Find out who asks and whether they may; raises StatusError."""
+        if request.query and not is_long_running(request.target):
+            timeout_of(request)
+        rule, user = None, None
+        if not request.target.is_resource:
+            rule = self.own_rules.get(request.path[1:].partition("/")[0])
+            if rule is not None:
+                user = await rule(request)
+        request.user = user or await self.api.authentication.authenticator.authenticate(request)
+        acts_as = request.impersonation
+        if acts_as is not None:
+            request.user = acts_as.impersonator
+        if self.auditor is not None:
+            storing = self.auditor.received(request)
+            if storing is not None:
+                await storing
+        if acts_as is not None:
+            await self._go_on_as(request, acts_as)
+        elif request.impersonates:
+            await self._impersonate(request, request.raw_headers)
+        request.exchange.belongs_to(_tenant(request.impersonator or request.user))
+        if rule is not None:
+            return
+        if self.classify is not None:
+            self.classify(request)
+        await self._authorize(request)
+
+    def reads_whole(self, request: Request) -> bool:
+        """Whether a body is read before anything is done, or passed on while it comes."""
+        return request.target.subresource != "proxy" and self.remote(request) is None
+
+    async def answer(self, request: Request) -> Answer:
+        """The answer to a request that was admitted and read; raises StatusError."""
+        target = request.target
+        if target.past and self.past is not None:
+            return await self.past.answer(request)
+        pass_on = self.remote(request)
+        if pass_on is not None:
+            return await pass_on(request)
+        if not target.is_resource:
+            return await self._page(request)
+        resource = target.resource
+        if resource is None or _is_misplaced(resource, target):
+            return self._unknown(request)
+        if resource.deprecation and request.method == "GET":
+            request.warn(resource.deprecation)
+        check_method(request, resource)
+        if target.subresource != "proxy":  # others answer what they like
+            self.negotiate(request)
+        if resource.deprecation:
+            request.warn(resource.deprecation)
+        operation = request.operation = Operation(
+            request.user,
+            target.verb,
+            resource,
+            target.namespace,
+            target.name,
+            request.impersonator,
+            request.warnings,
+        )
+        operation.deadline = request.deadline
+        budget.begin(_tenant(request.impersonator or request.user))
+        try:
+            return await self.verb(request, resource)(self.api, request, operation)
+        except budget.OverBudget as over:
+            raise errors.over_budget(over) from None
+        except StatusError as error:
+            if error.code == 422 and operation.has_unknown_fields:
+                raise self._unknown_and_invalid(error) from None
+            raise
+
+    def verb(self, request: Request, resource: Resource) -> Verb:
+        """What answers a request that is allowed and that the resource knows."""
+        verb = request.target.verb
+        found = self.handlers.get((resource.key, verb)) or VERBS.get(verb)
+        if found is None:
+            raise StatusError(501, "NotImplemented", f"{verb} is not served yet")
+        return found
+
+    def _unknown_and_invalid(self, error: StatusError) -> StatusError:
+        """An object that is invalid and has unknown fields too."""
+        if not self.api.dialect.unknown_and_invalid_bad_request:
+            return error
+        return StatusError(400, "BadRequest", error.message, details=error.details)
+
+    async def _go_on_as(self, request: Request, acts_as: Impersonation) -> None:
+        """A credential that was made through impersonation is good while that is allowed."""
+        if request.impersonates:
+            raise StatusError(
+                403, "Forbidden", "who acts as another user cannot act as a third one"
+            )
+        try:
+            await self._impersonate(request, acts_as.headers)
+        except Refused:
+            raise errors.unauthorized() from None
+
+    async def _impersonate(self, request: Request, headers: RawHeaders) -> None:
+        """Let a user act as another, where the authorizer lets them."""
+        caller = request.user
+
+        async def check(*question: str) -> None:
+            verb, group, resource, subresource, namespace, name = question
+            attributes = Attributes(caller, verb, group, "", resource, subresource, namespace, name)
+            decision = await self.api.authorizer.authorize(attributes)
+            if not decision.allowed:
+                raise refusal(attributes, decision)
+
+        request.user = await impersonate(self.api.dialect, headers, caller, check)
+        if request.user is not caller:
+            request.impersonator = caller
+
+    async def _authorize(self, request: Request) -> None:
+        if request.target.past and self.past is not None and self.past.judges(request):
+            return
+        selector = request.parameter("fieldSelector") if request.query else ""
+        attributes = attributes_of(request.user, request.target, selector)
+        authorizer = self.api.authorizer
+        decision = authorizer.decide_cached(attributes)
+        if decision is None:
+            decision = await authorizer.authorize(attributes)
+        if request.audited is not None:
+            request.audited.decided(decision)
+        if not decision.allowed:
+            raise refusal(attributes, decision)
+
+    def _refine(self, request: Request, target: Target) -> None:
+        """A `watch` parameter makes a watch of a list, and of an item where the dialect has it."""
+        watchable = target.verb == "list" or (
+            target.verb == "get"
+            and self.api.dialect.item_watch
+            and target.is_resource
+            and not target.subresource
+        )
+        if watchable and request.method == "GET" and flag(request, "watch"):
+            target.verb = "watch"
+
+    def negotiate(self, request: Request) -> None:
+        """Find out in which form the client wants what it asks for. What follows from the header
+        fields alone is worked out once for all requests of a connection that have the same ones."""
+        verb, resource = request.target.verb, request.target.resource
+        assert resource is not None
+        partial = LIST if verb == "list" else ITEM
+        streams, tables = verb in ("list", "watch"), resource.verbs != ("create",)
+        binary, routed = not resource.speaks_text_only, resource.main.custom is None
+        facts, asked = request.facts, (partial, streams, tables, binary, routed)
+        values = request.query.get("pretty")
+        if values is None:
+            known = facts.get(asked)
+            if known is not None:
+                request.representation = known
+                return
+        shown = negotiate(
+            self.api.dialect,
+            request.header(b"accept"),
+            values[0] if values else None,
+            request.user_agent,
+            partial,
+            streams=streams,
+            tables=tables,
+            binary=binary,
+            routed=routed,
+        )
+        if verb != "watch":  # of which nothing is known to be one or many until there is an event
+            check_partial(resource, shown, partial)
+        request.representation = shown
+        if values is None:
+            facts[asked] = shown
+
+    def _unknown(self, request: Request) -> Answer:
+        target, resources = request.target, self.api.resources
+        if target.path.startswith(NOWHERE):
+            return no_such_page()
+        if target.group not in resources.groups:
+            return self._no_group(target.group)
+        if not resources.is_custom(target.group):
+            raise errors.no_such_path()
+        found = resources.find(target.group, target.version, target.resource_name)
+        named = target.name or target.subresource
+        if found is not None and named and scope_fits(found, target):
+            if found.deprecation:
+                request.warn(found.deprecation)
+            raise errors.not_found(found.ref(target.name))
+        return no_such_page()
+
+    def _no_group(self, group: str) -> Answer:
+        if refused := unknown_group(self.api.dialect, group):
+            raise refused
+        return no_such_page()
+
+    async def _page(self, request: Request) -> Answer:
+        path = request.target.path
+        if path.startswith(NOWHERE):
+            return no_such_page()
+        page = self.pages.get(path) or self.pages.get(path.rstrip("/"))
+        if page is None:
+            prefix = "/" + path.strip("/").partition("/")[0]
+            page = self.prefixes.get(prefix)
+        if page is not None:
+            return await page(request)
+        return self._discovery(request, path.strip("/").split("/"))
+
+    def _discovery(self, request: Request, parts: list[str]) -> Answer:
+        resources = self.api.resources
+        strict = True
+        match parts:
+            case ["api"]:
+                make = lambda: discovery.api_versions(resources, self._address)  # noqa: E731
+            case ["api", name] if name in resources.groups[""]:
+                make = partial(discovery.resource_list, resources, resources.groups[""][name])
+            case ["apis"]:
+                make, strict = partial(discovery.group_list, self.groups), False
+            case ["apis", group] if versions := self.groups.versions().get(group):
+                make, strict = partial(discovery.one_group, group, versions), False
+            case ["apis", group, name] if name in resources.groups.get(group, {}):
+                make = partial(discovery.resource_list, resources, resources.groups[group][name])
+                strict = not resources.is_custom(group)
+            case ["api", _]:
+                raise errors.no_such_path()
+            case ["apis", group, _] if group in resources.groups:
+                if not resources.is_custom(group):
+                    raise errors.no_such_path()
+                return no_such_page()
+            case ["apis", group, *_]:
+                return self._no_group(group)
+            case _:
+                return no_such_page()
+        if strict:
+            check_getting(request)
+            offered = media_types(self.api.dialect)
+            if not accepts_any(request.header(b"accept"), offered):
+                raise no_representation(offered)
+        return self._overview(request, tuple(parts), make)
+
+    def _overview(
+        self, request: Request, name: tuple[str, ...], make: Callable[[], dict[str, Any]]
+    ) -> Answer:
+        """A document of discovery, in text or binary, kept until something else is served. The
+        method does not matter."""
+        values = request.query.get("pretty")
+        shown = request.representation = negotiate(
+            self.api.dialect,
+            request.header(b"accept"),
+            values[0] if values else None,
+            request.user_agent,
+            NOTHING,
+        )
+        made_at = self.api.resources.generation, self.groups.generation
+        if self._made_at != made_at:
+            self._made_at = made_at
+            self._made.clear()
+        found = self._made.get((name, shown))
+        if found is None:
+            found = self._made[name, shown] = self._described(request, make())
+        return found
+
+    def _described(self, request: Request, value: dict[str, Any]) -> Answer:
+        if request.representation.media_type == self.api.dialect.protobuf_media_type:
+            return Answer(200, self._messages.encode(value), request.representation.media_type)
+        return value_answer(request, 200, value, self.api.resources)
+
+    def document(self, request: Request, value: object, media_type: str = JSON) -> Answer:
+        """A document that can only be read, and in one form only."""
+        check_getting(request)
+        if not accepts_any(request.header(b"accept"), (media_type,)):
+            raise no_representation((media_type,))
+        return self.any_document(request, value, media_type)
+
+    def any_document(self, request: Request, value: object, media_type: str = JSON) -> Answer:
+        """A document in its one form, whatever the method and the Accept header say."""
+        values = request.query.get("pretty")
+        agent = request.user_agent
+        shown = negotiate(self.api.dialect, "", values[0] if values else None, agent)
+        return Answer(200, encode(value, shown, self.api.resources), media_type)
+
+
+def _tenant(user: User) -> str:
+    """Who shares threads and memory: a user, or all service accounts of a namespace."""
+    name = user.name
+    return name.rpartition(":")[0] if name.startswith("system:serviceaccount:") else name
+
+
+def no_remote(request: Request) -> Page | None:
+    """Nothing is served by others."""
+    return None
+
+
+def _is_misplaced(resource: Resource, target: Target) -> bool:
+    """Whether nothing of a custom kind is served where the path leads."""
+    if resource.main.custom is None or not resource.namespaced or target.namespace:
+        return False
+    return target.verb not in ("list", "watch")
+
+
+_LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
+
+
+def is_long_running(target: Target) -> bool:
+    """Whether a request may last as long as its client likes, and so knows no `timeout`."""
+    return target.verb == "watch" or target.subresource in _LONG_RUNNING

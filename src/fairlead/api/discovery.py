@@ -1,0 +1,146 @@
+"""What is served: the documents under /api, /apis, /version and /."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Protocol
+
+import fairlead
+from fairlead import __version__
+from fairlead.codec.types.times import format_time
+from fairlead.resources.registry import GroupVersion, Resource, Resources
+
+ADVERTISED = f"v1.25.9+fairlead.{__version__}"
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
+
+
+class Groups(Protocol):
+    """The groups that clients are told of. `generation` is another one after each change."""
+
+    @property
+    def generation(self) -> Hashable: ...
+
+    def versions(self) -> Mapping[str, Sequence[str]]:
+        """The versions of each group that has a name, both in their order."""
+
+
+class OwnGroups:
+    """Nothing but what this server serves."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    @property
+    def generation(self) -> Hashable:
+        return self._resources.generation
+
+    def versions(self) -> Mapping[str, Sequence[str]]:
+        served = self._resources.groups.items()
+        return {group: list(versions) for group, versions in served if group and versions}
+
+
+def resource_list(resources: Resources, found: GroupVersion) -> dict[str, Any]:
+    entries = []
+    builtin = [one for one in found.resources.values() if one.custom is None]
+    for resource in builtin:
+        entries.append(_entry(resources, resource))
+        entries += [_entry(resources, sub) for sub in resource.subresources.values()]
+    entries.sort(key=lambda entry: str(entry["name"]))
+    for name in sorted(set(found.resources) - {one.name for one in builtin}):
+        custom = found.resources[name]
+        entries.append(_entry(resources, custom))
+        entries += [_entry(resources, sub) for sub in custom.subresources.values()]
+    value: dict[str, Any] = {"kind": "APIResourceList"}
+    if found.group:
+        value["apiVersion"] = "v1"
+    return {**value, "groupVersion": found.api_version, "resources": entries}
+
+
+def _entry(resources: Resources, resource: Resource) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": resource.name,
+        "singularName": resource.custom.definition.singular if resource.custom else "",
+        "namespaced": resource.namespaced,
+    }
+    if resource.body_version != resource.group_version.table_name:
+        group, _, version = resources.api_version_of(resource.body_version).rpartition("/")
+        entry["group"], entry["version"] = group, version
+    entry["kind"] = resource.kind
+    entry["verbs"] = list(resource.listed_verbs)
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    if resource.parent is None and "watch" in resource.verbs:  # what is kept nowhere has none
+        entry["storageVersionHash"] = _storage_hash(resources, resource)
+    return entry
+
+
+def _storage_hash(resources: Resources, resource: Resource) -> str:
+    """Of the group, version and kind that objects are kept in: it changes when that does."""
+    from base64 import b64encode
+    from hashlib import sha256
+
+    if (custom := resource.custom) is not None:
+        kept = custom.definition.storage.api_version
+    else:
+        kept = resources.api_version_of(resource.stored_version)
+    group, _, version = kept.rpartition("/")
+    identity = f"{group}/{version}/{resource.kind}"
+    return b64encode(sha256(identity.encode()).digest()[:8]).decode()
+
+
+def _group(name: str, versions: Sequence[str]) -> dict[str, Any]:
+    listed = [{"groupVersion": f"{name}/{one}", "version": one} for one in versions]
+    return {"name": name, "versions": listed, "preferredVersion": listed[0]}
+
+
+def group_list(groups: Groups) -> dict[str, Any]:
+    listed = [_group(name, versions) for name, versions in groups.versions().items()]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
+
+
+def one_group(name: str, versions: Sequence[str]) -> dict[str, Any]:
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)}
+
+
+def api_versions(resources: Resources, address: str) -> dict[str, Any]:
+    return {
+        "kind": "APIVersions",
+        "versions": list(resources.groups.get("", {})),
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+    }
+
+
+def version(advertised: str = ADVERTISED) -> dict[str, str]:
+    """The release that clients are told: the API's, and ours as the build of it. A client that
+    reads a commit wants its digits, so that a release has some of its own; it was built when its
+    files were written."""
+    import platform
+    import sys
+    from datetime import UTC, datetime
+    from hashlib import sha1
+    from pathlib import Path
+
+    major, minor, *_ = advertised.removeprefix("v").split(".")
+    machine = platform.machine().lower()
+    written = Path(fairlead.__file__ or "").stat().st_mtime
+    return {
+        "major": major,
+        "minor": re.match(r"\d+", minor)[0],  # type: ignore[index]
+        "gitVersion": advertised,
+        "gitCommit": sha1(f"fairlead {__version__}".encode(), usedforsecurity=False).hexdigest(),
+        "gitTreeState": "clean",
+        "buildDate": format_time(datetime.fromtimestamp(written, UTC)),
+        "goVersion": f"python{sys.version_info.major}.{sys.version_info.minor}",
+        "compiler": platform.python_implementation().lower(),
+        "platform": f"{sys.platform}/{_ARCHITECTURES.get(machine, machine)}",
+    }
+
+
+def paths(resources: Resources, groups: Groups, others: list[str]) -> dict[str, Any]:
+    found = ["/api", "/apis", *others, *(f"/api/{name}" for name in resources.groups.get("", {}))]
+    for name, versions in groups.versions().items():
+        found += [f"/apis/{name}", *(f"/apis/{name}/{version}" for version in versions)]
+    return {"paths": sorted(found)}

@@ -1,0 +1,212 @@
+"""Flow schemas and priority levels as they are stored, ready to be used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any
+
+from fairlead.api.flow_control.metrics import Counts, counts_of, hide_level, show_level
+from fairlead.api.flow_control.queue_set import NO_QUEUES, QueueSet, Shape
+from fairlead.api.flow_control.rules import Matches, matcher
+from fairlead.api.flow_control.shuffle_shards import hand, seed_of
+from fairlead.api.routing import Target
+from fairlead.auth.authentication.user import User
+from fairlead.base.caches import Bounded
+from fairlead.base.dialect import Dialect
+from fairlead.resources.flowcontrol.mandatory import FLOW_SCHEMAS, PRIORITY_LEVELS
+from fairlead.storage.change import Change
+
+_CATCH_ALL = "catch-all"
+_MOST_KEPT, _MOST_BYTES, _LONGEST_KEY = 20_000, 16 * 1024 * 1024, 2048
+
+
+class Level:
+    """A priority level. One without `queues` is exempt: whoever belongs to it never waits."""
+
+    __slots__ = ("name", "queues", "quiescing", "shape", "shares", "uid")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.uid = ""
+        self.shares = 0
+        self.shape = NO_QUEUES
+        self.queues: QueueSet | None = None
+        self.quiescing = False  # it is no longer wanted, and ends with its last request
+
+    def read(self, uid: str, spec: Mapping[str, Any]) -> None:
+        self.uid = uid
+        limited = spec.get("limited")
+        if spec.get("type") == "Exempt" or limited is None:
+            self.queues, self.shares = None, 0
+            return
+        self.shares = limited.get("assuredConcurrencyShares") or 0
+        queuing = (limited.get("limitResponse") or {}).get("queuing")
+        if queuing is None:
+            self.shape = NO_QUEUES
+        else:
+            queues = queuing["queues"]
+            size = min(queuing["handSize"], queues)
+            self.shape = Shape(queues, size, queuing["queueLengthLimit"])
+        if self.queues is None:
+            self.queues = QueueSet(1, self.shape)
+
+
+class Schema:
+    """A flow schema."""
+
+    __slots__ = ("by", "level", "matches", "name", "precedence", "uid")
+
+    def __init__(self, name: str, uid: str, spec: Mapping[str, Any]) -> None:
+        self.name = name
+        self.uid = uid
+        self.precedence: int = spec.get("matchingPrecedence") or 0
+        self.level: str = (spec.get("priorityLevelConfiguration") or {}).get("name", "")
+        self.by: str = (spec.get("distinguisherMethod") or {}).get("type", "")
+        self.matches: Matches = matcher(spec.get("rules") or ())
+
+
+class Flow:
+    """What a request belongs to. `lines` say so in the head of its answer."""
+
+    __slots__ = ("_hand", "_shape", "counts", "distinguisher", "level", "lines", "schema")
+
+    def __init__(self, schema: Schema, level: Level, distinguisher: str, lines: bytes) -> None:
+        self.schema = schema
+        self.level = level
+        self.distinguisher = distinguisher
+        self.lines = lines
+        self.counts: Counts = counts_of(level.name, schema.name)
+        self._shape: Shape | None = None
+        self._hand: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.schema.name, self.distinguisher
+
+    def hand(self) -> tuple[int, ...]:
+        """The queues that it may wait in."""
+        shape = self.level.shape
+        if self._shape is not shape:
+            self._shape = shape
+            self._hand = hand(seed_of(*self.key), shape.queues, shape.hand) if shape.queues else ()
+        return self._hand
+
+
+class Configuration:
+    """Knows the flow of every request. The mandatory objects are there whatever is stored; a schema
+    whose level is not is left out. `total` seats are divided among the levels by their shares, and
+    these among so many processes."""
+
+    def __init__(self, dialect: Dialect, total: int, processes: int = 1) -> None:
+        self._dialect = dialect
+        self._total = total
+        self._processes = processes
+        self.resized: Callable[[], None] = _nothing  # told when limits may have changed
+        self.levels: dict[str, Level] = {}
+        self._wanted: dict[str, tuple[str, Mapping[str, Any]]] = {
+            name: ("", spec) for name, spec in PRIORITY_LEVELS.items()
+        }
+        self._schemas = {name: Schema(name, "", spec) for name, spec in FLOW_SCHEMAS.items()}
+        self._used: list[tuple[Schema, Level, bytes]] = []
+        self._kept: Bounded[tuple[Any, ...], Flow] = Bounded(_MOST_KEPT, _MOST_BYTES, _LONGEST_KEY)
+        self.known = self._kept.get
+        self._build()
+
+    # Following what is stored
+
+    def schema_changed(self, change: Change) -> None:
+        name = change.name
+        if change.after is not None:
+            stored = change.after.object()
+            uid = stored["metadata"].get("uid", "")
+            self._schemas[name] = Schema(name, uid, stored.get("spec") or {})
+        elif name in FLOW_SCHEMAS:
+            self._schemas[name] = Schema(name, "", FLOW_SCHEMAS[name])
+        else:
+            self._schemas.pop(name, None)
+        self._build()
+
+    def level_changed(self, change: Change) -> None:
+        name = change.name
+        if change.after is not None:
+            stored = change.after.object()
+            self._wanted[name] = stored["metadata"].get("uid", ""), stored.get("spec") or {}
+        elif name in PRIORITY_LEVELS:
+            self._wanted[name] = "", PRIORITY_LEVELS[name]
+        else:
+            self._wanted.pop(name, None)
+        self._build()
+
+    def _build(self) -> None:
+        for name, (uid, spec) in self._wanted.items():
+            level = self.levels.get(name)
+            if level is None:
+                level = self.levels[name] = Level(name)
+            level.quiescing = False
+            level.read(uid, spec)
+        for name, level in list(self.levels.items()):
+            if name not in self._wanted:
+                level.quiescing = True
+                self.drained(level)
+        self._divide()
+        self._used = [
+            (schema, level, self._lines(schema, level))
+            for schema in sorted(self._schemas.values(), key=_order)
+            if (level := self.levels.get(schema.level)) is not None and not level.quiescing
+        ]
+        self._kept.clear()
+        self.resized()
+
+    def _divide(self) -> None:
+        shares = sum(level.shares for level in self.levels.values())
+        for level in self.levels.values():
+            if level.queues is not None:
+                seats = math.ceil(self._total * level.shares / max(shares, 1))
+                limit = max(1, math.ceil(seats / self._processes))
+                level.queues.reshape(limit, level.shape, monotonic())
+                show_level(level.name, level.queues)
+
+    def _lines(self, schema: Schema, level: Level) -> bytes:
+        start = f"x-{self._dialect.marker}-pf-"
+        return (
+            f"{start}flowschema-uid: {schema.uid}\r\n{start}prioritylevel-uid: {level.uid}\r\n"
+        ).encode("latin-1")
+
+    def drained(self, level: Level) -> None:
+        """Let go of a level that nobody wants and nobody uses any more."""
+        if not level.quiescing or self.levels.get(level.name) is not level:
+            return  # it is wanted, or there is another one of its name by now
+        if level.queues is None or level.queues.is_idle:
+            del self.levels[level.name]
+            hide_level(level.name)
+
+    # Classifying
+
+    def flow_of(self, user: User, target: Target, key: tuple[Any, ...]) -> Flow:
+        """The flow of a request that is not `known` by its key."""
+        schema, level, lines = self._find(user, target)
+        distinguisher = ""
+        if schema.by == "ByUser":
+            distinguisher = user.name
+        elif schema.by == "ByNamespace":
+            distinguisher = target.namespace
+        flow = Flow(schema, level, distinguisher, lines)
+        length = len(target.path) + len(user.name) + sum(map(len, user.groups))
+        self._kept.keep(key, flow, length)
+        return flow
+
+    def _find(self, user: User, target: Target) -> tuple[Schema, Level, bytes]:
+        for used in self._used:
+            if used[0].matches(user, target):
+                return used
+        return next(used for used in self._used if used[0].name == _CATCH_ALL)
+
+
+def _order(schema: Schema) -> tuple[int, str]:
+    return schema.precedence, schema.name
+
+
+def _nothing() -> None:
+    pass

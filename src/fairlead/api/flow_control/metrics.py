@@ -1,0 +1,118 @@
+"""What priority and fairness counts, under the reference's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.api.flow_control.queue_set import QueueSet
+from fairlead.base.metrics import REGISTRY, Family, Gauge, Labels
+
+_LEVEL = ("priority_level",)
+_FLOW = ("priority_level", "flow_schema")
+_SECONDS = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+_LENGTHS = (0.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0)
+_SEATS = (1.0, 2.0, 4.0, 10.0)
+_WATCHERS = (0.0, 1.0, 10.0, 100.0, 1000.0, 10_000.0)
+
+
+class Counts:
+    """Those of one flow schema in one level; plain numbers, as every request changes them."""
+
+    __slots__ = ("dispatched", "executing", "execution", "in_use", "labels", "seats", "waiting")
+
+    def __init__(self, level: str, schema: str) -> None:
+        self.labels = (level, schema)
+        self.dispatched = self.executing = self.in_use = self.waiting = 0
+        self.execution = EXECUTION.row((level, schema, "regular"))
+        self.seats = SEATS.row(self.labels)
+
+
+_known: dict[Labels, Counts] = {}
+_levels: dict[str, QueueSet] = {}
+
+
+def counts_of(level: str, schema: str) -> Counts:
+    """The same ones each time: a schema that comes back goes on counting."""
+    found = _known.get((level, schema))
+    if found is None:
+        found = _known[level, schema] = Counts(level, schema)
+    return found
+
+
+def show_level(name: str, queues: QueueSet) -> None:
+    _levels[name] = queues
+
+
+def hide_level(name: str) -> None:
+    _levels.pop(name, None)
+
+
+class _Read(Gauge):
+    """A metric that is looked up when somebody asks."""
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        text: str,
+        labels: Labels,
+        read: Callable[[], dict[Labels, float]],
+    ) -> None:
+        super().__init__(name, text, labels)
+        self.kind = kind
+        self._read = read
+
+    def snapshot(self) -> Family:
+        return Family(self.name, self.kind, self.text, self.labels, (), self._read())
+
+
+def _by_flow(name: str) -> Callable[[], dict[Labels, float]]:
+    return lambda: {labels: getattr(one, name) for labels, one in _known.items()}
+
+
+def _by_level(name: str) -> Callable[[], dict[Labels, float]]:
+    return lambda: {(level,): getattr(queues, name) for level, queues in _levels.items()}
+
+
+_NAME = "apiserver_flowcontrol_"
+REJECTED = REGISTRY.counter(
+    f"{_NAME}rejected_requests", "Requests that were turned away.", (*_FLOW, "reason")
+)
+for _kind, _end, _labels, _text, _found in (
+    ("counter", "dispatched_requests", _FLOW, "Requests that were let in.", _by_flow("dispatched")),
+    ("gauge", "current_inqueue_requests", _FLOW, "Requests that wait.", _by_flow("waiting")),
+    ("gauge", "current_executing_requests", _FLOW, "Requests at work.", _by_flow("executing")),
+    ("gauge", "request_concurrency_in_use", _FLOW, "Seats that are taken.", _by_flow("in_use")),
+    ("gauge", "request_concurrency_limit", _LEVEL, "Seats of a level.", _by_level("limit")),
+    ("gauge", "current_r", _LEVEL, "Virtual time of a level.", _by_level("r")),
+):
+    REGISTRY.add(_Read(_kind, _NAME + _end, _text, _labels, _found))
+QUEUE_LENGTH = REGISTRY.histogram(
+    f"{_NAME}request_queue_length_after_enqueue",
+    "Length of a queue, as seen by requests that join it.",
+    _LENGTHS,
+    _FLOW,
+)
+WAITED = REGISTRY.histogram(
+    f"{_NAME}request_wait_duration_seconds",
+    "Time that requests waited, by whether they were let in at last.",
+    _SECONDS,
+    (*_FLOW, "execute"),
+)
+EXECUTION = REGISTRY.histogram(
+    f"{_NAME}request_execution_seconds",
+    "Time that requests held a seat.",
+    _SECONDS,
+    (*_FLOW, "type"),
+)
+SEATS = REGISTRY.histogram(
+    f"{_NAME}work_estimated_seats", "Seats that requests were given.", _SEATS, _FLOW
+)
+WATCHERS = REGISTRY.histogram(
+    f"{_NAME}watch_count_samples", "Watchers that a write has to tell.", _WATCHERS, _FLOW
+)
+NO_ROOM = REGISTRY.counter(
+    f"{_NAME}request_dispatch_no_accommodation",
+    "Requests that found too few seats free.",
+    _FLOW,
+)

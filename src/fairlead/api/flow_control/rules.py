@@ -1,0 +1,110 @@
+"""Which requests a flow schema is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from fairlead.api.routing import Target
+from fairlead.auth.authentication.account_names import split_account_name
+from fairlead.auth.authentication.user import User
+
+_ALL = "*"
+
+Spec = Mapping[str, Any]
+Matches = Callable[[User, Target], bool]
+
+
+def matcher(rules: Iterable[Spec]) -> Matches:
+    """Whether one of the rules of a schema is about a request."""
+    compiled = [
+        (
+            [_subject(one) for one in rule.get("subjects") or ()],
+            [_Resources(one) for one in rule.get("resourceRules") or ()],
+            [_Paths(one) for one in rule.get("nonResourceRules") or ()],
+        )
+        for rule in rules
+    ]
+
+    def matches(user: User, target: Target) -> bool:
+        for subjects, resources, paths in compiled:
+            if any(is_meant(user) for is_meant in subjects):
+                about: list[Any] = resources if target.is_resource else paths
+                if any(one.matches(target) for one in about):
+                    return True
+        return False
+
+    return matches
+
+
+def _subject(subject: Spec) -> Callable[[User], bool]:
+    kind = subject.get("kind")
+    if kind == "User":
+        return _user((subject.get("user") or {}).get("name", ""))
+    if kind == "Group":
+        return _group((subject.get("group") or {}).get("name", ""))
+    account = subject.get("serviceAccount") or {}
+    return _account(account.get("namespace", ""), account.get("name", ""))
+
+
+def _user(name: str) -> Callable[[User], bool]:
+    return lambda user: name in (_ALL, user.name)
+
+
+def _group(name: str) -> Callable[[User], bool]:
+    return lambda user: name == _ALL or name in user.groups
+
+
+def _account(namespace: str, name: str) -> Callable[[User], bool]:
+    def is_meant(user: User) -> bool:
+        found = split_account_name(user.name)
+        return found is not None and found[0] == namespace and name in (_ALL, found[1])
+
+    return is_meant
+
+
+class _Names:
+    """Names of which one is meant, or any."""
+
+    __slots__ = ("_all", "_names")
+
+    def __init__(self, names: Iterable[str] | None) -> None:
+        self._names = frozenset(names or ())
+        self._all = _ALL in self._names
+
+    def __contains__(self, name: str) -> bool:
+        return self._all or name in self._names
+
+
+class _Resources:
+    def __init__(self, rule: Spec) -> None:
+        self._verbs = _Names(rule.get("verbs"))
+        self._groups = _Names(rule.get("apiGroups"))
+        self._resources = _Names(rule.get("resources"))
+        self._namespaces = _Names(rule.get("namespaces"))
+        self._cluster_scope = bool(rule.get("clusterScope"))
+
+    def matches(self, target: Target) -> bool:
+        if not (
+            target.verb in self._verbs
+            and target.full_resource_name in self._resources
+            and target.group in self._groups
+        ):
+            return False
+        if not target.namespace:
+            return self._cluster_scope
+        return target.namespace in self._namespaces
+
+
+class _Paths:
+    """A path, or all that begin with what stands before a star."""
+
+    def __init__(self, rule: Spec) -> None:
+        paths = rule.get("nonResourceURLs") or ()
+        self._verbs = _Names(rule.get("verbs"))
+        self._paths = frozenset(path for path in paths if not path.endswith(_ALL))
+        self._starts = tuple(path.rstrip(_ALL) for path in paths if path.endswith(_ALL))
+
+    def matches(self, target: Target) -> bool:
+        path = target.path
+        return target.verb in self._verbs and (path in self._paths or path.startswith(self._starts))

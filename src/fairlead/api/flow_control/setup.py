@@ -1,0 +1,35 @@
+"""Putting priority and fairness together from the flags."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairlead.api.chain import Handler
+from fairlead.api.flow_control.configuration import Configuration
+from fairlead.api.flow_control.dumps import pages
+from fairlead.api.flow_control.gate import Gate
+from fairlead.api.flow_control.seats import Estimator
+from fairlead.auth.authorization.changes import Follow
+from fairlead.operations.api import Api
+
+SCHEMAS, LEVELS = "flowschemas", "prioritylevelconfigurations"
+_VERSIONS = ("flowcontrol/v1beta2", "flowcontrol/v1beta1")
+_PATIENT = 60.0  # seconds, where requests have no deadline
+
+
+def build_gate(options: argparse.Namespace, api: Api, follow: Follow) -> Gate | None:
+    """The gate that all requests pass; None where there is none, or nothing to divide."""
+    total = options.max_requests_inflight + options.max_mutating_requests_inflight
+    if not options.enable_priority_and_fairness or not total:
+        return None
+    configuration = Configuration(api.dialect, total, options.workers)
+    served = [one for one in _VERSIONS if api.resources.serves(f"{one}/{SCHEMAS}")]
+    for version in served[:1]:  # both are kept as the same objects
+        follow(f"{version}/{LEVELS}", configuration.level_changed)
+        follow(f"{version}/{SCHEMAS}", configuration.schema_changed)
+    return Gate(configuration, Estimator(api), (options.request_timeout or _PATIENT) / 4)
+
+
+def place_gate(gate: Gate, handler: Handler) -> None:
+    handler.classify = gate.classify
+    handler.pages |= pages(gate)

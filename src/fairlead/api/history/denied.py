@@ -1,0 +1,83 @@
+"""The requests that the authorizer refused lately, as this process remembers them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from datetime import UTC, datetime
+from typing import Any
+
+from fairlead.api.request import Request
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.refusal import Refused
+from fairlead.base import clock
+from fairlead.base.errors import clipped
+from fairlead.codec.types.times import format_micro_time
+from fairlead.operations.api import Object
+
+_MOST = 200
+_LONGEST = 512
+_ASKED = ("verb", "group", "version", "resource", "subresource", "namespace", "name", "path")
+
+
+class _Entry:
+    """One question that was refused, and how often it was asked."""
+
+    __slots__ = ("count", "facts", "first", "last", "user")
+
+    def __init__(self, user: str, facts: Object, now: float) -> None:
+        self.user = user
+        self.facts = facts
+        self.first = self.last = now
+        self.count = 1
+
+    def shown(self) -> Object:
+        return {
+            "time": _time(self.last),
+            "firstTime": _time(self.first),
+            "count": self.count,
+            **self.facts,
+        }
+
+
+class Denied:
+    """The newest, each question once: somebody who asks again and again does not push out what
+    others were refused."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[tuple[Any, ...], _Entry] = OrderedDict()
+
+    def note(self, request: Request, error: Refused) -> None:
+        asked = error.attributes
+        key = (asked.user.name, *asked[1:])
+        entry = self._entries.get(key)
+        if entry is not None:
+            entry.count += 1
+            entry.last = clock.time()
+            self._entries.move_to_end(key)
+            return
+        if sum(map(len, key[:-1])) > _LONGEST * len(_ASKED):
+            return  # nobody could read it, and it would have to be kept
+        self._entries[key] = _Entry(asked.user.name, _facts(request, error), clock.time())
+        if len(self._entries) > _MOST:
+            self._entries.popitem(last=False)
+
+    def shown(self, user: str | None = None) -> list[Object]:
+        """Those of one user or of all, the newest last."""
+        return [one.shown() for one in self._entries.values() if user in (None, one.user)]
+
+
+def _facts(request: Request, error: Refused) -> Object:
+    asked: Attributes = error.attributes
+    facts: Object = {"user": clipped(asked.user.name, _LONGEST)}
+    impersonator = request.impersonator
+    if impersonator is not None:
+        facts["impersonator"] = clipped(impersonator.name, _LONGEST)
+    told = asked._asdict()
+    facts |= {name: clipped(told[name], _LONGEST) for name in _ASKED if told[name]}
+    if error.decision.reason:
+        facts["reason"] = clipped(error.decision.reason, _LONGEST)
+    return {**facts, "message": clipped(error.message, 2 * _LONGEST), "code": error.code}
+
+
+def _time(seconds: float) -> str:
+    return format_micro_time(datetime.fromtimestamp(seconds, UTC))

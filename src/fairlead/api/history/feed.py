@@ -1,0 +1,144 @@
+"""The live feed: what happens to all resources, on one connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+from fairlead.api.history.items import Telling
+from fairlead.api.history.rights import Rights
+from fairlead.api.history.served import Served, Told
+from fairlead.api.history.walk import Walk
+from fairlead.api.negotiation import PLAIN_JSON
+from fairlead.api.watch_frames import PIECES, Wire, json_event
+from fairlead.operations.api import Object
+from fairlead.storage.change import Change
+from fairlead.storage.selection import EVERYTHING
+from fairlead.storage.store import Store
+from fairlead.storage.watcher import Event, Watcher
+
+BOOKMARK_EVERY = 30.0
+_UNTIL_KNOWN = 0.02  # seconds until the writer of a revision is known that others handed out
+
+
+class _Ear(Watcher):
+    """Hears of what lies in a namespace, or everywhere, and is of a kind that is told."""
+
+    __slots__ = ("_all", "_inside", "_served")
+
+    def __init__(self, served: Served, namespace: str, after: int, *, noisy: bool) -> None:
+        super().__init__("", EVERYTHING, after)
+        self._served = served
+        self._inside = f"{namespace}/" if namespace else ""
+        self._all = noisy
+
+    def told(self, change: Change) -> Told | None:
+        if not change.key.startswith(self._inside):
+            return None
+        one = self._served.told.get(change.resource)
+        return one if one is not None and (self._all or not one.noisy) else None
+
+    def deliver(self, kind: str, change: Change, alone: bool = False) -> None:
+        if self.told(change) is not None:
+            super().deliver(kind, change, alone)
+
+
+class Lines:
+    """How a feed is written (see `Frames`): a line of JSON for each event. What is told of a change
+    is worked out before."""
+
+    representation = PLAIN_JSON
+    keys: Mapping[str, str] = {}
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, str, str], bytes] = {}
+        self._wire = PIECES
+
+    def begin(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def add(self, kind: str, change: Change, item: Object) -> None:
+        self._made[_place(change)] = json_event(kind, item)
+
+    def clear(self) -> None:
+        self._made.clear()
+
+    def frame(self, kind: str, change: Change) -> bytes:
+        return self._whole(self._made.pop(_place(change)))
+
+    def bookmark(self, revision: int) -> bytes:
+        return self._whole(json_event("BOOKMARK", {"resourceVersion": str(revision)}))
+
+    def _whole(self, made: bytes) -> bytes:
+        return self._wire.whole(made)
+
+    def last(self, made: bytes) -> bytes:
+        return self._wire.last(made)
+
+    def event(self, kind: str, value: Object) -> bytes:
+        return json_event(kind, value)
+
+
+class Feed:
+    """What a stream tells (see `Opened`). Each event is an item without the object; it is left out
+    if its reader may not watch the resource there when it would be sent."""
+
+    name = "everything"
+    past: AsyncIterator[Sequence[Event]]
+
+    def __init__(
+        self,
+        store: Store,
+        served: Served,
+        telling: Telling,
+        rights: Rights,
+        lines: Lines,
+        *,
+        namespace: str,
+        after: int,
+        noisy: bool,
+        ended: Callable[[], None],
+    ) -> None:
+        """Raises Compacted if what happened after a revision (0: now) is not known any more."""
+        self._ended = ended
+        self._store = store
+        self._telling = telling
+        self._rights = rights
+        self._lines = lines
+        self.watcher = _Ear(served, namespace, after or store.revision, noisy=noisy)
+        told = served.chosen(namespace, noisy=noisy)
+        walk = Walk(store, {name: one.collection for name, one in told.items()})
+        begins = self.watcher.after
+        store.watch_all(self.watcher)
+        self.past = self._past(walk, begins, store.revision)
+
+    async def _past(self, walk: Walk, after: int, upto: int) -> AsyncIterator[Sequence[Event]]:
+        if after < upto:
+            async for changes in walk.forth(after, upto):
+                yield [(one.kind, one) for one in changes if self.watcher.told(one) is not None]
+
+    def are_shown_as_stored(self, events: Sequence[Event]) -> bool:
+        """Rights are looked at, and what is told of a change is worked out."""
+        return False
+
+    async def shown(self, events: Sequence[Event]) -> Sequence[Event]:
+        if not self._store.log.foresees:
+            await asyncio.sleep(_UNTIL_KNOWN)
+        found: list[Event] = []
+        for kind, change in events:
+            told = self.watcher.told(change)  # it may be served no longer
+            if told is None or not await self._rights.hold_for(told.resource, change):
+                continue
+            item = {**await self._telling.item(change), **told.names}
+            self._lines.add(kind, change, item)
+            found.append((kind, change))
+        return found
+
+    def close(self) -> None:
+        self._store.unwatch_all(self.watcher)
+        self._lines.clear()
+        self._ended()
+
+
+def _place(change: Change) -> tuple[int, str, str]:
+    return change.revision, change.resource, change.key

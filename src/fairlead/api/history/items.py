@@ -1,0 +1,127 @@
+"""Changes as they are told: when, by whom, and which fields."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any
+
+from fairlead.api.history.changed_fields import changed_paths
+from fairlead.base import budget
+from fairlead.codec.types.times import format_micro_time
+from fairlead.fields.entries import fields_of, identity_of
+from fairlead.fields.field_sets import covers
+from fairlead.operations.api import Object
+from fairlead.operations.writers import Actor, Actors
+from fairlead.storage.change import ADDED, Change
+from fairlead.storage.version import Version
+
+EXISTING = "EXISTING"  # it was there before anything that is still known
+_TURN_SECONDS = 0.004
+_MOST_MANAGERS = 20
+
+
+class Telling:
+    """Makes items of changes; knows who wrote them where that was here and not long ago."""
+
+    def __init__(self, actors: Actors) -> None:
+        self._actors = actors
+        self._end = 0.0  # of a turn
+
+    async def item(self, change: Change) -> Object:
+        """Made beside the loop where the object is large; others get their turn now and then."""
+        before = change.before
+        size = change.size + (len(before.body or b"") if before is not None else 0)
+        if perf_counter() >= self._end:
+            await asyncio.sleep(0)
+            self._end = perf_counter() + _TURN_SECONDS
+        return await budget.run(size, self._item, change)
+
+    def _item(self, change: Change) -> Object:
+        before = change.before.object() if change.before is not None else None
+        after = change.after.object() if change.after is not None else None
+        actor = self._actors.find(change.revision)
+        manager = actor.manager if actor is not None and after is not None else ""
+        by = _authors(_entries(before), _entries(after), manager)
+        item = _head(change.revision, change.kind, change.key, after or before or {})
+        created = _metadata(after).get("creationTimestamp") if change.kind == ADDED else None
+        _tell_who(item, actor, by, created)
+        if before is not None and after is not None:
+            item["changed"], more = changed_paths(before, after)
+            if more:
+                item["more"] = more
+        return item
+
+    async def existing(self, version: Version) -> Object:
+        """What was there at the beginning of all that is known."""
+        return await budget.run(len(version.body or b""), self._existing, version)
+
+    def _existing(self, version: Version) -> Object:
+        value = version.object()
+        managers = _entries(value)
+        newest = max((entry.get("time") or "" for entry in managers), default="")
+        by = [entry for entry in managers if (entry.get("time") or "") == newest]
+        item = _head(version.revision, EXISTING, version.key, value)
+        created = _metadata(value).get("creationTimestamp")
+        _tell_who(item, self._actors.find(version.revision), by, created)
+        return item
+
+
+def _head(revision: int, kind: str, key: str, value: Object) -> Object:
+    namespace, _, name = key.rpartition("/")
+    item: Object = {"resourceVersion": str(revision), "type": kind}
+    if namespace:
+        item["namespace"] = namespace
+    item["name"] = name
+    uid = _metadata(value).get("uid")
+    if uid:
+        item["uid"] = uid
+    return item
+
+
+def _tell_who(item: Object, actor: Actor | None, by: Sequence[Object], created: str | None) -> None:
+    """Who wrote it and when: as this process knows, else as the object says."""
+    told = max((entry.get("time") or "" for entry in by), default="") or created
+    if actor is not None:
+        told = format_micro_time(datetime.fromtimestamp(actor.seconds, UTC))
+    if told:
+        item["time"] = told
+    item["by"] = [_manager(entry) for entry in by[:_MOST_MANAGERS]]
+    if actor is not None:
+        item["user"] = actor.user
+        if actor.impersonator:
+            item["impersonator"] = actor.impersonator
+
+
+def _authors(before: list[Object], after: list[Object], manager: str) -> list[Object]:
+    """The entries of who made a change: of the manager, where the name is known. Otherwise those
+    with another time or with more fields than before: who only lost fields to others, or with
+    them, did not write."""
+    known = {identity_of(entry): entry for entry in before}
+    changed = [entry for entry in after if known.get(identity_of(entry)) != entry]
+    if manager:
+        own = [entry for entry in changed if entry.get("manager") == manager]
+        return own or [{"manager": manager}]
+    return [entry for entry in changed if _has_written(entry, known.get(identity_of(entry)))]
+
+
+def _has_written(entry: Object, before: Object | None) -> bool:
+    if before is None or entry.get("time") != before.get("time"):
+        return True
+    return not covers(fields_of(before), fields_of(entry))
+
+
+def _manager(entry: Object) -> Object:
+    named = ("manager", "operation", "subresource", "time")
+    return {name: entry[name] for name in named if entry.get(name)}
+
+
+def _metadata(value: Object | None) -> dict[str, Any]:
+    found: dict[str, Any] = (value or {}).get("metadata") or {}
+    return found
+
+
+def _entries(value: Object | None) -> list[Object]:
+    return _metadata(value).get("managedFields") or []

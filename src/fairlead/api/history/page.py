@@ -1,0 +1,203 @@
+"""The paths below `/history`: how things were, with the rights that reading them now would need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+from fairlead.api.answers import Answer, value_answer
+from fairlead.api.chain import Handler
+from fairlead.api.history import API_VERSION, KIND
+from fairlead.api.history.denied import Denied
+from fairlead.api.history.door import ALL, DENIED
+from fairlead.api.history.feed import BOOKMARK_EVERY, Feed, Lines
+from fairlead.api.history.items import Telling
+from fairlead.api.history.parameters import wanted
+from fairlead.api.history.past import ObjectsPast
+from fairlead.api.history.rights import NEVER, Namespaces, Rights
+from fairlead.api.history.served import Served
+from fairlead.api.methods import check_reading
+from fairlead.api.negotiation import NOTHING, negotiate
+from fairlead.api.parameters import flag, list_options
+from fairlead.api.representation import item_answer
+from fairlead.api.request import Request
+from fairlead.api.routing import Target
+from fairlead.api.watch import ErrorStream, WatchStream
+from fairlead.base import budget
+from fairlead.base.errors import (
+    StatusError,
+    bad_request,
+    expired,
+    no_such_path,
+    not_found,
+    too_large_resource_version,
+    too_many_requests,
+)
+from fairlead.operations.api import Object
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import revision_of
+from fairlead.operations.stored_versions import shown_one
+from fairlead.operations.watch import too_old
+from fairlead.resources.registry import Resource
+from fairlead.storage.backend import Compacted
+
+_NAMESPACES = "core/v1/namespaces"
+_BYTES_AN_ITEM = 500  # about
+_MOST_FEEDS = 100
+_MOST_OF_A_USER = 40
+
+
+class HistoryPage:
+    """Answers who came through the door."""
+
+    def __init__(self, handler: Handler, denied: Denied) -> None:
+        self._handler = handler
+        self._api = handler.api
+        self._served = Served(handler.api)
+        self._telling = Telling(handler.api.actors)
+        self._past = ObjectsPast(handler.api, self._served, self._telling)
+        self._namespaces = Namespaces(handler.api)
+        self._denied = denied
+        self._listening: Counter[str] = Counter()  # feeds, by the names of users
+
+    async def answer(self, request: Request) -> Answer:
+        check_reading(request)
+        target = request.target
+        if target.is_resource:
+            try:
+                return await self._of_resource(request, target)
+            except Compacted as error:
+                raise expired(f"The provided resourceVersion is too old: {error}") from None
+        path = target.path.rstrip("/")
+        if path == DENIED:
+            only = request.user.name if flag(request, "mine") else None
+            denied = {"items": self._denied.shown(only)}
+            return await self._document(request, denied, "DeniedRequests")
+        if path != ALL:
+            raise no_such_path()
+        if request.method == "GET" and flag(request, "watch"):
+            return self._feed(request)
+        _refuse_revision(request, "watch from it, or ask for what happened `since`")
+        told = await self._past.everything(self._rights(request, "list"), wanted(request))
+        return await self._document(request, told)
+
+    def _rights(self, request: Request, verb: str) -> Rights:
+        return Rights(self._api.authorizer, self._namespaces, request.user, verb)
+
+    def _feed(self, request: Request) -> Answer:
+        api, asked, name = self._api, wanted(request), request.user.name
+        if self._listening[name] >= _MOST_OF_A_USER or self._listening.total() >= _MOST_FEEDS:
+            raise too_many_requests("too many are told of everything already")
+        options = list_options(api.dialect, request, chunking=False)
+        options.bookmarks = True
+        lines = Lines()
+        try:
+            feed = Feed(
+                api.store,
+                self._served,
+                self._telling,
+                self._rights(request, "watch"),
+                lines,
+                namespace=asked.namespace,
+                after=revision_of(options.revision),
+                noisy=asked.all,
+                ended=partial(self._ended, name),
+            )
+        except Compacted as error:
+            return ErrorStream(too_old(error, api.store.floor), lines)
+        self._listening[name] += 1
+        request.target.verb = "watch"
+        return WatchStream(api, feed, lines, options, BOOKMARK_EVERY)
+
+    def _ended(self, name: str) -> None:
+        self._listening[name] -= 1
+        if not self._listening[name]:
+            del self._listening[name]
+
+    async def _of_resource(self, request: Request, target: Target) -> Answer:
+        if self._is_remote(target):
+            raise StatusError(
+                404,
+                "NotFound",
+                "these objects and their past are kept by another server",
+                details={},
+            )
+        resource = target.resource
+        if resource is None or target.subresource or target.rest or target.watch_prefix:
+            raise no_such_path()
+        if target.verb == "watch" or flag(request, "watch"):
+            raise bad_request(f"watch: what happens can be watched at {ALL} only")
+        if "get" not in resource.verbs or "list" not in resource.verbs:
+            raise no_such_path()
+        begins = await self._begin(request, resource)
+        if not target.name:
+            _refuse_revision(request, "a list with resourceVersionMatch=Exact tells what was there")
+            asked = wanted(request, begins)
+            told = await self._past.of_collection(resource, target.namespace, asked)
+            return await self._document(request, told)
+        if request.parameter("resourceVersion"):
+            return await self._then(request, resource, begins)
+        key = resource.storage_key(target.namespace, target.name)
+        found = await self._past.of_object(resource, key, wanted(request, begins))
+        if found is None:
+            raise not_found(resource.ref(target.name))
+        return await self._document(request, found)
+
+    async def _begin(self, request: Request, resource: Resource) -> int:
+        """The first revision that who asks for an object or a collection may know of."""
+        target = request.target
+        is_namespace = resource.key == _NAMESPACES
+        namespace = target.name if is_namespace else target.namespace
+        if not namespace or not (resource.namespaced or is_namespace):
+            return 0
+        # The right to one namespace by its name is no right to the former ones of that name.
+        name = "" if is_namespace else target.name
+        return await self._rights(request, target.verb).begin(resource, namespace, name)
+
+    def _is_remote(self, target: Target) -> bool:
+        """Whether another server answers for the path in the API."""
+        probe = Request("GET", target.path[len(ALL) :])
+        probe.target = target
+        return self._handler.remote(probe) is not None
+
+    async def _then(self, request: Request, resource: Resource, begins: int) -> Answer:
+        """An object as it was at a revision."""
+        target = request.target
+        revision = revision_of(request.parameter("resourceVersion"))
+        if not revision:
+            raise bad_request("resourceVersion: the past begins at 1")
+        self._handler.negotiate(request)
+        store = self._api.store
+        if revision > store.revision:
+            await store.catch_up()
+        if revision > store.revision:
+            raise too_large_resource_version(revision, store.revision)
+        if revision < begins < NEVER:
+            raise expired(f"The provided resourceVersion is too old: {revision} ({begins})")
+        key = resource.storage_key(target.namespace, target.name)
+        version = await self._past.at(resource, key, revision) if revision >= begins else None
+        if version is None:
+            raise not_found(resource.ref(target.name))
+        operation = Operation(request.user, "get", resource, target.namespace, target.name)
+        version = await shown_one(resource, version)
+        return await item_answer(self._api, request, operation, version)
+
+    async def _document(self, request: Request, content: Object, kind: str = KIND) -> Answer:
+        pretty = request.query.get("pretty")
+        request.representation = negotiate(
+            self._api.dialect,
+            request.header(b"accept"),
+            pretty[0] if pretty else None,
+            request.user_agent,
+            NOTHING,
+            binary=False,
+        )
+        shown = {"kind": kind, "apiVersion": API_VERSION, **content}
+        size = _BYTES_AN_ITEM * len(content["items"])
+        return await budget.run(size, value_answer, request, 200, shown, self._api.resources)
+
+
+def _refuse_revision(request: Request, instead: str) -> None:
+    """What happened to many is no state at a revision; raises StatusError."""
+    if request.parameter("resourceVersion"):
+        raise bad_request(f"resourceVersion: only one object is shown as it was; {instead}")

@@ -1,0 +1,46 @@
+"""What a request for the past may ask for."""
+
+from __future__ import annotations
+
+from fairlead.api.parameters import flag, integer
+from fairlead.api.request import Request
+from fairlead.base.errors import bad_request
+from fairlead.base.records import dataclass
+from fairlead.operations.options import revision_of
+
+_USUAL, _MOST = 500, 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """At most so many of the newest changes before a revision (0: up to now) and after another.
+    `namespace` and `all` are for those who ask about everything. Of what was before `begins` who
+    asks may not know."""
+
+    limit: int
+    before: int
+    since: int
+    namespace: str = ""
+    all: bool = False
+    begins: int = 0
+
+    @property
+    def after(self) -> int:
+        return max(self.since, self.begins - 1)
+
+
+def wanted(request: Request, begins: int = 0) -> Wanted:
+    for name in ("fieldSelector", "labelSelector"):
+        if name in request.query:
+            raise bad_request(f"{name}: the history of objects cannot be selected by it")
+    limit = integer(request, "limit")
+    if limit is not None and limit < 0:
+        raise bad_request("limit: it must not be negative")
+    return Wanted(
+        min(limit or _USUAL, _MOST),
+        revision_of(request.parameter("before"), "before"),
+        revision_of(request.parameter("since"), "since"),
+        request.parameter("namespace"),
+        flag(request, "all"),
+        begins,
+    )

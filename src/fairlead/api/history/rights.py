@@ -1,0 +1,86 @@
+"""What of the past somebody may hear of: of which resources, and from when on."""
+
+from __future__ import annotations
+
+from fairlead.api.history.walk import Walk
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.chain import Authorizer
+from fairlead.base.caches import Bounded
+from fairlead.operations.api import Api, Object
+from fairlead.resources.registry import Resource
+from fairlead.storage.change import ADDED, Change
+
+NEVER = 1 << 63  # after every revision
+_UID_BYTES = 36
+
+
+class Namespaces:
+    """When the namespaces of today were created. One that was deleted and made again may have other
+    users, whose rights are about what is in it since then."""
+
+    def __init__(self, api: Api) -> None:
+        resource = api.resources.find("", "v1", "namespaces")
+        assert resource is not None
+        self._store = api.store
+        self._collection = api.collection(resource)
+        self._creations: Bounded[str, int] = Bounded(10_000, name="creations of namespaces")
+
+    async def created(self, name: str) -> int:
+        """The revision of its creation, 0 if that is older than all that is kept, NEVER if there
+        is no such namespace."""
+        found = self._collection.get(name)
+        if found is None:
+            return NEVER
+        uid: str = found.object()["metadata"]["uid"]
+        revision = self._creations.get(uid)
+        if revision is None:
+            revision = await self._newest_creation(name)
+            self._creations.keep(uid, revision, _UID_BYTES)
+        return revision
+
+    async def _newest_creation(self, name: str) -> int:
+        async def tell(change: Change) -> Object | None:
+            return {} if change.kind == ADDED else None
+
+        walk = Walk(self._store, {self._collection.resource: self._collection}, name)
+        async for batch in walk.back(self._store.revision, 0, tell):
+            if batch.items:
+                return batch.items[-1].revision
+        return 0
+
+
+class Rights:
+    """Asks the authorizer what a read of the namespace (or of the cluster, for what lies in none)
+    would be asked. It keeps decisions as long as they hold, so nothing is kept here."""
+
+    def __init__(
+        self, authorizer: Authorizer, namespaces: Namespaces, user: User, verb: str
+    ) -> None:
+        self._authorizer = authorizer
+        self._namespaces = namespaces
+        self._user = user
+        self._verb = verb
+
+    async def hold(self, resource: Resource, namespace: str, name: str = "") -> bool:
+        version = resource.group_version.version
+        asked = Attributes(
+            self._user, self._verb, resource.group, version, resource.name, "", namespace, name
+        )
+        decision = self._authorizer.decide_cached(asked)
+        if decision is None:
+            decision = await self._authorizer.authorize(asked)
+        return decision.allowed
+
+    async def hold_for(self, resource: Resource, change: Change) -> bool:
+        namespace = change.namespace
+        if not await self.hold(resource, namespace):
+            return False
+        return not namespace or change.revision >= await self.begin(resource, namespace)
+
+    async def begin(self, resource: Resource, namespace: str, name: str = "") -> int:
+        """The revision with which begins what may be told of a namespace: with its creation, unless
+        the right to it is one to all namespaces."""
+        if await self.hold(resource, "", name):
+            return 0
+        return await self._namespaces.created(namespace)

@@ -1,0 +1,116 @@
+"""GET of a collection."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+
+import orjson
+
+from fairlead.api.answers import Answer
+from fairlead.api.long_answers import LongAnswer
+from fairlead.api.long_lists import encoded_list, encoded_versions
+from fairlead.api.parameters import list_options, selection_of
+from fairlead.api.representation import include_object
+from fairlead.api.request import Request
+from fairlead.api.steps import PIECE_BYTES, Encoded
+from fairlead.operations.api import Api, Object
+from fairlead.operations.list import find
+from fairlead.operations.operation import Operation
+from fairlead.resources.registry import Resource
+from fairlead.storage.version import Version
+
+_MANY = 2000
+_MOST_AT_ONCE = PIECE_BYTES  # of a list that is made before it is sent
+
+
+async def answer_list(api: Api, request: Request, operation: Operation) -> Answer:
+    resource = operation.resource
+    options = list_options(api.dialect, request, api.gates["APIListChunking"])
+    found = await find(api, operation, options, selection_of(request, resource))
+    turn = request.exchange.turn
+    if turn is not None and len(found.versions) > _MANY:
+        await turn(_MANY)  # to find them took as long as others can wait
+    if request.representation.is_plain and resource.sends_stored_bytes:
+        return plain_answer(resource, found.metadata(), found.versions)
+    include = _included(request)
+    form = request.representation
+    encoded = encoded_versions(
+        api.resources, resource, found.versions, found.metadata(), form, include, turn
+    )
+    return await _answer(encoded, form.media_type)
+
+
+def list_head(resource: Resource, metadata: Object) -> bytes:
+    return (
+        f'{{"kind":"{resource.list_kind}","apiVersion":"{resource.api_version}","metadata":'.encode()
+        + orjson.dumps(metadata)
+        + b',"items":['
+    )
+
+
+async def objects_answer(
+    api: Api, request: Request, resource: Resource, values: Iterable[Object], metadata: Object
+) -> Answer:
+    """A list of objects, with kind and apiVersion, in the form that was negotiated."""
+    include = _included(request)
+    form = request.representation
+    turn = request.exchange.turn
+    encoded = encoded_list(api.resources, resource, values, metadata, form, include, turn)
+    return await _answer(encoded, form.media_type)
+
+
+def _included(request: Request) -> str:
+    return include_object(request) if request.representation.transform == "Table" else ""
+
+
+async def _answer(encoded: Encoded, media_type: str) -> Answer:
+    """What is short is sent whole."""
+    made: list[bytes] = []
+    size = 0
+    async for piece in encoded:
+        made.append(piece)
+        size += len(piece)
+        if max(size, encoded.size or 0) > _MOST_AT_ONCE:
+            return LongAnswer(_followed_by(made, encoded.pieces), encoded.size, media_type)
+    return Answer(200, made, media_type)
+
+
+async def _followed_by(made: list[bytes], pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    async with aclosing(pieces):
+        while made:
+            yield made.pop(0)
+        async for piece in pieces:
+            yield piece
+
+
+def plain_answer(resource: Resource, metadata: Object, entries: list[Version]) -> Answer:
+    """A list from the bytes of its items. Those of custom kinds say what they are, and their lists
+    always say whether there is more."""
+    item = b"{"
+    if resource.custom is not None:
+        metadata = {"continue": "", **metadata}
+        item = resource.head
+    head = list_head(resource, metadata)
+    bodies: list[bytes] = [entry.body for entry in entries if entry.body is not None]
+    size = sum(map(len, bodies))
+    if size <= _MOST_AT_ONCE:
+        start = item if bodies else b""
+        return Answer(200, head + start + (b"," + item).join(bodies) + b"]}\n")
+    whole = len(head) + size + (len(item) + 1) * len(bodies) - 1 + 3
+    return LongAnswer(_joined(head, item, bodies), whole)
+
+
+async def _joined(head: bytes, item: bytes, bodies: list[bytes]) -> AsyncGenerator[bytes]:
+    between = b"," + item
+    piece, size = [head, item], 0
+    for index, body in enumerate(bodies):
+        if index:
+            piece.append(between)
+        piece.append(body)
+        size += len(body)
+        if size >= PIECE_BYTES:
+            yield b"".join(piece)
+            piece, size = [], 0
+    piece.append(b"]}\n")
+    yield b"".join(piece)

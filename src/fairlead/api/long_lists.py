@@ -1,0 +1,276 @@
+"""Writing long lists in steps: in any form, a step takes a few milliseconds and others have their
+turn in between."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain
+from time import perf_counter
+from typing import NamedTuple, TypeVar
+
+import orjson
+
+from fairlead.api.answers import encode
+from fairlead.api.from_bytes import Part, can_write, item_writer, row_adder
+from fairlead.api.kept_messages import is_binary, message_fields
+from fairlead.api.message_lists import message_list
+from fairlead.api.negotiation import YAML, Representation
+from fairlead.api.representation import metadata_only, read, table, untyped
+from fairlead.api.steps import PIECE_BYTES, STEP_SECONDS, Encoded, one_step, rest
+from fairlead.base import budget
+from fairlead.codec.messages.writer import writer
+from fairlead.codec.protobuf import CONTENT
+from fairlead.codec.protobuf_wire import delimited
+from fairlead.codec.types.model import ListOf, Struct
+from fairlead.operations.api import Object
+from fairlead.resources.registry import Resource, Resources
+from fairlead.storage.version import Version
+from fairlead.wire.incoming.exchange import Turn
+
+T = TypeVar("T")
+
+
+class _Layout(NamedTuple):
+    """How a list is put together: what stands before, between and behind its items."""
+
+    opening: bytes
+    item: Callable[[Object], bytes]
+    between: bytes
+    closing: bytes
+
+
+class _List(NamedTuple):
+    """A list without its items: its other fields, the field of the items, and what becomes of
+    each object in it."""
+
+    head: Object
+    field: str
+    item: Callable[[Object], Object]
+
+
+def encoded_versions(
+    resources: Resources,
+    resource: Resource,
+    versions: Iterable[Version],
+    metadata: Object,
+    representation: Representation,
+    include: str = "Metadata",
+    turn: Turn | None = None,
+) -> Encoded:
+    """A list of stored objects, which are not read where their bytes will do."""
+    if is_binary(resource, representation):
+        listed = _listed(resources, resource, metadata, representation, include)
+        fields = message_fields(resource, representation, versions)
+        return _message_list(resources, listed, fields, turn)
+    if not can_write(resource, representation):
+        values = (read(resource, version) for version in versions)
+        return encoded_list(resources, resource, values, metadata, representation, include, turn)
+    listed = _listed(resources, resource, metadata, representation, include)
+    opening, _, between, closing = _json_layout(listed)
+    if listed.field == "rows":
+        add = row_adder(resource, representation, include)
+    else:
+        add = _adder(item_writer(resource, representation), between)
+    return Encoded(lambda _: _text(opening, partial(add, iter(versions)), between, closing, turn))
+
+
+def encoded_list(
+    resources: Resources,
+    resource: Resource,
+    values: Iterable[Object],
+    metadata: Object,
+    representation: Representation,
+    include: str = "Metadata",
+    turn: Turn | None = None,
+) -> Encoded:
+    """A list answer, with the same bytes as if it had been encoded at once. At most a piece is held
+    at a time; in protobuf, which tells its length first, all of them are. `values` carry kind and
+    apiVersion and may be made while they are asked for. `turn` is waited for before each step."""
+    listed = _listed(resources, resource, metadata, representation, include)
+    if is_binary(resource, representation):
+        write = writer(_element(resources, listed))
+        fields = (delimited(CONTENT, write(listed.item(value))) for value in values)
+        return _message_list(resources, listed, fields, turn)
+    return Encoded(lambda _: _values(resources, resource, listed, values, representation, turn))
+
+
+async def _values(
+    resources: Resources,
+    resource: Resource,
+    listed: _List,
+    values: Iterable[Object],
+    representation: Representation,
+    turn: Turn | None,
+) -> AsyncGenerator[bytes]:
+    values = iter(values)
+    first = next(values, None)
+    if first is None:
+        yield encode({**listed.head, listed.field: []}, representation, resources)
+        return
+    values = chain((first,), values)
+    if listed.field == "rows":
+        values = await _in_order(resource, values, turn)
+    opening, item, between, closing = _layout(representation, listed)
+    add = partial(_adder(item, between), map(listed.item, values))
+    is_slow = representation.media_type == YAML  # a single large item takes longer than a step
+    async for piece in _text(opening, add, between, closing, turn, is_slow):
+        yield piece
+
+
+def _listed(
+    resources: Resources,
+    resource: Resource,
+    metadata: Object,
+    representation: Representation,
+    include: str,
+) -> _List:
+    dialect = resources.dialect
+    meta_version = f"{dialect.meta_group}/{representation.version}"
+    if representation.transform == "Table":
+        head = table(dialect, resource, [], representation, include, metadata)
+        del head["rows"]
+
+        def row(value: Object) -> Object:
+            made = table(dialect, resource, [value], representation, include, {}, False)
+            found: Object = made["rows"][0]
+            return found
+
+        return _List(head, "rows", row)
+    if representation.transform:
+        head = {"kind": "PartialObjectMetadataList", "apiVersion": meta_version}
+        version = representation.version
+        return _List(
+            {**head, "metadata": metadata},
+            "items",
+            lambda value: metadata_only(dialect, value, version),
+        )
+    head = {"kind": resource.list_kind, "apiVersion": resource.api_version}
+    if resource.custom is not None:
+        return _List({**head, "metadata": {"continue": "", **metadata}}, "items", _as_it_is)
+    return _List({**head, "metadata": metadata}, "items", untyped)
+
+
+def _as_it_is(value: Object) -> Object:
+    return value
+
+
+async def _in_order(
+    resource: Resource, values: Iterable[Object], turn: Turn | None
+) -> Iterable[Object]:
+    """The objects in the order of their Table, if it has one of its own."""
+    from fairlead.resources.columns import printer_of
+
+    order = printer_of(resource).order
+    if order is None:
+        return values
+    found = [value async for group in _in_steps(values, turn) for value in group]
+    return sorted(found, key=order)
+
+
+async def _in_steps(values: Iterable[Object], turn: Turn | None) -> AsyncIterator[list[Object]]:
+    """Values in groups that take one step each to make."""
+    group: list[Object] = []
+    end = perf_counter() + STEP_SECONDS
+    for value in values:
+        group.append(value)
+        if perf_counter() >= end:
+            yield group
+            await rest(turn)
+            group, end = [], perf_counter() + STEP_SECONDS
+    yield group
+
+
+def _layout(representation: Representation, listed: _List) -> _Layout:
+    if representation.media_type == YAML:
+        return _yaml_layout(listed)
+    if not representation.pretty:
+        return _json_layout(listed)
+    frame = orjson.dumps({**listed.head, listed.field: []}, option=orjson.OPT_INDENT_2)
+    opening = frame.removesuffix(b"]\n}") + b"\n    "
+    return _Layout(opening, _indented, b",\n    ", b"\n  ]\n}\n")
+
+
+def _json_layout(listed: _List) -> _Layout:
+    frame = orjson.dumps({**listed.head, listed.field: []})
+    return _Layout(frame[:-2], orjson.dumps, b",", b"]}\n")
+
+
+def _indented(item: Object) -> bytes:
+    # No line break of a document stands in a text: those are escaped.
+    return orjson.dumps(item, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ")
+
+
+def _yaml_layout(listed: _List) -> _Layout:
+    from fairlead.codec.yaml_writer import dump, dump_item
+
+    before = {name: item for name, item in listed.head.items() if name < listed.field}
+    behind = {name: item for name, item in listed.head.items() if name > listed.field}
+    closing = dump(behind) if behind else b""
+    return _Layout(dump(before) + f"{listed.field}:\n".encode(), dump_item, b"", closing)
+
+
+async def _text(
+    opening: bytes,
+    add: Callable[[list[Part], bytes], bool],
+    between: bytes,
+    closing: bytes,
+    turn: Turn | None,
+    in_thread: bool = False,
+) -> AsyncGenerator[bytes]:
+    """The pieces of a list to which `add` adds some items at a time."""
+    piece: list[Part] = [opening]
+    before = b""
+    while True:
+        async with one_step():
+            if in_thread:
+                more = await budget.run(budget.LIGHT + 1, add, piece, before)
+            else:
+                more = add(piece, before)
+        if not more:
+            break
+        yield b"".join(piece)
+        await rest(turn)
+        piece, before = [], between
+    piece.append(closing)
+    yield b"".join(piece)
+
+
+def _adder(
+    item: Callable[[T], bytes], between: bytes
+) -> Callable[[Iterator[T], list[Part], bytes], bool]:
+    """What adds encoded items to a piece until it is large or took its time."""
+
+    def add(items: Iterator[T], piece: list[Part], before: bytes) -> bool:
+        size, end = 0, perf_counter() + STEP_SECONDS
+        for value in items:
+            encoded = item(value)
+            piece += (before, encoded)
+            before = between
+            size += len(encoded)
+            if size >= PIECE_BYTES or perf_counter() >= end:
+                return True
+        return False
+
+    return add
+
+
+def _message_list(
+    resources: Resources, listed: _List, fields: Iterator[bytes], turn: Turn | None
+) -> Encoded:
+    struct, head = _struct(resources, listed), listed.head
+    return Encoded(lambda encoded: message_list(encoded, struct, head, fields, turn))
+
+
+def _struct(resources: Resources, listed: _List) -> Struct:
+    struct = resources.struct_of(listed.head["apiVersion"], listed.head["kind"])
+    assert struct is not None, listed.head["kind"]
+    return struct
+
+
+def _element(resources: Resources, listed: _List) -> Struct:
+    """The type of the items."""
+    found = _struct(resources, listed).fields[listed.field].type
+    assert isinstance(found, ListOf)
+    assert isinstance(found.element, Struct)
+    return found.element

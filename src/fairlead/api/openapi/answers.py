@@ -1,0 +1,79 @@
+"""Documents on their way to clients, who keep them until they change."""
+
+from __future__ import annotations
+
+import gzip
+from email.utils import formatdate
+from time import time
+
+from fairlead.api.answers import Answer, accepts_gzip, has_it
+from fairlead.api.request import Request
+from fairlead.base import budget
+from fairlead.base.records import dataclass
+from fairlead.wire.incoming.response_bytes import Header
+
+TEXT = "text/plain; charset=utf-8"
+BINARY = "application/octet-stream"
+_YEAR = 365 * 24 * 3600
+_KEEP_ASKING: Header = (b"cache-control", b"no-cache, private")
+_KEEP: Header = (b"cache-control", b"public, immutable")
+_VARY: Header = (b"vary", b"Accept, Accept-Encoding")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A finished document: what tells it from any other, its bytes compressed, and their type."""
+
+    identity: str
+    packed: bytes
+    media_type: str
+
+
+def pack(identity: str, body: bytes, media_type: str) -> Document:
+    return Document(identity, gzip.compress(body, mtime=0), media_type)
+
+
+class Page(Answer):
+    """An answer that is sent with the headers it is given and no others."""
+
+    __slots__ = ()
+
+    def __init__(self, code: int, body: bytes = b"", headers: tuple[Header, ...] = ()) -> None:
+        super().__init__(code, body, "", headers)
+
+    async def send(self, request: Request) -> None:
+        assert isinstance(self.body, bytes)
+        await request.exchange.respond_in_pieces(self.code, self.headers, self.body)
+
+
+async def document_answer(request: Request, document: Document, *, for_good: bool = False) -> Page:
+    """`for_good`: the address names this document and no other, so it can be kept."""
+    headers: tuple[Header, ...] = (etag(document.identity), _VARY)
+    if for_good:
+        expires = formatdate(time() + _YEAR, usegmt=True).encode()
+        headers = (*headers, _KEEP, (b"expires", expires))
+    else:
+        headers = (*headers, _KEEP_ASKING)
+    if has_it(request, document.identity):
+        return Page(304, b"", headers)
+    headers = (*headers, (b"content-type", document.media_type.encode()))
+    if accepts_gzip(request):
+        return Page(200, document.packed, (*headers, (b"content-encoding", b"gzip")))
+    body = await budget.run(len(document.packed), gzip.decompress, document.packed)
+    return Page(200, body, headers)
+
+
+def etag(identity: str) -> Header:
+    return (b"etag", f'"{identity}"'.encode())
+
+
+def moved_answer(where: str) -> Page:
+    return Page(301, b"", (_KEEP_ASKING, (b"location", where.encode())))
+
+
+def not_found_answer() -> Page:
+    return Page(404, b"", (_KEEP_ASKING,))
+
+
+def not_acceptable_answer() -> Page:
+    return Page(406, b"", (_KEEP_ASKING, _VARY))

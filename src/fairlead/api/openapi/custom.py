@@ -1,0 +1,128 @@
+"""The schemas that definitions of custom resources bring along, as they are published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.api.openapi.knowledge import Published
+from fairlead.api.openapi.names import Names
+from fairlead.api.openapi.schemas import META, Schema, Schemas
+from fairlead.resources.registry import Resource
+
+_CHOICES = ("allOf", "anyOf", "oneOf", "not")
+_NESTED = ("properties", "patternProperties", "definitions")
+
+
+def publish(schemas: Schemas, resource: Resource, custom: Published) -> Schema:
+    """Put the kind into the document; the answer is a reference to it."""
+    full = _name(schemas, resource, resource.kind)
+    if full not in schemas.made:
+        schema = _with_metadata(schemas, custom.schema)
+        schema[schemas.names.kind] = [_kind(resource, resource.kind)]
+        schemas.made[full] = schema
+    return schemas.link(full)
+
+
+def publish_list(schemas: Schemas, resource: Resource, custom: Published) -> Schema:
+    full = _name(schemas, resource, custom.list_kind)
+    if full not in schemas.made:
+        items = {"type": "array", "items": publish(schemas, resource, custom)}
+        schemas.made[full] = {
+            "type": "object",
+            "required": ["items"],
+            "properties": {
+                **_type_meta(schemas),
+                "items": schemas.said_of_all(items, "items", of_lists=True),
+                "metadata": schemas.said_of_all(
+                    schemas.of_type(META, "ListMeta"), "metadata", of_lists=True
+                ),
+            },
+            schemas.names.kind: [_kind(resource, custom.list_kind)],
+        }
+    return schemas.link(full)
+
+
+def _name(schemas: Schemas, resource: Resource, kind: str) -> str:
+    found = resource.group_version
+    return schemas.names.schema(f"{found.group}/{found.version}", kind)
+
+
+def _kind(resource: Resource, kind: str) -> Schema:
+    found = resource.group_version
+    return {"group": found.group, "kind": kind, "version": found.version}
+
+
+def _type_meta(schemas: Schemas) -> Schema:
+    return {name: schemas.said_of_all({"type": "string"}, name) for name in ("apiVersion", "kind")}
+
+
+def _object_meta(schemas: Schemas) -> Schema:
+    metadata = schemas.said_of_all(schemas.of_type(META, "ObjectMeta"), "metadata")
+    return {**_type_meta(schemas), "metadata": metadata}
+
+
+def _with_metadata(schemas: Schemas, schema: dict[str, Any] | None) -> Schema:
+    """Clients of the old version take named properties for all there are, so a kind that keeps
+    unknown fields names none."""
+    if schema is None:
+        return {"type": "object"}
+    if not schemas.flavour.choices:
+        if schema.get(schemas.names.preserve):
+            return {"type": "object"}
+        schema = without_choices(schemas.names, schema)
+    schema = _with_embedded(schemas, schema)
+    return {**schema, "properties": {**schema.get("properties", {}), **_object_meta(schemas)}}
+
+
+def _with_embedded(schemas: Schemas, schema: dict[str, Any]) -> Schema:
+    """Say what every object has wherever one lies inside another."""
+
+    def inner(part: dict[str, Any]) -> Schema:
+        return _with_embedded(schemas, part)
+
+    made = {key: _inside(key, value, inner) for key, value in schema.items()}
+    is_open = made.get(schemas.names.preserve) and not schemas.flavour.choices
+    if made.get(schemas.names.embedded) and not is_open:
+        made["properties"] = {**made.get("properties", {}), **_object_meta(schemas)}
+        made["required"] = sorted({*made.get("required", []), "apiVersion", "kind"})
+    return made
+
+
+def _inside(key: str, value: Any, change: Callable[[dict[str, Any]], Schema]) -> Any:
+    """What stands under a keyword, with the schemas in it changed."""
+    if key in _NESTED:
+        return {name: change(part) for name, part in value.items()}
+    if key in ("items", "additionalProperties") and isinstance(value, dict):
+        return change(value)
+    return value
+
+
+def without_choices(names: Names, schema: dict[str, Any]) -> Schema:
+    """A schema in terms of the old version: what that cannot say is left open."""
+
+    def inner(part: dict[str, Any]) -> Schema:
+        return without_choices(names, part)
+
+    kept = {
+        key: _inside(key, value, inner)
+        for key, value in schema.items()
+        if key not in (*_CHOICES, "default")
+    }
+    nullable = kept.pop("nullable", False)
+    if nullable or kept.get(names.preserve):
+        kept.pop("items", None)
+        kept.pop("properties", None)
+    open_ended = kept.get(names.preserve) and kept.get("type") == "object"
+    if nullable or open_ended or (kept.get("type") == "array" and "items" not in kept):
+        kept.pop("type", None)
+    _drop_required(kept, schema.get("properties", {}))
+    return kept
+
+
+def _drop_required(kept: Schema, properties: dict[str, Any]) -> None:
+    """Null counts as missing for clients that know nothing of null."""
+    required = kept.pop("required", [])
+    left = [name for name in required if not properties.get(name, {}).get("nullable")]
+    if left:
+        kept["required"] = left

@@ -1,0 +1,131 @@
+"""Whole documents, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fairlead.api.discovery import ADVERTISED
+from fairlead.api.openapi import overview
+from fairlead.api.openapi.knowledge import FindCustom
+from fairlead.api.openapi.names import Names
+from fairlead.api.openapi.operation_objects import Writer, WriterV2, WriterV3
+from fairlead.api.openapi.operations import Operations, Path
+from fairlead.api.openapi.schemas import V2, V3, Flavour, Schemas
+from fairlead.codec.types.texts import Texts
+from fairlead.resources.registry import GroupVersion, Resources
+
+_BEARER = "BearerToken"
+_SECURITY = {_BEARER: {"type": "apiKey", "name": "authorization", "in": "header"}}
+
+
+class Builder:
+    """Makes documents of what is served at the time of the call."""
+
+    def __init__(
+        self,
+        resources: Resources,
+        builtin: tuple[tuple[str, str], ...],
+        find_custom: FindCustom,
+        release: str = ADVERTISED,
+    ) -> None:
+        """`builtin` has the group and version of all that is served from the start."""
+        self._release = release
+        self._resources = resources
+        self._builtin = builtin
+        self._find_custom = find_custom
+        self._names = Names(resources.dialect)
+        self._texts = Texts(resources.dialect)
+
+    def read_texts(self) -> None:
+        """Read what would take a while later; in any thread."""
+        self._texts.read_long()
+
+    def _parts(self, flavour: Flavour) -> tuple[Schemas, Operations]:
+        served = {found.table_name: found for found in self._resources.group_versions()}
+        types = self._resources.types
+        schemas = Schemas(self._names, types, served, self._builtin, flavour, self._texts)
+        return schemas, Operations(self._names, schemas, served, self._find_custom)
+
+    def head(self) -> dict[str, Any]:
+        return {"info": {"title": self._names.title, "version": self._release}}
+
+    def version(self, found: GroupVersion) -> dict[str, Any]:
+        """The OpenAPI 3 document of a group-version."""
+        schemas, operations = self._parts(V3)
+        paths = [overview.of_version(self._names, schemas, found), *operations.paths(found)]
+        return self._v3(schemas, paths)
+
+    def group(self, group: str) -> dict[str, Any]:
+        schemas, _ = self._parts(V3)
+        return self._v3(schemas, [overview.of_group(self._names, schemas, group)])
+
+    def groups(self) -> dict[str, Any]:
+        schemas, _ = self._parts(V3)
+        return self._v3(schemas, [overview.of_groups(self._names, schemas)])
+
+    def release(self) -> dict[str, Any]:
+        schemas, _ = self._parts(V3)
+        return self._v3(schemas, [overview.of_release(self._names, schemas)])
+
+    def _v3(self, schemas: Schemas, paths: Iterable[Path]) -> dict[str, Any]:
+        schemas.finish()
+        writer = WriterV3(self._resources.dialect, self._names)
+        return {
+            "openapi": "3.0.0",
+            **self.head(),
+            "paths": _written(writer, paths),
+            "components": {
+                "schemas": dict(sorted(schemas.made.items())),
+                "securitySchemes": _SECURITY,
+            },
+        }
+
+    def swagger(self) -> Swagger:
+        """The document of all group-versions in the old version, to be filled one by one."""
+        return Swagger(self, *self._parts(V2), WriterV2(self._resources.dialect, self._names))
+
+    def about(self, schemas: Schemas) -> list[Path]:
+        """The paths that belong to no group."""
+        names = self._names
+        return [overview.of_groups(names, schemas), overview.of_release(names, schemas)]
+
+    def about_group(self, schemas: Schemas, group: str) -> Path:
+        return overview.of_group(self._names, schemas, group)
+
+    def about_version(self, schemas: Schemas, found: GroupVersion) -> Path:
+        return overview.of_version(self._names, schemas, found)
+
+
+class Swagger:
+    """The one document that has everything. It takes a while to make, so it is made in steps."""
+
+    def __init__(
+        self, builder: Builder, schemas: Schemas, operations: Operations, writer: Writer
+    ) -> None:
+        self._builder = builder
+        self._schemas = schemas
+        self._operations = operations
+        self._writer = writer
+        self._paths = _written(writer, builder.about(schemas))
+
+    def add(self, found: GroupVersion) -> None:
+        builder, schemas = self._builder, self._schemas
+        about = [builder.about_group(schemas, found.group), builder.about_version(schemas, found)]
+        paths = [*about, *self._operations.paths(found)]
+        self._paths.update(_written(self._writer, paths))
+        self._schemas.finish()
+
+    def value(self) -> dict[str, Any]:
+        return {
+            "swagger": "2.0",
+            **self._builder.head(),
+            "paths": dict(sorted(self._paths.items())),
+            "definitions": dict(sorted(self._schemas.made.items())),
+            "securityDefinitions": _SECURITY,
+            "security": [{_BEARER: []}],
+        }
+
+
+def _written(writer: Writer, paths: Iterable[Path]) -> dict[str, Any]:
+    return {path.path: writer.path(path) for path in paths}

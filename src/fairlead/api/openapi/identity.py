@@ -1,0 +1,58 @@
+"""What tells a document from any other, known without making it."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import fairlead
+from fairlead.api.openapi.knowledge import FindCustom
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types import builtin
+from fairlead.resources.registry import GroupVersion, Resource
+
+
+@cache
+def sources(dialect: Dialect, release: str) -> str:
+    """Stands for all that documents are made of beside the resources: clients keep a document
+    for good under its hash, so a change of the type tables or of this package must show."""
+    found = sha256(f"{fairlead.__version__} {release} {dialect.name}".encode())
+    for directory, suffix in (
+        (Path(builtin.__file__).parent, (".types", ".texts")),
+        (Path(__file__).parent, ("",)),
+    ):
+        for file in sorted(directory.iterdir(), key=lambda entry: entry.name):
+            if file.name.endswith(suffix) and file.is_file():
+                found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def of_name(base: str, name: str) -> str:
+    """`base` is what `sources` gives."""
+    return _digest(base, name)
+
+
+def of_version(base: str, found: GroupVersion, find_custom: FindCustom) -> str:
+    return _digest(
+        base,
+        found.api_version,
+        *(_line(one, find_custom) for one in found.resources.values()),
+    )
+
+
+def of_all(parts: list[str]) -> str:
+    return _digest(*parts)
+
+
+def _line(resource: Resource, find_custom: FindCustom) -> str:
+    custom = find_custom(resource)
+    served = [resource, *resource.subresources.values()]
+    facts = [f"{one.name} {one.kind} {','.join(one.verbs)}" for one in served]
+    marks = (resource.namespaced, resource.returns_deleted, custom.identity if custom else "")
+    facts += map(str, marks)
+    return " ".join(facts)
+
+
+def _digest(*parts: str) -> str:
+    return sha256("\n".join(parts).encode()).hexdigest().upper()

@@ -1,0 +1,82 @@
+"""What the documents call things: schemas, operations, tags and extensions."""
+
+from __future__ import annotations
+
+import re
+
+from fairlead.base.dialect import Dialect
+from fairlead.resources.registry import GroupVersion
+
+_SHARED = {
+    "IntOrString": "apimachinery.pkg.util.intstr.IntOrString",
+    "Quantity": "apimachinery.pkg.api.resource.Quantity",
+    "Time": "apimachinery.pkg.apis.meta.v1.Time",
+    "MicroTime": "apimachinery.pkg.apis.meta.v1.MicroTime",
+    "Patch": "apimachinery.pkg.apis.meta.v1.Patch",
+    "raw": "apimachinery.pkg.runtime.RawExtension",
+    "any": "apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
+    "Info": "apimachinery.pkg.version.Info",
+}
+_PACKAGES = {
+    "meta": "apimachinery.pkg.apis.meta",
+    "apiextensions": "apiextensions-apiserver.pkg.apis.apiextensions",
+    "apiregistration": "@-aggregator.pkg.apis.apiregistration",
+}
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def reverse(domain: str) -> str:
+    """`k8s.io` as the start of a schema's name."""
+    return ".".join(reversed(domain.split(".")))
+
+
+class Names:
+    """The names of one dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._root = reverse(dialect.group_domain)
+        self.title = capital(dialect.name)
+        self.kind = self.extension("group-version-kind")
+        self.action = self.extension("action")
+        self.list_type = self.extension("list-type")
+        self.list_keys = self.extension("list-map-keys")
+        self.map_type = self.extension("map-type")
+        self.patch_strategy = self.extension("patch-strategy")
+        self.patch_key = self.extension("patch-merge-key")
+        self.embedded = self.extension("embedded-resource")
+        self.preserve = self.extension("preserve-unknown-fields")
+
+    def extension(self, name: str) -> str:
+        return self._dialect.marked(f"x-@-{name}")
+
+    def shared(self, name: str) -> str:
+        """The schema of a scalar that has one of its own, by the name that the type model uses."""
+        return f"{self._root}.{_SHARED[name]}"
+
+    def schema(self, table_name: str, name: str) -> str:
+        """The schema of a type, e.g. of `core/v1` and `Pod`. Groups that custom resources bring
+        have dots in their names."""
+        group, _, version = table_name.partition("/")
+        if "." in group:
+            return f"{reverse(group)}.{version}.{name}"
+        package = _PACKAGES.get(group, f"api.{group}").replace("@", self._dialect.system_prefix)
+        return f"{self._root}.{package}.{version}.{name}"
+
+    def group(self, group: str) -> str:
+        """A group's part of an operation's name."""
+        if not group:
+            return "Core"
+        short = group.removesuffix(f".{self._dialect.group_domain}")
+        return "".join(capital(word) for word in re.split(r"[.-]", short))
+
+    def operation(self, verb: str, found: GroupVersion, rest: str) -> str:
+        """`listCoreV1NamespacedPod` of list, core/v1 and NamespacedPod."""
+        return f"{verb}{self.group(found.group)}{capital(found.version)}{rest}"
+
+    def tag(self, found: GroupVersion) -> str:
+        group = self.group(found.group)
+        return f"{group[:1].lower()}{group[1:]}_{found.version}"

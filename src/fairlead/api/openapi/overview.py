@@ -1,0 +1,43 @@
+"""The paths that tell what is served."""
+
+from __future__ import annotations
+
+from fairlead.api import discovery
+from fairlead.api.openapi.names import Names
+from fairlead.api.openapi.operations import OK, Operation, Path, base_path
+from fairlead.api.openapi.schemas import META, Schema, Schemas
+from fairlead.resources.registry import GroupVersion
+
+
+def of_version(names: Names, schemas: Schemas, found: GroupVersion) -> Path:
+    name = names.operation("get", found, "APIResources")
+    answer = schemas.of_type(META, "APIResourceList")
+    return _path(f"{base_path(found)}/", name, names.tag(found), answer)
+
+
+def of_group(names: Names, schemas: Schemas, group: str) -> Path:
+    if not group:
+        answer = schemas.of_type(META, "APIVersions")
+        return _path("/api/", "getCoreAPIVersions", "core", answer)
+    name = names.group(group)
+    answer = schemas.of_type(META, "APIGroup")
+    return _path(f"/apis/{group}/", f"get{name}APIGroup", name[:1].lower() + name[1:], answer)
+
+
+def of_groups(names: Names, schemas: Schemas) -> Path:
+    return _path("/apis/", "getAPIVersions", "apis", schemas.of_type(META, "APIGroupList"))
+
+
+def of_release(names: Names, schemas: Schemas) -> Path:
+    full = names.shared("Info")
+    fields = sorted(discovery.version())
+    schemas.made[full] = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in fields},
+        "required": fields,
+    }
+    return _path("/version/", "getCodeVersion", "version", schemas.link(full))
+
+
+def _path(path: str, name: str, tag: str, answer: Schema) -> Path:
+    return Path(path, [Operation("get", name, tag, {OK: answer})], pretty=False)

@@ -1,0 +1,212 @@
+"""Types of the model as schemas of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.api.openapi.names import Names
+from fairlead.api.openapi.tables import excepted
+from fairlead.base.records import dataclass
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.model import Field, ListOf, MapOf, Scalar, Struct, Type
+from fairlead.codec.types.texts import Texts
+from fairlead.resources.registry import GroupVersion
+
+Schema = dict[str, Any]
+
+META = "meta/v1"
+_EVERY_KIND, _EVERY_LIST = Struct("*", META), Struct("*List", META)
+_OF_ALL_GROUPS = ("DeleteOptions", "WatchEvent")
+
+_PLAIN: dict[str, Schema] = {
+    "string": {"type": "string"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "bool": {"type": "boolean"},
+    "double": {"type": "number", "format": "double"},
+    "bytes": {"type": "string", "format": "byte"},
+}
+_INTEGER, _NUMBER, _STRING = {"type": "integer"}, {"type": "number"}, {"type": "string"}
+_SHARED: dict[str, Schema] = {
+    "IntOrString": {"type": "string", "format": "int-or-string"},
+    "Quantity": {"type": "string"},
+    "Time": {"type": "string", "format": "date-time"},
+    "MicroTime": {"type": "string", "format": "date-time"},
+    "Patch": {"type": "object"},
+    "raw": {"type": "object"},
+    "any": {},
+}
+_SHARED_TEXTS = {
+    "IntOrString": "A whole number or a text.",
+    "Quantity": "A number with a unit, such as 100m, 1.5 or 2Gi.",
+    "Time": "A time to the second, as in RFC 3339.",
+    "MicroTime": "A time to the microsecond, as in RFC 3339.",
+    "Patch": "A patch; its form is told by the content type.",
+    "raw": "An object of any form.",
+    "any": "A value of any form.",
+}
+_SHARED_WITH_CHOICE: dict[str, Schema] = {
+    **_SHARED,
+    "IntOrString": {"format": "int-or-string", "oneOf": [_INTEGER, _STRING]},
+    "Quantity": {"oneOf": [_STRING, _NUMBER]},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Flavour:
+    """What differs between the two versions of OpenAPI. `choices`: `oneOf`, defaults, and nothing
+    beside a `$ref` are understood."""
+
+    place: str
+    choices: bool
+
+
+V2 = Flavour("#/definitions/", choices=False)
+V3 = Flavour("#/components/schemas/", choices=True)
+
+
+class Schemas:
+    """The schemas of one document: `made` has what was referred to, by name."""
+
+    def __init__(
+        self,
+        names: Names,
+        types: BuiltinTypes,
+        served: dict[str, GroupVersion],
+        groups: tuple[tuple[str, str], ...],
+        flavour: Flavour,
+        texts: Texts,
+    ) -> None:
+        """`served` has group-versions by our name for them; `groups` the group and version of
+        those that are built in."""
+        self.names = names
+        self.flavour = flavour
+        self.made: dict[str, Schema] = {}
+        self._types = types
+        self._served = served
+        self._groups = groups
+        self._texts = texts
+        self._todo: list[Callable[[], None]] = []
+
+    def of_type(self, table_name: str, name: str) -> Schema:
+        """A reference to a type, e.g. `core/v1` and `Pod`."""
+        return self._reference(self._types.group_version(table_name)[name], table_name)
+
+    def shared(self, name: str) -> Schema:
+        """A reference to a scalar with a schema of its own."""
+        full = self.names.shared(name)
+        if full not in self.made:
+            known = _SHARED_WITH_CHOICE if self.flavour.choices else _SHARED
+            self.made[full] = {"description": _SHARED_TEXTS[name], **known[name]}
+        return self.link(full)
+
+    def link(self, full_name: str) -> Schema:
+        return {"$ref": self.flavour.place + full_name}
+
+    def said_of_all(self, schema: Schema, field: str, *, of_lists: bool = False) -> Schema:
+        """The schema of a field that every kind has, with what is said of it."""
+        text = self._texts.of_field(_EVERY_LIST if of_lists else _EVERY_KIND, field)
+        return {**schema, "description": text} if text else schema
+
+    def finish(self) -> None:
+        """Make what was referred to, and what that refers to."""
+        while self._todo:
+            self._todo.pop()()
+
+    def _reference(self, struct: Struct, near: str) -> Schema:
+        """A type that a version took over from another one has a schema in both."""
+        shares = self._types.group_version(near).get(struct.name) is struct
+        home = near if shares else struct.group_version
+        full = self.names.schema(home, struct.name)
+        if full not in self.made:
+            schema = self.made[full] = {}
+            self._todo.append(lambda: self._fill(schema, struct, home))
+        return self.link(full)
+
+    def _fill(self, schema: Schema, struct: Struct, home: str) -> None:
+        fields = sorted(struct.fields.values(), key=lambda field: field.name)
+        if text := self._texts.of_type(struct):
+            schema["description"] = text
+        schema["type"] = "object"
+        schema["properties"] = {field.name: self._property(struct, field, home) for field in fields}
+        if required := [field.name for field in fields if _is_required(struct, field)]:
+            schema["required"] = required
+        if struct.atomic:
+            schema[self.names.map_type] = "atomic"
+        if struct.preserve_unknown:
+            schema[self.names.preserve] = True
+        if kinds := self._kinds(struct, home):
+            schema[self.names.kind] = kinds
+
+    def _property(self, struct: Struct, field: Field, home: str) -> Schema:
+        schema = dict(self._type(field.type, home))
+        marks = self._marks(field)
+        if text := self._texts.of_field(struct, field.name):
+            marks["description"] = text
+        if field.enum:
+            marks["enum"] = list(field.enum)
+        if field.default is not None and self.flavour.choices:
+            marks["default"] = field.default
+        if marks and "$ref" in schema and self.flavour.choices:
+            schema = {"allOf": [schema]}
+        schema.update(marks)
+        return schema
+
+    def _type(self, node: Type, home: str) -> Schema:
+        if isinstance(node, Scalar):
+            return _PLAIN.get(node.name) or self.shared(node.name)
+        if isinstance(node, Struct):
+            return self._reference(node, home)
+        element = self._type(node.element, home)
+        if isinstance(node, MapOf):
+            return {"type": "object", "additionalProperties": element}
+        return {"type": "array", "items": element}
+
+    def _marks(self, field: Field) -> Schema:
+        """How apply and strategic merge treat a field."""
+        names, marks = self.names, dict[str, Any]()
+        node = field.type
+        if isinstance(node, ListOf) and (node.kind != "atomic" or field.merge):
+            marks[names.list_type] = node.kind
+            if node.keys:
+                marks[names.list_keys] = list(node.keys)
+        if isinstance(node, MapOf) and node.atomic:
+            marks[names.map_type] = "atomic"
+        if field.granular:
+            marks[names.map_type] = "granular"
+        if strategy := _strategy(field):
+            marks[names.patch_strategy] = strategy
+        if field.merge_key:
+            marks[names.patch_key] = field.merge_key
+        return marks
+
+    def _kinds(self, struct: Struct, home: str) -> list[Schema]:
+        if home == META:
+            if struct.name in _OF_ALL_GROUPS:
+                return [_kind(group, version, struct.name) for group, version in self._groups]
+            return [_kind("", "v1", struct.name)] if _says_its_kind(struct) else []
+        found = self._served.get(home)
+        if found is None or not _says_its_kind(struct):
+            return []
+        return [_kind(found.group, found.version, struct.name)]
+
+
+def _kind(group: str, version: str, kind: str) -> Schema:
+    return {"group": group, "kind": kind, "version": version}
+
+
+def _says_its_kind(struct: Struct) -> bool:
+    """Whether `kind` and `apiVersion` tell the type itself, which protobuf has no numbers for."""
+    fields = struct.fields
+    return all(name in fields and not fields[name].number for name in ("kind", "apiVersion"))
+
+
+def _is_required(struct: Struct, field: Field) -> bool:
+    key = (f"{struct.group_version}.{struct.name}", field.name)
+    return key not in excepted("optional") if field.required else key in excepted("required")
+
+
+def _strategy(field: Field) -> str:
+    marks = {"merge": field.merge, "retainKeys": field.retain_keys, "replace": field.replace}
+    return ",".join(name for name, is_set in marks.items() if is_set)

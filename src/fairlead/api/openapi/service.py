@@ -1,0 +1,223 @@
+"""The paths below /openapi."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from fairlead.api.answers import Answer, no_such_page
+from fairlead.api.discovery import ADVERTISED
+from fairlead.api.negotiation import clauses as clauses
+from fairlead.api.openapi import identity
+from fairlead.api.openapi.answers import (
+    BINARY,
+    TEXT,
+    Document,
+    document_answer,
+    moved_answer,
+    not_acceptable_answer,
+    not_found_answer,
+    pack,
+)
+from fairlead.api.openapi.knowledge import FindCustom
+from fairlead.api.openapi.others import NOBODY, Others
+from fairlead.api.request import Request
+from fairlead.resources.registry import Resources
+
+if TYPE_CHECKING:
+    from fairlead.api.openapi.documents import Builder
+
+JSON = "application/json"
+PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
+
+
+class OpenApi:
+    """Answers with documents, each made when it is first asked for and kept, compressed, until
+    what it describes changes.
+
+    `find_custom` tells what the definition of a resource publishes, if it has one; `find_others`
+    what other servers have.
+    """
+
+    def __init__(self, resources: Resources, release: str = ADVERTISED) -> None:
+        self.find_custom: FindCustom = lambda resource: resource.custom
+        self.find_others: Callable[[], Others] = lambda: NOBODY
+        self._resources = resources
+        self._release = release
+        self._builtin = tuple((found.group, found.version) for found in resources.group_versions())
+        self._documents: dict[str, Document] = {}
+        self._making = asyncio.Lock()
+        self._has_read = False
+        self._known_tags: tuple[int, dict[str, str]] = (-1, {})
+
+    @cached_property
+    def _builder(self) -> Builder:
+        """Loaded when the first document is made, so as not to hold up the start."""
+        from fairlead.api.openapi.documents import Builder
+
+        return Builder(
+            self._resources, self._builtin, lambda one: self.find_custom(one), self._release
+        )
+
+    async def answer(self, request: Request) -> Answer:
+        """The document at a path; the method does not matter."""
+        match request.target.path.strip("/").split("/"):
+            case ["openapi", "v2"]:
+                answer = self._swagger
+            case ["openapi", "v3", *_]:
+                answer = self._v3
+            case _:
+                return no_such_page()
+        if not self._has_read:
+            await asyncio.to_thread(self._read)
+        return await answer(request)
+
+    def _read(self) -> None:
+        """Read what lies in files, so that nobody has to wait for that."""
+        identity.sources(self._resources.dialect, self._release)
+        self._builder.read_texts()
+        self._has_read = True
+
+    async def _index(self, request: Request) -> Answer:
+        urls = {name: _url(name, tag) for name, tag in self._tags().items()}
+        urls |= {name: remote.address for name, remote in self.find_others().documents.items()}
+        tag = identity.of_all([*urls, *urls.values()])
+        found = self._documents.get("")
+        if found is None or found.identity != tag:
+            paths = {name: {"serverRelativeURL": url} for name, url in sorted(urls.items())}
+            found = self._documents[""] = pack(tag, orjson.dumps({"paths": paths}), TEXT)
+        return await document_answer(request, found)
+
+    async def _v3(self, request: Request) -> Answer:
+        name = "/".join(request.target.path.strip("/").split("/")[2:])
+        if not name:
+            return await self._index(request)
+        remote = self.find_others().documents.get(name)
+        if remote is not None:
+            return await remote.answer(request)
+        async with self._making:
+            tag = self._tags().get(name)
+            if tag is None:
+                for media_type in (JSON, PROTOBUF_V3):
+                    self._documents.pop(_place(name, media_type), None)
+                return not_found_answer()
+            chosen = _chosen(request, (JSON, PROTOBUF_V3))
+            if chosen is None:
+                return not_acceptable_answer()
+            wanted = request.parameter("hash")
+            if wanted and wanted != tag:
+                return moved_answer(_url(name, tag))
+            place = _place(name, chosen)
+            found = self._documents.get(place)
+            if found is None or found.identity != tag:
+                encode = _pack_json if chosen == JSON else _pack_protobuf_v3
+                found = await asyncio.to_thread(encode, tag, self._value(name))
+                self._documents[place] = found
+        return await document_answer(request, found, for_good=bool(wanted))
+
+    async def _swagger(self, request: Request) -> Answer:
+        chosen = _chosen(request, (JSON, PROTOBUF))
+        if chosen is None:
+            return not_acceptable_answer()
+        async with self._making:
+            tag = self._swagger_tag(chosen)
+            found = self._documents.get(chosen)
+            if found is None or found.identity != tag:
+                encode = _pack_json if chosen == JSON else _pack_protobuf
+                merge = self.find_others().merge
+                value = await self._swagger_value()
+                if merge is not None:
+                    value = await asyncio.to_thread(merge, value)
+                found = await asyncio.to_thread(encode, tag, value)
+                if self._swagger_tag(chosen) == tag:
+                    self._documents[chosen] = found
+        return await document_answer(request, found)
+
+    def _swagger_tag(self, media_type: str) -> str:
+        return identity.of_all([media_type, *self._tags().values(), self.find_others().tag])
+
+    async def _swagger_value(self) -> dict[str, Any]:
+        """Everything, with room for other requests between the parts."""
+        swagger = self._builder.swagger()
+        for found in list(self._resources.group_versions()):
+            swagger.add(found)
+            await asyncio.sleep(0)
+        return swagger.value()
+
+    def _tags(self) -> dict[str, str]:
+        """The documents of version 3 by name, with the identity of each."""
+        generation, known = self._known_tags
+        if generation != self._resources.generation:
+            known = self._find_tags()
+            self._known_tags = (self._resources.generation, known)
+        return known
+
+    def _find_tags(self) -> dict[str, str]:
+        base = identity.sources(self._resources.dialect, self._release)
+        found = {name: identity.of_name(base, name) for name in ("api", "apis", "version")}
+        for group, versions in self._resources.groups.items():
+            if group and versions:
+                found[f"apis/{group}"] = identity.of_name(base, group)
+            for version, one in versions.items():
+                name = f"apis/{group}/{version}" if group else f"api/{version}"
+                found[name] = identity.of_version(base, one, self.find_custom)
+        return dict(sorted(found.items()))
+
+    def _value(self, name: str) -> dict[str, Any]:
+        builder, groups = self._builder, self._resources.groups
+        match name.split("/"):
+            case ["version"]:
+                return builder.release()
+            case ["apis"]:
+                return builder.groups()
+            case ["api"]:
+                return builder.group("")
+            case ["apis", group]:
+                return builder.group(group)
+            case ["api", version]:
+                return builder.version(groups[""][version])
+            case [_, group, version]:
+                return builder.version(groups[group][version])
+        raise KeyError(name)
+
+
+def _place(name: str, media_type: str) -> str:
+    """Where a document of version 3 is kept."""
+    return name if media_type == JSON else f"{name} {media_type}"
+
+
+def _url(name: str, tag: str) -> str:
+    return f"/openapi/v3/{name}?hash={tag}"
+
+
+def _chosen(request: Request, offered: tuple[str, ...]) -> str | None:
+    """The media type to answer in: the first that the client takes."""
+    for clause in clauses(request.header(b"accept") or "*/*"):
+        kind, _, detail = clause.media_type.partition("/")
+        for media_type in offered:
+            own_kind, _, own_detail = media_type.partition("/")
+            if kind in (own_kind, "*") and detail in (own_detail, "*"):
+                return media_type
+    return None
+
+
+def _pack_json(tag: str, value: dict[str, Any]) -> Document:
+    """Clients know the type from what they asked for; it is sent as the plain text it is."""
+    return pack(tag, orjson.dumps(value), TEXT)
+
+
+def _pack_protobuf(tag: str, value: dict[str, Any]) -> Document:
+    from fairlead.codec.gnostic import encode_document
+
+    return pack(tag, encode_document(value), BINARY)
+
+
+def _pack_protobuf_v3(tag: str, value: dict[str, Any]) -> Document:
+    from fairlead.codec.gnostic_v3 import encode_document
+
+    return pack(tag, encode_document(value), BINARY)

@@ -1,0 +1,260 @@
+"""Query parameters and option bodies, checked as the reference checks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.api.negotiation import JSON, YAML, declared_type, media_types
+from fairlead.api.other_dialect import with_hint
+from fairlead.api.request import Query, Request
+from fairlead.base.caches import remembered
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import Cause, ResourceRef, bad_request, invalid, unsupported_media_type
+from fairlead.codec.bodies import BodyError, parse_json, parse_yaml
+from fairlead.codec.envelopes import content_type
+from fairlead.codec.protobuf import ProtobufError, envelope, from_message
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.durations import DurationError, parse_duration
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.operations.options import (
+    DeleteOptions,
+    ListOptions,
+    WriteOptions,
+    check_dry_run,
+    check_propagation,
+)
+from fairlead.operations.selectors import select
+from fairlead.resources.causes import Causes
+from fairlead.resources.metadata import MOST_MANAGER_BYTES, check_manager
+from fairlead.resources.registry import Resource
+from fairlead.resources.rules import bounded_int
+from fairlead.storage.selection import EVERYTHING, Selection
+
+_VALIDATION = ("Ignore", "Warn", "Strict")
+
+
+def integer(request: Request, name: str) -> int | None:
+    """A whole number that a parameter gives, None without one; an empty one is none."""
+    values = request.query.get(name)
+    if not values:
+        return None
+    text = values[0]
+    try:
+        return _strict_int(text)
+    except ValueError as error:
+        raise bad_request(
+            f"strconv.ParseInt: parsing {text!r}: {error}".replace("'", '"')
+        ) from None
+
+
+def _strict_int(text: str) -> int:
+    body = text[1:] if text[:1] in "+-" else text
+    if not body.isascii() or not body.isdigit():
+        raise ValueError("invalid syntax")
+    value = bounded_int(text)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError("value out of range")
+    return value
+
+
+def timeout_of(request: Request) -> float:
+    """The seconds of the `timeout` parameter; 0 and less leave it to the server, as none does. 400
+    for what is not a duration such as `30s`."""
+    text = request.parameter("timeout")
+    if not text:
+        return 0
+    try:
+        return parse_duration(text)
+    except DurationError as error:
+        why = f"invalid timeout specified in the request URL - {error}"
+        raise bad_request(why) from None
+
+
+def flag(request: Request, name: str) -> bool:
+    """Anything but an explicit no counts as yes."""
+    values = request.query.get(name, [])
+    return bool(values) and values[0].lower() not in ("0", "false")
+
+
+def write_options(
+    dialect: Dialect, request: Request, kind: str, *, apply: bool = False
+) -> WriteOptions:
+    """Read the options of a write; `kind` is CreateOptions, UpdateOptions or PatchOptions."""
+    query = request.query
+    if not query and not apply:
+        return WriteOptions(False, default_manager(request), "Warn")
+    causes = Causes()
+    manager = request.parameter("fieldManager")
+    if kind == "PatchOptions":
+        _check_patch(request, manager, apply, causes)
+    check_manager(manager, "fieldManager", causes)
+    dry_run = _dry_run(dialect, query, causes)
+    named_validation = request.parameter("fieldValidation")
+    validation = named_validation or "Warn"
+    if validation not in _VALIDATION:
+        causes.unsupported("fieldValidation", validation, ("", *sorted(_VALIDATION)))
+    _raise_options(dialect, kind, causes)
+    return WriteOptions(
+        dry_run,
+        manager or default_manager(request),
+        validation,
+        flag(request, "force"),
+        manager,
+        named_validation,
+    )
+
+
+def default_manager(request: Request) -> str:
+    return _manager_of(request.user_agent)
+
+
+@remembered(longest=512)
+def _manager_of(user_agent: str) -> str:
+    """The first part of a user agent, without what cannot be printed."""
+    agent = user_agent.partition("/")[0] or "unknown"
+    printable = "".join(letter for letter in agent if letter.isprintable())
+    return printable.encode()[:MOST_MANAGER_BYTES].decode(errors="ignore")
+
+
+def _check_patch(request: Request, manager: str, apply: bool, causes: Causes) -> None:
+    if apply and not manager:
+        causes.required("fieldManager", "is required for apply patch")
+    if not apply and "force" in request.query:
+        causes.forbidden("force", "may not be specified for non-apply patch")
+
+
+def _dry_run(dialect: Dialect, query: Query, causes: Causes) -> bool:
+    values = query.get("dryRun")
+    if not values:
+        return False
+    if dialect.bare_dry_run_writes and values == [""]:
+        return False
+    check_dry_run(values, causes)
+    return True
+
+
+def _raise_options(dialect: Dialect, kind: str, causes: list[Cause]) -> None:
+    if causes:
+        raise invalid(ResourceRef(dialect.meta_group, kind), causes)
+
+
+def delete_options(
+    dialect: Dialect, types: BuiltinTypes, request: Request, raw: bytes
+) -> DeleteOptions:
+    """Options from the body if there is one, else from the query; never from both."""
+    causes = Causes()
+    if raw:
+        value = _delete_body(dialect, types, request, raw)
+        dry_run = bool(value.get("dryRun"))
+        check_dry_run(value.get("dryRun") or [], causes)
+    else:
+        dry_run = _dry_run(dialect, request.query, causes)
+        value = _delete_query(dialect, request)
+    check_propagation(value, causes)
+    _raise_options(dialect, "DeleteOptions", causes)
+    propagation = value.get("propagationPolicy")
+    orphan = value.get("orphanDependents")
+    if orphan is not None:
+        propagation = "Orphan" if orphan else "Background"
+    conditions = value.get("preconditions") or {}
+    return DeleteOptions(
+        dry_run,
+        value.get("gracePeriodSeconds"),
+        propagation or "",
+        conditions.get("uid", ""),
+        conditions.get("resourceVersion", ""),
+        cascades=orphan is False,
+    )
+
+
+def _delete_query(dialect: Dialect, request: Request) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    grace = integer(request, "gracePeriodSeconds")
+    if grace is not None:
+        value["gracePeriodSeconds"] = grace
+    if "propagationPolicy" in request.query:
+        value["propagationPolicy"] = request.parameter("propagationPolicy")
+    if "orphanDependents" in request.query:
+        value["orphanDependents"] = flag(request, "orphanDependents")
+    conditions = value["preconditions"] = {"uid": request.parameter("uid")}
+    is_collection = request.target.verb == "deletecollection"
+    if not (is_collection and dialect.deletecollection_lists_version):
+        conditions["resourceVersion"] = request.parameter("resourceVersion")
+    return value
+
+
+def _delete_body(
+    dialect: Dialect, types: BuiltinTypes, request: Request, raw: bytes
+) -> dict[str, Any]:
+    struct = types.struct("meta/v1.DeleteOptions")
+    media_type = declared_type(request.header(b"content-type"))
+    if media_type and media_type not in media_types(dialect):
+        raise with_hint(dialect, media_type, unsupported_media_type(media_types(dialect)))
+    value: Any
+    try:
+        if media_type == dialect.protobuf_media_type:
+            named_version, named_kind, content = envelope(raw)
+            given = parse_json(content) if content_type(raw) == JSON else None
+            if not isinstance(given, dict):
+                given = from_message(struct, content)
+            value = {"apiVersion": named_version, "kind": named_kind, **given}
+        else:
+            value = parse_yaml(raw)[0] if media_type == YAML else parse_json(raw)
+    except (BodyError, ProtobufError) as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise bad_request("couldn't get version/kind; json parse error: not an object")
+    kind = value.get("kind") or "DeleteOptions"
+    if kind != "DeleteOptions":
+        version = value.get("apiVersion") or "v1"
+        raise bad_request(f'no kind "{kind}" is registered for version "{version}"')
+    try:
+        decoded: dict[str, Any] = decoder(struct)(value, [])
+    except DecodeError as mismatch:
+        raise bad_request(str(mismatch)) from None
+    return decoded
+
+
+def list_options(dialect: Dialect, request: Request, chunking: bool) -> ListOptions:
+    limit = integer(request, "limit") or 0
+    watch = request.target.verb == "watch"
+    options = ListOptions(
+        limit=limit if limit > 0 and chunking else 0,
+        token=request.parameter("continue") if chunking else "",
+        revision=request.parameter("resourceVersion"),
+        match=request.parameter("resourceVersionMatch"),
+        timeout=integer(request, "timeoutSeconds"),
+        watch=watch,
+        bookmarks=flag(request, "allowWatchBookmarks"),
+    )
+    if options.match:
+        _check_match(dialect, options)
+    return options
+
+
+def _check_match(dialect: Dialect, options: ListOptions) -> None:
+    causes = Causes()
+    field = "resourceVersionMatch"
+    if options.watch:
+        causes.forbidden(field, "resourceVersionMatch is forbidden for watch")
+    if not options.revision:
+        causes.forbidden(
+            field, "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        )
+    if options.token:
+        causes.forbidden(field, "resourceVersionMatch is forbidden when continue is provided")
+    if options.match not in ("Exact", "NotOlderThan"):
+        causes.unsupported(field, options.match, ("Exact", "NotOlderThan", ""))
+    elif options.match == "Exact" and options.revision == "0":
+        causes.forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+    _raise_options(dialect, "ListOptions", causes)
+
+
+def selection_of(request: Request, resource: Resource) -> Selection:
+    """The label and field selectors of a request; 400 for what they cannot be."""
+    if "labelSelector" not in request.query and "fieldSelector" not in request.query:
+        return EVERYTHING
+    return select(resource, request.parameter("labelSelector"), request.parameter("fieldSelector"))

@@ -1,0 +1,244 @@
+"""PATCH of an item: JSON patch, merge patch, strategic merge patch and apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import orjson
+
+from fairlead.api.answers import Answer
+from fairlead.api.parameters import write_options
+from fairlead.api.representation import item_answer
+from fairlead.api.request import Request
+from fairlead.base import budget
+from fairlead.base.errors import StatusError, bad_request, unsupported_media_type
+from fairlead.codec.bodies import BodyError, parse_json, parse_yaml
+from fairlead.codec.limits import TooDeep, check_values
+from fairlead.codec.repeated_keys import duplicate_fields
+from fairlead.codec.types.decode import unknown_paths
+from fairlead.codec.types.mismatch import conversion_error, json_kind
+from fairlead.codec.types.model import ListOf, MapOf, Struct, Type
+from fairlead.codec.types.wording import plain_text
+from fairlead.fields.errors import MalformedPatch, TooManyOperations
+from fairlead.fields.json_patch import apply_json_patch, operations
+from fairlead.fields.merge_patch import apply_merge_patch, merge_document
+from fairlead.fields.strategic import apply_strategic_patch, strategic_document
+from fairlead.fields.values import compact_json, escaped_json
+from fairlead.operations.api import Api, Object
+from fairlead.operations.apply import apply
+from fairlead.operations.field_validation import strict_errors, warn_of
+from fairlead.operations.known_configurations import Held
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+from fairlead.operations.patch import Patch, check_exists, patch
+from fairlead.resources.registry import Resource
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+_MEMBERS = ("op", "path", "from", "value")
+TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY)
+CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY)  # a schema says nothing of strategies
+CUSTOM_SCALE_TYPES = (JSON_PATCH, MERGE_PATCH)  # owners of a custom kind know nothing of its Scale
+
+
+def check_patch_type(request: Request, resource: Resource) -> str:
+    """The media type of a patch; 415 for what is none."""
+    media_type = request.header(b"content-type").partition(";")[0].strip()
+    if resource.main.custom is not None:
+        if media_type not in CUSTOM_TYPES:
+            raise unsupported_media_type(CUSTOM_TYPES)
+        if resource.is_scale and media_type == APPLY:
+            raise unsupported_media_type(CUSTOM_SCALE_TYPES)
+    elif media_type not in TYPES:
+        raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+    return media_type
+
+
+async def answer_patch(api: Api, request: Request, operation: Operation) -> Answer:
+    media_type = check_patch_type(request, operation.resource)
+    raw = operation.sent = await request.body()
+    is_apply = media_type == APPLY
+    options = write_options(api.dialect, request, "PatchOptions", apply=is_apply)
+    operation.manager = options.manager
+    if is_apply:
+        return await _answer_apply(api, request, operation, raw, options)
+    await check_exists(api, operation)
+    read = await budget.run(len(raw), _read, operation.resource, media_type, raw)
+    version = await patch(api, operation, read, options)
+    return await item_answer(api, request, operation, version)
+
+
+async def _answer_apply(
+    api: Api, request: Request, operation: Operation, raw: bytes, options: WriteOptions
+) -> Answer:
+    known = await api.known_applies.find(api, operation, raw, options)
+    if known is not None:
+        return await item_answer(api, request, operation, known)
+    sent: Object | Held | None = api.known_configurations.find(operation, raw, options.manager)
+    if sent is None:
+        sent = await budget.run(len(raw), _configuration, operation, raw, options)
+    before = api.known_applies.before(api, operation)
+    outcome = await apply(api, operation, sent, options)
+    api.known_applies.keep(api, operation, raw, options, before)
+    code = 201 if outcome.created else 200
+    return await item_answer(api, request, operation, outcome.version, code)
+
+
+def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
+    """Read a patch document; 400 for what is not one."""
+    prefix = "" if media_type == STRATEGIC else "error decoding patch: "
+    check_values(raw)
+    try:
+        document = parse_json(raw)
+        repeated = duplicate_fields(raw, document)
+    except (BodyError, TooDeep) as error:
+        raise bad_request(f"{prefix}{error}") from None
+    text = patched_custom_text if resource.speaks_text_only else partial(patched_text, resource)
+    try:
+        match media_type:
+            case "application/json-patch+json":
+                found = operations(document)
+                named = _told_of_operations(found, repeated)
+                return Patch(lambda value: apply_json_patch(value, found), text, named)
+            case "application/merge-patch+json":
+                merge = merge_document(document)
+                if not resource.speaks_text_only:
+                    text = partial(merged_text, resource)
+                make: Callable[[Object], Object] = lambda value: apply_merge_patch(value, merge)  # noqa: E731
+            case _:
+                merge = strategic_document(document)
+                make = lambda value: apply_strategic_patch(resource.struct, value, merge)  # noqa: E731
+    except MalformedPatch as malformed:
+        raise bad_request(str(malformed)) from None
+    except TooManyOperations as many:
+        raise StatusError(413, "RequestEntityTooLarge", str(many)) from None
+    explain = conversion_error if media_type == STRATEGIC else str
+    named = [f'duplicate field "{path}"' for path in repeated]
+    shown = text if media_type == MERGE_PATCH else lambda _before, _after: plain_text(merge)
+    return Patch(make, shown, named, explain)
+
+
+def _told_of_operations(found: list[Object], repeated: list[str]) -> list[str]:
+    """What is said of the members of operations, one operation after the other; not that an unknown
+    one stands twice."""
+    known: dict[str, list[str]] = {}  # repeated ones by the operation that they are in
+    for path in repeated:
+        place, _, rest = path.partition(".")
+        if rest.partition(".")[0].partition("[")[0] in _MEMBERS:
+            known.setdefault(place, []).append(path)
+    told: list[str] = []
+    for index, operation in enumerate(found):
+        place = f"[{index}]"
+        told += [
+            f'json patch unknown field "{place}.{name}"'
+            for name in operation
+            if name not in _MEMBERS
+        ]
+        told += [f'json patch duplicate field "{path}"' for path in known.get(place, ())]
+    return told
+
+
+def patched_text(resource: Resource, before: Object, after: Object) -> str:
+    """A document after a JSON patch, as messages show it: keys on the way to a change are sorted,
+    values of the patch are as they were sent, all others have the order of their type."""
+    return _shown_document(resource, before, after, is_merge=False)
+
+
+def merged_text(resource: Resource, before: Object, after: Object) -> str:
+    """The same after a merge patch, of whose values keys are sorted too."""
+    return _shown_document(resource, before, after, is_merge=True)
+
+
+def _shown_document(resource: Resource, before: Object, after: Object, *, is_merge: bool) -> str:
+    """What is nested too deeply for any type is not shown."""
+    try:
+        shown = _sorted_where_changed(_in_type_order(resource.struct, before), after, is_merge)
+        return escaped_json(orjson.dumps(shown).decode())
+    except (TypeError, RecursionError):
+        return "{...}"
+
+
+def _in_type_order(node: Type, value: Any) -> Any:
+    """A value with the fields of structs in the order of their type and the keys of maps sorted."""
+    match node:
+        case Struct() if isinstance(value, dict):
+            first = ("kind", "apiVersion") if node.is_kind else ()
+            names = [name for name in (*first, *node.fields, *value) if name in value]
+            return {
+                name: _in_type_order(node.fields[name].type, value[name])
+                if name in node.fields
+                else value[name]
+                for name in dict.fromkeys(names)
+            }
+        case MapOf() if isinstance(value, dict):
+            return {key: _in_type_order(node.element, value[key]) for key in sorted(value)}
+        case ListOf() if isinstance(value, list):
+            return [_in_type_order(node.element, item) for item in value]
+    return value
+
+
+def patched_custom_text(before: Object, after: Object) -> str:
+    """The same of a custom object, which has no type that gives its keys another order."""
+    try:
+        return compact_json(after)
+    except (TypeError, RecursionError):
+        return "{...}"
+
+
+def _sorted_where_changed(before: Any, after: Any, is_merge: bool) -> Any:
+    if isinstance(before, dict) and isinstance(after, dict):
+        return {
+            name: before[name]
+            if name in before and before[name] == after[name]
+            else _sorted_where_changed(before.get(name), after[name], is_merge)
+            for name in sorted(after)
+        }
+    if is_merge:
+        return orjson.loads(orjson.dumps(after, option=orjson.OPT_SORT_KEYS))
+    if isinstance(before, list) and isinstance(after, list):
+        moved = len(before) - len(after)
+        return [_shown_item(before, at, at + moved, item) for at, item in enumerate(after)]
+    return after
+
+
+def _shown_item(before: list[Any], here: int, moved: int, item: Any) -> Any:
+    """An item of a list after a JSON patch, which may have changed something in it, or moved it by
+    adding or removing others before it."""
+    for place in (here, moved):
+        if 0 <= place < len(before) and before[place] == item:
+            return before[place]
+    held = before[here] if here < len(before) else None
+    return _sorted_where_changed(held, item, is_merge=False)
+
+
+def _configuration(operation: Operation, raw: bytes, options: WriteOptions) -> Object:
+    try:
+        check_values(raw)
+        value, repeated = parse_yaml(raw)
+    except BodyError as error:
+        what = f"error converting YAML to JSON: {error}"
+        raise bad_request(f"error decoding YAML: {what}") from None
+    if repeated:
+        if options.validation == "Strict":
+            raise _repeated_in_configuration(operation.resource, value, repeated)
+        warn_of(operation, repeated, options.validation)
+    if value is not None and not isinstance(value, dict):
+        raise bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot"
+            f" unmarshal {json_kind(value)} into Go value of type map[string]interface {{}}"
+        )
+    return value or {}
+
+
+def _repeated_in_configuration(resource: Resource, value: Any, repeated: list[str]) -> StatusError:
+    """What is said of a configuration that repeats fields; as specified, its unknown fields are
+    named with them."""
+    errors = "\n  ".join(["yaml: unmarshal errors:", *repeated])
+    if resource.dialect.strict_apply_names_all and isinstance(value, dict):
+        errors = ", ".join(strict_errors(unknown_paths(resource.struct, value), [errors]))
+    why = f"error converting YAML to JSON: {errors}"
+    return bad_request(f"error strict decoding YAML: {why}")

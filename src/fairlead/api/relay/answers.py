@@ -1,0 +1,89 @@
+"""Answers of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.api.answers import Answer
+from fairlead.api.relay.forward import Passed, leaving_with_client
+from fairlead.api.relay.headers import INERT, changing_to, returned, wanted_protocol
+from fairlead.api.request import Request
+from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, ClientGone
+from fairlead.wire.incoming.response_bytes import Header
+from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.connection import Lost
+from fairlead.wire.outgoing.tunnel import Tunnel
+
+
+class NoChange(CallError):
+    """The protocol was to change, and the other server did something else."""
+
+
+def answer_of(request: Request, passed: Passed) -> Answer:
+    """What the client gets; raises CallError where that is no answer to its request."""
+    status, fields = passed.answer.status, passed.answer.fields
+    changes = bool(wanted_protocol(request))
+    if changes and status == SWITCHING_PROTOCOLS:
+        protocol = passed.answer.field(b"upgrade")
+        return Upgraded(passed, [*returned(request, fields), *changing_to(protocol)])
+    if changes and status < 400:
+        passed.end()
+        raise NoChange(f"invalid upgrade response: status code {status}")
+    if not 200 <= status < 600:  # nobody asked it to switch protocols
+        passed.end()
+        raise CallError(f"it answered with the status {status}")
+    return Relayed(passed, [*INERT, *returned(request, fields)])
+
+
+class Relayed(Answer):
+    """An answer that is passed on while it comes. One that is cut off is cut off for the client
+    too, so that nobody takes it for whole."""
+
+    __slots__ = ("_passed",)
+
+    def __init__(self, passed: Passed, headers: Iterable[Header]) -> None:
+        super().__init__(passed.answer.status, b"", "", tuple(headers))
+        self._passed = passed
+
+    async def send(self, request: Request) -> None:
+        exchange, answer = request.exchange, self._passed.answer
+        exchange.no_deadline()
+        exchange.can_be_cut = request.target.verb == "watch"
+        try:
+            with leaving_with_client(request):
+                exchange.start(self.code, self.headers, answer.size)
+                while piece := await answer.piece():
+                    await exchange.send(piece)
+                exchange.end()
+        except CallError:
+            exchange.abort()
+        finally:
+            self._passed.end()
+
+
+class Upgraded(Answer):
+    """The protocol changes: what both sides send from now on is none of our business."""
+
+    __slots__ = ("_passed",)
+
+    def __init__(self, passed: Passed, headers: Iterable[Header]) -> None:
+        super().__init__(SWITCHING_PROTOCOLS, b"", "", tuple(headers))
+        self._passed = passed
+
+    async def send(self, request: Request) -> None:
+        exchange = request.exchange
+        exchange.can_be_cut = True
+        exchange.when_gone(_nothing)  # what was sent before is still passed on
+        tunnel = Tunnel(exchange.waits_elsewhere)
+        try:
+            self._passed.answer.hand_over(tunnel.far)
+            exchange.hand_over(self.headers, tunnel.near)
+        except (Lost, ClientGone):
+            tunnel.abort()
+            exchange.abort()
+            return
+        await tunnel.wait()
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,178 @@
+"""A request as the verbs see it."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+from urllib.parse import parse_qsl
+
+from fairlead.api.negotiation import PLAIN_JSON, Representation
+from fairlead.api.routing import Target
+from fairlead.auth.authentication.impersonation import Impersonation, asks_to_impersonate
+from fairlead.auth.authentication.user import User
+from fairlead.base.caches import remembered
+from fairlead.base.errors import too_large, too_many_requests
+from fairlead.operations.operation import Operation
+from fairlead.resources.context import MOST_WARNINGS
+from fairlead.wire.incoming.exchange import BodyTooLarge, Exchange
+from fairlead.wire.incoming.holdings import TooManyBodies
+from fairlead.wire.incoming.peer import NOBODY, Peer
+
+Query = dict[str, list[str]]
+
+_NO_QUERY: Query = {}
+_TOO_MANY_BODIES = "Too many large requests at once, please try again later."
+
+
+@remembered(2048, longest=512, per_byte=100)
+def _parse_query(raw: bytes) -> Query:
+    query: Query = {}
+    for key, value in parse_qsl(raw.decode("latin-1"), keep_blank_values=True):
+        query.setdefault(key, []).append(value)
+    return query
+
+
+class Request:
+    """Headers are looked up by lower-case name. `target`, `user` and `representation` are set as
+    the request moves along the chain. Those of the server's own parts have no `exchange`."""
+
+    __slots__ = (
+        "_body",
+        "_headers",
+        "_is_read",
+        "audited",
+        "deadline",
+        "exchange",
+        "flow",
+        "impersonation",
+        "impersonator",
+        "method",
+        "operation",
+        "path",
+        "peer",
+        "query",
+        "raw_headers",
+        "representation",
+        "seat",
+        "target",
+        "user",
+        "warnings",
+    )
+
+    target: Target
+    user: User
+    exchange: Exchange
+
+    def __init__(
+        self,
+        method: str,
+        path: str = "",
+        raw_query: bytes = b"",
+        raw_headers: list[tuple[bytes, bytes]] | None = None,
+        peer: Peer = NOBODY,
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.raw_headers = raw_headers if raw_headers is not None else []
+        self.query = _parse_query(raw_query) if raw_query else _NO_QUERY
+        self.peer = peer
+        self.representation: Representation = PLAIN_JSON
+        self.warnings: list[str] = []
+        self.impersonator: User | None = None  # who really asks, if the user is another
+        self.impersonation: Impersonation | None = None  # with which its credential was made
+        self.operation: Operation | None = None  # what it asks for, once that is allowed
+        self.audited: Any = None  # an Audited, where the audit log is kept
+        self.flow: Any = None  # a Flow, where priority and fairness is on
+        self.seat: Any = None  # a Seat that is held after the answer was made
+        self.deadline = inf  # by the clock of the loop, where it is less than all requests have
+        self._headers: dict[bytes, bytes] | None = None
+        self._body: bytes | None = b""
+        self._is_read = False
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> Request:
+        """The request that came over a connection."""
+        head = exchange.head
+        request = cls(head.method, head.path, head.query, head.fields, exchange.peer)
+        request.exchange = exchange
+        request._headers = head.named
+        return request
+
+    def header(self, name: bytes) -> str:
+        """The first value of a header, or nothing."""
+        headers = self._headers
+        if headers is None:
+            headers = self._headers = dict(reversed(self.raw_headers))
+        return headers.get(name, b"").decode("latin-1")
+
+    @property
+    def facts(self) -> dict[Any, Any]:
+        return self.exchange.head.facts
+
+    @property
+    def impersonates(self) -> bool:
+        """Whether the caller wants to be taken for somebody else; asked of every request, though
+        it is the same for all that come with the same headers."""
+        found: bool | None = self.facts.get("impersonates")
+        if found is None:
+            found = self.facts["impersonates"] = asks_to_impersonate(self.raw_headers)
+        return found
+
+    def parameter(self, name: str) -> str:
+        values = self.query.get(name)
+        return values[0] if values else ""
+
+    @property
+    def user_agent(self) -> str:
+        agent = self.header(b"user-agent")
+        return agent if agent.isascii() else agent.encode("latin-1").decode(errors="replace")
+
+    def leave_seat(self) -> None:
+        """What is sent from now on costs others nothing."""
+        seat, self.seat = self.seat, None
+        if seat is not None:
+            self.exchange.turn = None
+            seat.leave()
+
+    def note(self, name: str, text: str) -> None:
+        """Let the audit log tell something, where it is kept."""
+        if self.audited is not None:
+            self.audited.annotate(name, text)
+
+    def warn(self, text: str) -> None:
+        if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:
+            self.warnings.append(text)
+
+    async def read_body(self) -> None:
+        """Wait for the whole body, before anything is done about the request. Raises ClientGone
+        where it was cut off, and StatusError where there is no room for it."""
+        if self._is_read:
+            return
+        try:
+            self._body = await self.exchange.read()
+        except BodyTooLarge:
+            self._body = None
+        except TooManyBodies:
+            raise too_many_requests(_TOO_MANY_BODIES) from None
+        self._is_read = True
+
+    def start_again(self) -> None:
+        """Forget what was found out on the way, but for the body."""
+        self.impersonator = self.impersonation = self.operation = None
+        self.representation = PLAIN_JSON
+        self.warnings = []
+
+    @property
+    def sent(self) -> bytes:
+        """What was read of the body; nothing if it was too long."""
+        return self._body or b""
+
+    def forget_body(self) -> None:
+        """For a body that is a secret: nobody who looks at the request later finds it."""
+        self._body = b""
+
+    async def body(self) -> bytes:
+        """The whole body; 413 if it is over the limit."""
+        if self._body is None:
+            raise too_large(self.exchange.body_limit)
+        return self._body

@@ -1,0 +1,141 @@
+"""The one path grammar: what a method and a path are about."""
+
+from __future__ import annotations
+
+from fairlead.resources.registry import Resource, Resources
+
+_METHOD_VERBS = {
+    "GET": "get",
+    "HEAD": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+_COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
+_PATH_VERBS = ("watch", "proxy")  # in front of a resource they are the verb, whatever the method
+_NAMESPACE_SUBRESOURCES = ("status", "finalize")
+NOWHERE = ("//", "/apis//")  # nothing is served there, even where it reads like a resource
+PAST = "history"  # below it lie the paths of the API once more, for how things were
+
+
+class Target:
+    """What a request is about, as authorization sees it. `resource` is None where the path names
+    a group, version or resource that is not served here; `remote` where another server has it.
+    `past` asks for how things were: of a resource whatever the method, for it can only be read."""
+
+    __slots__ = (
+        "group",
+        "is_resource",
+        "name",
+        "namespace",
+        "past",
+        "path",
+        "remote",
+        "resource",
+        "resource_name",
+        "rest",
+        "subresource",
+        "verb",
+        "version",
+        "watch_prefix",
+    )
+
+    def __init__(
+        self,
+        path: str,
+        verb: str,
+        is_resource: bool = False,
+        group: str = "",
+        version: str = "",
+        resource_name: str = "",
+        subresource: str = "",
+        namespace: str = "",
+        name: str = "",
+        past: bool = False,
+    ) -> None:
+        self.path = path
+        self.verb = verb
+        self.is_resource = is_resource
+        self.group = group
+        self.version = version
+        self.resource_name = resource_name
+        self.subresource = subresource
+        self.namespace = namespace
+        self.name = name
+        self.watch_prefix = False
+        self.resource: Resource | None = None
+        self.rest = ""
+        self.remote = False
+        self.past = past
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether a watch of it can be answered here."""
+        return self.is_resource or self.past
+
+    @property
+    def full_resource_name(self) -> str:
+        if self.subresource:
+            return f"{self.resource_name}/{self.subresource}"
+        return self.resource_name
+
+
+def route(resources: Resources, method: str, path: str) -> Target:
+    """Read a path. The verb is refined later by the query (`watch`)."""
+    verb = _METHOD_VERBS.get(method, "")
+    parts = path.strip("/").split("/")
+    if len(parts) > 2 and parts[0] == "api":
+        target = Target(path, verb, True, "", parts[1])
+        _read_rest(resources, target, parts[2:])
+    elif len(parts) > 3 and parts[0] == "apis":
+        target = Target(path, verb, True, parts[1], parts[2])
+        _read_rest(resources, target, parts[3:])
+    elif parts[0] == PAST and not path.startswith("//"):
+        return _route_past(resources, method, path, parts[1:])
+    else:
+        return Target(path, method.lower())
+    if path.startswith(NOWHERE):
+        target.resource = None
+    return target
+
+
+def _route_past(resources: Resources, method: str, path: str, parts: list[str]) -> Target:
+    if parts and parts[0] in ("api", "apis"):
+        target = route(resources, "GET", "/" + "/".join(parts))
+        target.path, target.past = path, True
+        if target.is_resource:
+            return target
+    return Target(path, method.lower(), past=True)
+
+
+def _read_rest(resources: Resources, target: Target, parts: list[str]) -> None:
+    if len(parts) > 1 and parts[0] in _PATH_VERBS:
+        target.verb = parts[0]
+        target.watch_prefix = target.verb == "watch"
+        parts = parts[1:]
+    if len(parts) > 1 and parts[0] == "namespaces":
+        target.namespace = parts[1]
+        if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
+            parts = parts[2:]
+    target.resource_name = parts[0]
+    target.name = parts[1] if len(parts) > 1 else ""
+    if target.verb != "proxy":
+        target.subresource = parts[2] if len(parts) > 2 else ""
+        target.rest = "/".join(parts[3:])
+    if not target.name:
+        target.verb = _COLLECTION_VERBS.get(target.verb, target.verb)
+    found = resources.find(target.group, target.version, target.resource_name)
+    if found is not None and target.subresource:
+        found = found.subresources.get(target.subresource)
+    if found is not None and scope_fits(found, target):
+        target.resource = found
+
+
+def scope_fits(resource: Resource, target: Target) -> bool:
+    """Items of namespaced types need a namespace, cluster-scoped types have none."""
+    if resource.namespaced:
+        return bool(target.namespace) or not target.name
+    return not target.namespace or (
+        target.resource_name == "namespaces" and target.namespace == target.name
+    )

@@ -1,0 +1,123 @@
+"""Noticing when the event loop is held up, and by which request.
+
+A thread asks the loop for a sign of life. When none comes in time it looks at what the loop is
+doing, waits for the end of it, and has it logged and counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from typing import Any
+
+from fairlead.api.request import Request
+from fairlead.base.logs import quoted
+from fairlead.base.metrics import REGISTRY
+
+logger = logging.getLogger("fairlead")
+
+LONGEST = 0.1  # seconds that the loop may be held
+# Seconds between two looks. A stall that begins right after one is measured that much too short.
+_PERIOD, _IDLE_PERIOD = 0.02, 0.05
+
+STALLS = REGISTRY.counter(
+    "fairlead_event_loop_stalls", "Times that the event loop was held for more than 100 ms."
+)
+STALL_SECONDS = REGISTRY.counter(
+    "fairlead_event_loop_stall_seconds", "Time for which the event loop was held in all of these."
+)
+
+
+class RequestsUnderWay:
+    """The requests that are being answered, by the task that does so."""
+
+    def __init__(self) -> None:
+        self._requests: dict[Any, Request] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._requests)
+
+    def begin(self, request: Request) -> Any:
+        """Gives what `end` is to be told."""
+        task = asyncio.current_task()
+        self._requests[task] = request
+        return task
+
+    def end(self, task: Any) -> None:
+        self._requests.pop(task, None)
+
+    def of(self, task: Any) -> Request | None:
+        """The request that a task works on. One that began before it had a task is found by what
+        stood in for the task then."""
+        for began_in, request in self._requests.copy().items():
+            if began_in is task or getattr(began_in, "task", began_in) is task:
+                return request
+        return None
+
+
+class StallMonitor:
+    """Watches over the loop that runs when it is started, until it is stopped."""
+
+    def __init__(self, requests: RequestsUnderWay) -> None:
+        self._requests = requests
+        self._alive = threading.Event()
+        self._cpu = 0.0  # that the loop's thread had used at its last sign of life
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="fairlead-stalls", daemon=True)
+
+    def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._cpu = time.thread_time()
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        try:
+            while not self._stopped.wait(_PERIOD if self._requests else _IDLE_PERIOD):
+                self._look()
+        except RuntimeError:
+            pass  # the loop was closed
+
+    def _look(self) -> None:
+        """Ask the loop for a sign of life, and tell of it if it comes late."""
+        self._alive.clear()
+        began, cpu = time.monotonic(), self._cpu
+        self._loop.call_soon_threadsafe(self._sign)
+        if self._alive.wait(LONGEST):
+            return
+        culprit = self._culprit()
+        while not self._alive.wait(LONGEST):
+            if self._stopped.is_set():
+                return
+        seconds = time.monotonic() - began
+        self._loop.call_soon_threadsafe(self._tell, culprit, seconds, self._cpu - cpu)
+
+    def _sign(self) -> None:
+        self._cpu = time.thread_time()
+        self._alive.set()
+
+    def _culprit(self) -> str:
+        task = asyncio.current_task(self._loop)
+        if task is None:
+            return "a callback"
+        request = self._requests.of(task)
+        if request is not None:
+            user = getattr(request, "user", None)
+            who = f" by {quoted(user.name)}" if user is not None else ""
+            return f"{request.method} {quoted(request.path)}{who}"
+        return f"the task {task.get_name()}" if isinstance(task, asyncio.Task) else "a task"
+
+    def _tell(self, culprit: str, seconds: float, cpu_seconds: float) -> None:
+        STALLS.add()
+        STALL_SECONDS.add(seconds)
+        logger.warning(
+            "the event loop was held for %.0f ms (%.0f ms of CPU) by %s",
+            seconds * 1000,
+            cpu_seconds * 1000,
+            culprit,
+        )

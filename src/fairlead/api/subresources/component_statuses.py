@@ -1,0 +1,54 @@
+"""ComponentStatus: nothing of it is stored, every answer is made from what is known now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlead.api.answers import Answer
+from fairlead.api.list import objects_answer
+from fairlead.api.parameters import selection_of
+from fairlead.api.representation import object_answer
+from fairlead.api.request import Request
+from fairlead.operations.api import Api
+from fairlead.operations.operation import Operation
+from fairlead.operations.views import typed
+from fairlead.resources.behaviour import Object
+from fairlead.resources.core.component_statuses import Probe, component_statuses, find_component
+from fairlead.storage.selection import Selection
+
+
+def _probes(api: Api) -> Mapping[str, Probe]:
+    """The parts of this one process: its controllers, and its store."""
+
+    def controllers() -> str:
+        return ""
+
+    def store() -> str:
+        return "" if api.store.healthy else "the last write to the store failed"
+
+    return {"controller-manager": controllers, "etcd-0": store}
+
+
+async def get_component(api: Api, request: Request, operation: Operation) -> Answer:
+    resource = operation.resource
+    value = find_component(operation.name, _probes(api))
+    return object_answer(api.resources, request, resource, typed(resource, value))
+
+
+def _is_selected(metadata: Object, selection: Selection) -> bool:
+    """By name; there are no labels, and no namespace."""
+    facts = {"metadata.name": metadata["name"], "metadata.namespace": ""}
+    return all(rule.matches({}) for rule in selection.labels) and all(
+        rule.matches(facts) for rule in selection.fields
+    )
+
+
+async def list_components(api: Api, request: Request, operation: Operation) -> Answer:
+    resource = operation.resource
+    selection = selection_of(request, resource)
+    values = [
+        typed(resource, value)
+        for value in component_statuses(_probes(api))
+        if _is_selected(value["metadata"], selection)
+    ]
+    return await objects_answer(api, request, resource, values, {})

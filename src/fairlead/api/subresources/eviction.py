@@ -1,0 +1,26 @@
+"""POST to `pods/<name>/eviction`."""
+
+from __future__ import annotations
+
+from fairlead.api.answers import Answer, Verb, value_answer
+from fairlead.api.body import read_object
+from fairlead.api.parameters import write_options
+from fairlead.api.request import Request
+from fairlead.api.subresources.binding import CREATED
+from fairlead.operations.api import Api
+from fairlead.operations.eviction import evict
+from fairlead.operations.operation import Operation
+
+_FORMER = "policy/v1beta1"  # the same type, in the version before
+
+
+async def create_eviction(api: Api, request: Request, operation: Operation) -> Answer:
+    options = write_options(api.dialect, request, "CreateOptions")
+    eviction = await read_object(api, request, operation, options.validation, former=_FORMER)
+    await evict(api, operation, eviction, options)
+    return value_answer(request, 201, CREATED, api.resources)
+
+
+HANDLERS: dict[tuple[str, str], Verb] = {
+    ("core/v1/pods/eviction", "create"): create_eviction,
+}

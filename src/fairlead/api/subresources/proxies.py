@@ -1,0 +1,160 @@
+"""Proxies: requests that are passed on to pods, nodes and services."""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+
+from fairlead.api.answers import Answer
+from fairlead.api.request import Request
+from fairlead.api.subresources.relay import not_allowed, relay, unavailable
+from fairlead.api.subresources.simulated import refuse_simulated
+from fairlead.api.subresources.targets import PORT, admit, node_place, pod_of, refuse_dry_run
+from fairlead.base.errors import ResourceRef, bad_request, not_found
+from fairlead.base.records import dataclass
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.resources.absent import absent
+from fairlead.wire.outgoing.cluster import Place
+
+
+@dataclass(slots=True)
+class ProxyName:
+    """What a proxy path names: `[scheme:]name[:port]`."""
+
+    scheme: str
+    name: str
+    port: str
+
+
+def proxy_name(text: str, what: str) -> ProxyName:
+    parts = text.split(":")
+    match parts:
+        case [name]:
+            found = ProxyName("", name, "")
+        case [name, port]:
+            found = ProxyName("", name, port)
+        case [scheme, name, port] if scheme in ("", "http", "https"):
+            found = ProxyName(scheme, name, port)
+        case _:
+            raise bad_request(f'invalid {what} request "{text}"')
+    if not found.name:
+        raise bad_request(f'invalid {what} request "{text}"')
+    return found
+
+
+async def proxy_to_pod(api: Api, request: Request, operation: Operation) -> Answer:
+    path = await _admitted_path(api, request, operation, "PodProxyOptions")
+    named = proxy_name(request.target.name, "pod")
+    pod = pod_of(api, request, named.name)
+    refuse_simulated(api, pod["spec"].get("nodeName", ""), "proxy")
+    address = pod["status"].get("podIP", "")
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        raise not_allowed() from None
+    port = named.port or _first_port(pod)
+    return await _relay(api, request, path, address, port, named.scheme)
+
+
+def _first_port(pod: Object) -> str:
+    for container in pod["spec"]["containers"] or ():
+        if container.get("ports"):
+            return str(container["ports"][0]["containerPort"])
+    return ""
+
+
+async def proxy_to_node(api: Api, request: Request, operation: Operation) -> Answer:
+    path = await _admitted_path(api, request, operation, "NodeProxyOptions")
+    named = proxy_name(request.target.name, "node")
+    refuse_simulated(api, named.name, "proxy")
+    agent = node_place(api, named.name)
+    if named.port in ("", str(agent.port)):
+        return await _relay_to(api, request, path, agent)
+    return await _relay(api, request, path, agent.host, named.port, named.scheme)
+
+
+async def proxy_to_service(api: Api, request: Request, operation: Operation) -> Answer:
+    path = await _admitted_path(api, request, operation, "ServiceProxyOptions")
+    named = proxy_name(request.target.name, "service")
+    service = api.lookup("core/v1/services", request.target.namespace, named.name)
+    if service is None:
+        raise absent(ResourceRef("", "services", named.name))
+    port_name = _service_port_name(service, named)
+    endpoints = api.lookup("core/v1/endpoints", request.target.namespace, named.name)
+    if endpoints is None:
+        raise not_found(ResourceRef("", "endpoints", named.name))
+    subsets = endpoints.get("subsets") or []
+    if not subsets:
+        raise unavailable(f'no endpoints available for service "{named.name}"')
+    candidates = [
+        (address["ip"], str(port["port"]))
+        for subset in subsets
+        for port in subset.get("ports") or ()
+        if port.get("name", "") == port_name
+        for address in subset.get("addresses") or ()
+        if _is_pod_address(api, request.target.namespace, address)
+    ]
+    if not candidates:
+        raise unavailable(f'no endpoints available for service "{request.target.name}"')
+    return await _relay(api, request, path, *random.choice(candidates), named.scheme)
+
+
+def _service_port_name(service: Object, named: ProxyName) -> str:
+    """Ports are asked for by number or by name; endpoints know them by name."""
+    if not named.port.isdigit():
+        return named.port
+    for port in service["spec"].get("ports") or ():
+        if port["port"] == int(named.port):
+            name: str = port.get("name", "")
+            return name
+    raise unavailable(f'no service port {named.port} found for service "{named.name}"')
+
+
+def _is_pod_address(api: Api, namespace: str, address: Object) -> bool:
+    """Only addresses of the namespace's own pods are reached through a service."""
+    reference = address.get("targetRef") or {}
+    if reference.get("kind") != "Pod" or reference.get("namespace") != namespace:
+        return False
+    pod = api.lookup("core/v1/pods", namespace, reference.get("name", ""))
+    if pod is None:
+        return False
+    refuse_simulated(api, pod["spec"].get("nodeName", ""), "proxy")
+    addresses = [found.get("ip") for found in pod["status"].get("podIPs") or ()]
+    return address["ip"] in addresses
+
+
+async def _admitted_path(api: Api, request: Request, operation: Operation, kind: str) -> str:
+    """The path that is asked for, as admission leaves it."""
+    refuse_dry_run(request)
+    asked = _proxied_path(request)
+    options = await admit(api, operation, kind, {"path": asked} if asked else {})
+    path: str = options.get("path") or ""
+    if path and not path.startswith("/"):
+        path = f"/{path}"
+    ends_with_slash = request.target.path.endswith("/") and not path.endswith("/")
+    return f"{path}/" if ends_with_slash else path
+
+
+def _proxied_path(request: Request) -> str:
+    """What follows the proxy's own part of the path, its slashes included."""
+    target = request.target
+    last = "/" if target.path.endswith("/") else ""
+    if target.rest:
+        return f"/{target.rest}{last}"
+    given = request.parameter("path")
+    return f"/{given.lstrip('/')}" if given else last
+
+
+async def _relay(
+    api: Api, request: Request, path: str, host: str, port: str, scheme: str
+) -> Answer:
+    number = port or ("443" if scheme == "https" else "80")
+    if not PORT.match(number) or not 0 < int(number) < 65536:
+        text = f"dial tcp: lookup tcp/{number}: Servname not supported for ai_socktype"
+        raise unavailable(f"error trying to reach service: {text}")
+    return await _relay_to(api, request, path, Place(host, int(number), scheme or "http"))
+
+
+async def _relay_to(api: Api, request: Request, path: str, place: Place) -> Answer:
+    return await relay(api.reach, request, place, path, api.authentication.identity_headers)

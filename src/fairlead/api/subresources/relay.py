@@ -1,0 +1,119 @@
+"""Passing requests on to what runs in the cluster, below a path of ours."""
+
+from __future__ import annotations
+
+import posixpath
+from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
+
+from fairlead.api.answers import Answer
+from fairlead.api.relay.answers import NoChange, answer_of
+from fairlead.api.relay.forward import pass_on
+from fairlead.api.relay.headers import forwarded, leads_up, wanted_protocol
+from fairlead.api.request import Request
+from fairlead.base.errors import StatusError, bad_request
+from fairlead.wire.incoming.head import UNRESERVED
+from fairlead.wire.outgoing.addresses import NotAllowed
+from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.cluster import Place, Reach
+
+
+def unavailable(message: str) -> StatusError:
+    return StatusError(503, "ServiceUnavailable", message)
+
+
+def not_allowed() -> StatusError:
+    return bad_request("address not allowed")
+
+
+async def relay(
+    reach: Reach, request: Request, place: Place, path: str, identity: tuple[bytes, ...]
+) -> Answer:
+    """Send a request on to a place and give its answer. `path` is what follows the proxy's own
+    part, decoded, with its first slash; `identity` are prefixes of headers that name users."""
+    own_part = request.target.path.removesuffix(path)
+    if not path and request.method in ("GET", "HEAD"):
+        return _to_the_root(request)
+    clean = _clean(path)
+    query = request.exchange.head.query
+    target = quote(clean, safe=UNRESERVED).encode() + (b"?" + query if query else b"")
+    uri = quote(f"{own_part}{clean}", safe=UNRESERVED).encode()
+    try:
+        answer = await pass_to(reach, request, place, target, uri, identity)
+    except CallError as error:
+        raise unavailable(f"error trying to reach service: {error}") from None
+    located = (
+        (name, _location(request, value, place, clean, own_part) if name == b"location" else value)
+        for name, value in answer.headers
+    )
+    answer.headers = tuple(field for field in located if field[1] or field[0] != b"location")
+    return answer
+
+
+async def pass_to(
+    reach: Reach,
+    request: Request,
+    place: Place,
+    target: bytes,
+    uri: bytes,
+    identity: tuple[bytes, ...],
+) -> Answer:
+    """What a place answers; raises StatusError, and CallError where it does not."""
+    own = forwarded(request, uri)
+    try:
+        passed = await reach.attempt(
+            place,
+            lambda found: pass_on(reach.conversations, found, request, target, own, identity),
+        )
+        return answer_of(request, passed)
+    except NotAllowed:
+        raise not_allowed() from None
+    except NoChange as error:
+        raise StatusError(500, "", str(error)) from None
+    except CallError as error:
+        if wanted_protocol(request):
+            raise StatusError(500, "", f"error dialing backend: {error}") from None
+        raise
+
+
+def _clean(path: str) -> str:
+    """Without steps up, so that nothing above the root is asked for; a last slash stays."""
+    clean = posixpath.normpath(f"/{path.lstrip('/')}")
+    return f"{clean}/" if path.endswith("/") and clean != "/" else clean
+
+
+def _to_the_root(request: Request) -> Answer:
+    """Relative links in a page work only if the proxy's own address ends with a slash."""
+    query = request.exchange.head.query
+    location = quote(f"{request.target.path}/", safe=UNRESERVED).encode() + (
+        b"?" + query if query else b""
+    )
+    return Answer(301, b"", "text/plain", ((b"location", location),))
+
+
+def _location(request: Request, value: bytes, place: Place, path: str, own_part: str) -> bytes:
+    """A redirect within the place leads through the proxy, one to another server stays as it is.
+    Nothing for one that would leave the proxy for other paths of this server: clients would follow
+    it with their credentials."""
+    prefix = quote(own_part, safe=UNRESERVED)
+    try:
+        said = value.decode()
+        parts = urlsplit(urljoin(f"{place.url}{quote(path, safe=UNRESERVED)}", said))
+    except ValueError:
+        return b""
+    steps = parts.path or "/"
+    if parts.netloc == urlsplit(place.url).netloc:
+        if not steps.startswith(f"{prefix}/"):
+            steps = f"{prefix}{steps}"
+    elif parts.netloc and "\\" not in said and not _is_this_server(request, parts):
+        return value
+    if not steps.startswith(f"{prefix}/") or not parts.netloc or leads_up(steps):
+        return b""
+    return urlunsplit(("", "", steps, parts.query, parts.fragment)).encode()
+
+
+def _is_this_server(request: Request, parts: SplitResult) -> bool:
+    try:
+        own = urlsplit(f"https://{request.header(b'host')}")
+        return parts.hostname == own.hostname and (parts.port or 443) == (own.port or 443)
+    except ValueError:  # no port: who knows how others read it
+        return True

@@ -1,0 +1,46 @@
+"""POST of what is answered rather than stored: access reviews, token reviews, token requests."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from fairlead.api.answers import Answer, Verb
+from fairlead.api.body import read_object
+from fairlead.api.parameters import write_options
+from fairlead.api.representation import object_answer
+from fairlead.api.request import Request
+from fairlead.operations.access_reviews import review_access, review_rules
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.operations.options import WriteOptions
+from fairlead.operations.tokens import request_token, review_token
+
+Review = Callable[[Api, Operation, Object, WriteOptions], Awaitable[Object]]
+
+
+def _answering(review: Review) -> Verb:
+    async def create(api: Api, request: Request, operation: Operation) -> Answer:
+        resource = operation.resource
+        options = write_options(api.dialect, request, "CreateOptions")
+        value = await read_object(api, request, operation, options.validation)
+        value = await review(api, operation, value, options)
+        api_version = api.resources.api_version_of(resource.body_version)
+        shown = {"kind": resource.kind, "apiVersion": api_version, **value}
+        return object_answer(api.resources, request, resource, shown, 201)
+
+    return create
+
+
+_REVIEWS: dict[str, Review] = {
+    "authentication/v1/tokenreviews": review_token,
+    "authentication/v1beta1/tokenreviews": review_token,
+    "authorization/v1/localsubjectaccessreviews": review_access,
+    "authorization/v1/selfsubjectaccessreviews": review_access,
+    "authorization/v1/selfsubjectrulesreviews": review_rules,
+    "authorization/v1/subjectaccessreviews": review_access,
+    "core/v1/serviceaccounts/token": request_token,
+}
+
+HANDLERS: dict[tuple[str, str], Verb] = {
+    (key, "create"): _answering(review) for key, review in _REVIEWS.items()
+}

@@ -1,0 +1,77 @@
+"""Reaching into nodes that are simulated: logs are told, all else is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from fairlead.api.answers import Answer
+from fairlead.api.parameters import flag, integer
+from fairlead.api.request import Request
+from fairlead.base import clock
+from fairlead.codec.types.times import parse_time
+from fairlead.operations.api import Api, Object
+from fairlead.operations.simulated import LogOptions
+from fairlead.wire.incoming.connections import either
+from fairlead.wire.incoming.response_bytes import Header
+
+
+def is_simulated(api: Api, node: str) -> bool:
+    return api.simulated is not None and api.simulated.has(node)
+
+
+def refuse_simulated(api: Api, node: str, what: str) -> None:
+    """Raises StatusError if there is nobody on a node to talk to."""
+    if api.simulated is not None and api.simulated.has(node):
+        raise api.simulated.refusal(what)
+
+
+def simulated_log(
+    api: Api, request: Request, pod: Object, container: str, headers: tuple[Header, ...]
+) -> Answer:
+    """The log of a container on a simulated node. The parameters are checked already."""
+    assert api.simulated is not None
+    simulated, options = api.simulated, _options(request)
+    text = simulated.log(pod, container, options)
+    if not flag(request, "follow") or options.previous:
+        return Answer(200, text, "text/plain", headers)
+    return _Followed(text, headers, lambda: simulated.end_of(pod, container))
+
+
+def _options(request: Request) -> LogOptions:
+    since = None
+    if seconds := integer(request, "sinceSeconds"):
+        since = clock.now() - timedelta(seconds=min(seconds, 10**9))
+    elif moment := request.parameter("sinceTime"):
+        since = parse_time(moment)
+    return LogOptions(
+        previous=flag(request, "previous"),
+        timestamps=flag(request, "timestamps"),
+        since=since,
+        tail=integer(request, "tailLines"),
+        limit=integer(request, "limitBytes"),
+    )
+
+
+class _Followed(Answer):
+    """A log that goes on until its container ends, or until the client has enough."""
+
+    __slots__ = ("_end", "_text")
+
+    def __init__(
+        self, text: bytes, headers: tuple[Header, ...], end: Callable[[], Awaitable[None]]
+    ) -> None:
+        super().__init__(200, b"", "", headers)
+        self._text = text
+        self._end = end
+
+    async def send(self, request: Request) -> None:
+        exchange, gone = request.exchange, asyncio.Event()
+        exchange.no_deadline()
+        exchange.when_gone(gone.set)
+        exchange.start(self.code, self.headers)
+        await exchange.send(self._text)
+        await either(gone, self._end())
+        if not gone.is_set():
+            exchange.end()

@@ -1,0 +1,105 @@
+"""Changing protocols with the agent of a node: exec, attach and port forwarding."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, urlencode
+
+from fairlead.api.answers import Answer
+from fairlead.api.parameters import flag
+from fairlead.api.relay.headers import wanted_protocol
+from fairlead.api.request import Request
+from fairlead.api.subresources.relay import not_allowed, pass_to
+from fairlead.api.subresources.simulated import refuse_simulated
+from fairlead.api.subresources.targets import (
+    admit,
+    container_of,
+    node_place,
+    pod_of,
+    refuse_dry_run,
+)
+from fairlead.base import quotes
+from fairlead.base.errors import StatusError, bad_request
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.wire.incoming.head import UNRESERVED
+from fairlead.wire.outgoing.addresses import NotAllowed
+from fairlead.wire.outgoing.client import CallError
+
+# How agents call what clients want to be connected with.
+_STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
+_DIGITS = re.compile("[0-9]+", re.ASCII)
+_LARGEST_PORT = 65535
+_OPTIONS = {"exec": "PodExecOptions", "attach": "PodAttachOptions"}
+
+
+def _stream_options(request: Request) -> Object:
+    options: Object = {name: True for name in _STREAMS if flag(request, name)}
+    if request.parameter("container"):
+        options["container"] = request.parameter("container")
+    if request.query.get("command"):
+        options["command"] = request.query["command"]
+    return options
+
+
+async def stream(api: Api, request: Request, operation: Operation) -> Answer:
+    """exec and attach."""
+    refuse_dry_run(request)
+    what = request.target.subresource
+    options = await admit(api, operation, _OPTIONS[what], _stream_options(request))
+    pod = pod_of(api, request)
+    container = container_of(pod, options.get("container") or "")
+    wanted = [(told, "1") for name, told in _STREAMS.items() if options.get(name)]
+    wanted += (("command", word) for word in options.get("command") or ())
+    return await _to_node(api, request, pod, (what, container), wanted)
+
+
+async def forward_port(api: Api, request: Request, operation: Operation) -> Answer:
+    refuse_dry_run(request)
+    ports = _ports(request)
+    await admit(api, operation, "PodPortForwardOptions", {"ports": ports} if ports else {})
+    wanted = [("port", ",".join(map(str, ports)))] if ports else []
+    return await _to_node(api, request, pod_of(api, request), ("portForward", ""), wanted)
+
+
+def _ports(request: Request) -> list[int]:
+    """The ports of all parameters, each of which may be a list."""
+    ports = []
+    given = request.query.get("ports", ())
+    for text in (piece for value in given for piece in value.split(",")):
+        is_number = _DIGITS.fullmatch(text) is not None
+        if not is_number or len(text.lstrip("0")) > 5 or int(text) > _LARGEST_PORT:
+            why = "value out of range" if is_number else "invalid syntax"
+            what = f"strconv.ParseUint: parsing {quotes.quote(text)}: {why}"
+            raise bad_request(f"cannot convert to []int32: {what}")
+        ports.append(int(text))
+    return ports
+
+
+async def _to_node(
+    api: Api, request: Request, pod: Object, what: tuple[str, str], query: list[tuple[str, str]]
+) -> Answer:
+    """Change protocols with the agent of the node of a pod, which is asked for something that the
+    pod, or a container of it, does."""
+    node = pod["spec"].get("nodeName")
+    if not node:
+        raise bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
+    refuse_simulated(api, node, request.target.subresource)
+    place = node_place(api, node)
+    if not request.header(b"upgrade"):
+        raise bad_request("Upgrade request required")
+    try:
+        await api.reach.addresses(place)
+    except NotAllowed:
+        raise not_allowed() from None
+    except CallError as error:
+        raise StatusError(500, "", f"error dialing backend: {error}") from None
+    if not wanted_protocol(request):
+        raise bad_request("Upgrade request required")
+    word, container = what
+    steps = (word, request.target.namespace, request.target.name, container)
+    path = "".join(f"/{quote(step, safe='')}" for step in steps if step)
+    target = path + (f"?{urlencode(query)}" if query else "")
+    uri = quote(request.target.path, safe=UNRESERVED).encode()
+    identity = api.authentication.identity_headers
+    return await pass_to(api.reach, request, place, target.encode(), uri, identity)

@@ -1,0 +1,75 @@
+"""What is reached in the cluster, and what is asked before."""
+
+from __future__ import annotations
+
+import re
+
+from fairlead.admission.plugin import CONNECT
+from fairlead.api.request import Request
+from fairlead.base.errors import ResourceRef, StatusError, bad_request
+from fairlead.operations import write_pipeline
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.resources.absent import absent
+from fairlead.resources.core.pods.every_container import all_containers
+from fairlead.wire.outgoing.cluster import Place
+
+NODE_PORT = 10250
+PORT = re.compile(r"\A[0-9]{1,5}\Z", re.ASCII)
+ADDRESS_KINDS = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+
+
+def pod_of(api: Api, request: Request, name: str = "") -> Object:
+    name = name or request.target.name
+    pod = api.lookup("core/v1/pods", request.target.namespace, name)
+    if pod is None:
+        raise absent(ResourceRef("", "pods", name))
+    return pod
+
+
+def container_of(pod: Object, wanted: str) -> str:
+    """The container that is meant: the named one, or the only one."""
+    name, containers = pod["metadata"]["name"], pod["spec"]["containers"] or []
+    every = [container["name"] for container in all_containers(pod["spec"])]
+    if wanted:
+        if wanted not in every:
+            raise bad_request(f"container {wanted} is not valid for pod {name}")
+        return wanted
+    if len(containers) == 1:
+        only: str = containers[0]["name"]
+        return only
+    missing = f"a container name must be specified for pod {name}"
+    if not containers:
+        raise bad_request(missing)
+    raise bad_request(f"{missing}, choose one of: [{' '.join(every)}]")
+
+
+def node_place(api: Api, name: str, *, checked: bool = True) -> Place:
+    """Where the agent of a node listens."""
+    node = api.lookup("core/v1/nodes", "", name)
+    if node is None:
+        raise absent(ResourceRef("", "nodes", name))
+    addresses = node["status"].get("addresses") or []
+    for kind in ADDRESS_KINDS:
+        for address in addresses:
+            if address["type"] == kind:
+                endpoint = node["status"].get("daemonEndpoints", {}).get("kubeletEndpoint", {})
+                port = endpoint.get("Port") or NODE_PORT
+                return Place(address["address"], port, "https", agent=True, checked=checked)
+    known = " ".join(f"{{{address['type']} {address['address']}}}" for address in addresses)
+    raise StatusError(500, "", f"no preferred addresses found; known addresses: [{known}]")
+
+
+async def admit(api: Api, operation: Operation, kind: str, options: Object) -> Object:
+    """Let admission judge a connection; what it sees are the options. Gives what it leaves."""
+    value: Object = {"kind": kind, "apiVersion": "v1", **options}
+    context = api.context(operation)
+    attributes = write_pipeline.attributes(operation, CONNECT, value, None, context)
+    await api.admission.admit(attributes)
+    await api.admission.validate(attributes)
+    return value
+
+
+def refuse_dry_run(request: Request) -> None:
+    if "dryRun" in request.query:
+        raise bad_request("dryRun is not supported")

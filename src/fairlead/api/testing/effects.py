@@ -1,0 +1,106 @@
+"""What faults do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from fairlead.api.answers import Answer, Verb
+from fairlead.api.representation import item_answer
+from fairlead.api.request import Request
+from fairlead.base.errors import REASONS, StatusError, not_found
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.operations.selectors import by_name
+from fairlead.operations.stored_versions import shown_one
+from fairlead.operations.watch import Watch
+from fairlead.storage.selection import EVERYTHING
+from fairlead.storage.watcher import Event
+
+
+class OnEvents(Protocol):
+    """A fault of a watch's events."""
+
+    events: Object
+
+    def happens(self) -> bool: ...
+
+
+class CutOff(Answer):
+    """No answer: the connection ends."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(0, b"")
+
+    async def send(self, request: Request) -> None:
+        request.exchange.abort()
+
+
+def error_of(spec: Object) -> StatusError:
+    code = spec["code"]
+    reason = spec.get("reason") or REASONS.get(code, "InternalError")
+    message = spec.get("message") or f"a fault that a test asked for: {reason}"
+    return StatusError(code, reason, message, details={}, retry_after=spec.get("retryAfterSeconds"))
+
+
+async def wait(request: Request, seconds: float) -> None:
+    """Hold a request up, but not longer than its client waits."""
+    gone = asyncio.Event()
+    request.exchange.when_gone(gone.set)
+    try:
+        async with asyncio.timeout(seconds):
+            await gone.wait()
+    except TimeoutError:
+        pass
+
+
+def reading_at(revision: int) -> Verb:
+    """A get of what was at a revision."""
+
+    async def get(api: Api, request: Request, operation: Operation) -> Answer:
+        resource = operation.resource
+        selection = by_name(EVERYTHING, operation.name)
+        collection = api.collection(resource)
+        found = await api.store.page(collection, operation.namespace, selection, revision, 1)
+        if not found.entries:
+            raise not_found(resource.main.ref(operation.name))
+        version = await shown_one(resource, found.entries[0])
+        return await item_answer(api, request, operation, version)
+
+    return get
+
+
+class FaultyWatch(Watch):
+    """A watch some of whose events get lost or come again, and that may be cut in the middle of
+    things: behind its first events."""
+
+    def __init__(
+        self, watch: Watch, faults: Sequence[OnEvents], cut: Request | None = None
+    ) -> None:
+        super().__init__(watch.collection, watch.watcher, watch.past, watch.resource)
+        self._faults = faults
+        self._cut = cut
+
+    def are_shown_as_stored(self, events: Sequence[Event]) -> bool:
+        """Events must all come by here."""
+        return False
+
+    async def shown(self, events: Sequence[Event]) -> Sequence[Event]:
+        if self._cut is not None:
+            asyncio.get_running_loop().call_soon(self._cut.exchange.abort)
+        found: list[Event] = []
+        for event in await super().shown(events):
+            found += self._after_faults(event)
+        return found
+
+    def _after_faults(self, event: Event) -> list[Event]:
+        sent = [event]
+        for fault in self._faults:
+            if fault.happens():
+                if fault.events.get("drop"):
+                    return []
+                sent += [event] * int(fault.events.get("repeat") or 0)
+        return sent

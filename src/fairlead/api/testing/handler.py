@@ -1,0 +1,44 @@
+"""The way of a request where tests may interfere."""
+
+from __future__ import annotations
+
+from fairlead.api.answers import Answer, Verb
+from fairlead.api.chain import Handler
+from fairlead.api.request import Request
+from fairlead.api.testing import GROUP
+from fairlead.api.testing.effects import reading_at
+from fairlead.api.testing.faults import Faults
+from fairlead.api.testing.record import Record
+from fairlead.api.testing.snapshots import Snapshots
+from fairlead.operations.api import Api
+from fairlead.resources.registry import Resource
+
+
+class PowerfulHandler(Handler):
+    """Notes every request, and lets those go wrong that a fault is meant for. Requests about the
+    powers themselves are left alone."""
+
+    def __init__(
+        self, api: Api, address: str, faults: Faults, record: Record, snapshots: Snapshots
+    ) -> None:
+        super().__init__(api, address)
+        self._faults = faults
+        self._snapshots = snapshots
+        self._record = record
+
+    def route(self, request: Request) -> None:
+        super().route(request)
+        if request.target.group != GROUP:
+            self._record.began(request)
+
+    def verb(self, request: Request, resource: Resource) -> Verb:
+        revision = self._faults.past.pop(id(request), 0)
+        return reading_at(revision) if revision else super().verb(request, resource)
+
+    async def answer(self, request: Request) -> Answer:
+        if request.target.group == GROUP:
+            return await super().answer(request)
+        await self._snapshots.let_restore()
+        if not self._faults.active:
+            return await super().answer(request)
+        return await self._faults.answer(request, super().answer)

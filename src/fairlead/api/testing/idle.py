@@ -1,0 +1,96 @@
+"""Waiting until a server has nothing left to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from fairlead.api.testing.memory_objects import Handlers, acting
+from fairlead.base.errors import Cause, StatusError, bad_request
+from fairlead.codec.types.durations import parse_duration
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+
+KEY = "testing/v1/idlewaits"
+_TIMEOUT, _QUIET = "30s", "50ms"
+_LONGEST = 600.0
+_STEP = 0.002
+_LEAST_LOOKS = 5
+
+
+class Idling:
+    """`requests` counts those that are under way, watches left out and this one included."""
+
+    def __init__(self, api: Api, requests: Callable[[], int]) -> None:
+        self._api = api
+        self._requests = requests
+        self._waiting = 0
+
+    def handlers(self) -> Handlers:
+        return {(KEY, "create"): acting(self._wait)}
+
+    async def _wait(self, operation: Operation, value: Object) -> Object:
+        spec = value.get("spec") or {}
+        timeout = _seconds(spec.get("timeout") or _TIMEOUT)
+        took = await self.rest(timeout, _seconds(spec.get("quiet") or _QUIET))
+        revision = str(self._api.store.revision)
+        return {**value, "status": {"resourceVersion": revision, "seconds": round(took, 6)}}
+
+    async def rest(self, timeout: float, quiet: float) -> float:
+        """Wait until there was nothing to do for so long; gives the seconds that it took, raises
+        StatusError. Whatever was due may have been held up with the loop, so one look at the end of
+        that time is not enough."""
+        loop = asyncio.get_running_loop()
+        began = since = loop.time()
+        last, looks = self._moved(), 0
+        self._waiting += 1
+        try:
+            while True:
+                await asyncio.sleep(_STEP)
+                now, busy = loop.time(), list(self._busy())
+                if busy or self._moved() != last:
+                    since, last, looks = now, self._moved(), 0
+                else:
+                    looks += 1
+                    if now - since >= quiet and looks >= _LEAST_LOOKS:
+                        return now - began
+                if now - began >= timeout:
+                    raise _still_busy(timeout, busy)
+        finally:
+            self._waiting -= 1
+
+    def _moved(self) -> int:
+        return self._api.store.next_revision
+
+    def _busy(self) -> Iterator[Cause]:
+        """What is still to be done, and where."""
+        for name, work in self._api.work.items():
+            count = (0 if work.is_paused else len(work)) + work.working + work.retries
+            if count:
+                yield Cause("Busy", f"{count} objects to look at", f"controllers/{name}")
+        for collection in self._api.store.collections():
+            if collection.pending:
+                yield Cause("Busy", f"{len(collection.pending)} writes", collection.resource)
+            late = sum(bool(watcher.pending) for watcher in collection.audience)
+            if late:
+                yield Cause("Busy", f"{late} watches have not heard all", collection.resource)
+        others = self._requests() - self._waiting
+        if others > 0:
+            yield Cause("Busy", f"{others} requests", "requests")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        raise bad_request(f"spec: {error}") from None
+    if not 0 <= seconds <= _LONGEST:
+        raise bad_request(f"spec: {text} is not from 0 to {_LONGEST:g}s")
+    return seconds
+
+
+def _still_busy(timeout: float, busy: list[Cause]) -> StatusError:
+    causes = [cause.as_dict() for cause in busy]
+    said = ", ".join(f"{cause.field}: {cause.message}" for cause in busy) or "others keep writing"
+    message = f"after {timeout:g}s there is still something to do: {said}"
+    return StatusError(504, "Timeout", message, details={"causes": causes})

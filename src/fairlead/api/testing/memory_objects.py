@@ -1,0 +1,162 @@
+"""Objects that live in the memory of the server and are served like others."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+from fairlead.api.answers import Answer, Verb
+from fairlead.api.body import read_object
+from fairlead.api.list import objects_answer
+from fairlead.api.parameters import write_options
+from fairlead.api.representation import object_answer
+from fairlead.api.request import Request
+from fairlead.base.errors import already_exists, bad_request, forbidden, not_found, success
+from fairlead.codec.types.model import Scalar, Struct, Type
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.operations.views import typed
+from fairlead.operations.write_pipeline import generate_name, set_system_fields
+from fairlead.storage.selection import Requirement, SelectorError, parse_fields
+
+Handlers = dict[tuple[str, str], Verb]
+# From what was sent to what is answered.
+Act = Callable[[Operation, Object], Awaitable[Object]]
+# All objects of a resource by name, without kind and apiVersion.
+Look = Callable[[], Mapping[str, Object]]
+
+
+class Shown(Protocol):
+    """Something that can be shown as an object, without kind and apiVersion."""
+
+    def shown(self) -> Object: ...
+
+
+Kept = TypeVar("Kept", bound=Shown)
+
+
+class Shelf(Generic[Kept]):
+    """Things of one resource by name, at most so many. `make` makes one of what was sent; it
+    raises StatusError."""
+
+    def __init__(self, make: Callable[[Object], Kept], most: int) -> None:
+        self._make = make
+        self._most = most
+        self.things: dict[str, Kept] = {}
+
+    def handlers(self, key: str) -> Handlers:
+        """What answers the verbs of a resource, by our name for it."""
+        return {
+            **reading(key, lambda: {name: one.shown() for name, one in self.things.items()}),
+            (key, "create"): acting(self._create),
+            (key, "delete"): self._delete,
+            (key, "deletecollection"): self._delete_all,
+        }
+
+    def find(self, operation: Operation) -> Kept:
+        """The one that is named; raises StatusError."""
+        found = self.things.get(operation.name)
+        if found is None:
+            raise not_found(operation.resource.main.ref(operation.name))
+        return found
+
+    async def _create(self, operation: Operation, value: Object) -> Object:
+        metadata = value["metadata"]
+        if metadata.get("generateName") and not metadata.get("name"):
+            metadata["name"] = generate_name(metadata["generateName"])
+        name = metadata.get("name") or ""
+        ref = operation.resource.ref(name)
+        if not name:
+            raise bad_request("name or generateName is required")
+        if name in self.things:
+            raise already_exists(ref)
+        if len(self.things) >= self._most:
+            raise forbidden(ref, f"there are {self._most} already")
+        set_system_fields(metadata)
+        made = self.things[name] = self._make(value)
+        return made.shown()
+
+    async def _delete(self, api: Api, request: Request, operation: Operation) -> Answer:
+        uid = self.find(operation).shown()["metadata"]["uid"]
+        del self.things[operation.name]
+        return succeeded(api, request, operation, uid)
+
+    async def _delete_all(self, api: Api, request: Request, operation: Operation) -> Answer:
+        self.things.clear()
+        return succeeded(api, request, operation)
+
+
+def succeeded(api: Api, request: Request, operation: Operation, uid: str = "") -> Answer:
+    """The answer to a deletion."""
+    status = success(operation.ref, uid)
+    return object_answer(api.resources, request, operation.resource, status)
+
+
+def acting(act: Act) -> Verb:
+    """A POST whose answer is what comes of it."""
+
+    async def create(api: Api, request: Request, operation: Operation) -> Answer:
+        resource = operation.resource
+        options = write_options(api.dialect, request, "CreateOptions")
+        value = await read_object(api, request, operation, options.validation)
+        value["metadata"] = value.get("metadata") or {}
+        shown = typed(resource, await act(operation, value))
+        return object_answer(api.resources, request, resource, shown, 201)
+
+    return create
+
+
+def reading(key: str, look: Look) -> Handlers:
+    """What answers a get and a list of objects. Any field can be selected by."""
+
+    async def get(api: Api, request: Request, operation: Operation) -> Answer:
+        found = look().get(operation.name)
+        if found is None:
+            raise not_found(operation.ref)
+        resource = operation.resource
+        return object_answer(api.resources, request, resource, typed(resource, found))
+
+    async def list_all(api: Api, request: Request, operation: Operation) -> Answer:
+        resource = operation.resource
+        rules = _rules(request, resource.struct)
+        shown = [typed(resource, one) for one in look().values() if _fits(one, rules)]
+        return await objects_answer(api, request, resource, shown, {})
+
+    return {(key, "get"): get, (key, "list"): list_all}
+
+
+def _rules(request: Request, struct: Struct) -> tuple[Requirement, ...]:
+    if request.parameter("labelSelector"):
+        raise bad_request("these objects have no labels to select by")
+    try:
+        rules = parse_fields(request.parameter("fieldSelector"))
+    except SelectorError as error:
+        raise bad_request(str(error)) from None
+    for rule in rules:
+        if not _is_known(struct, rule.key):  # nothing would ever fit, as if nothing had happened
+            raise bad_request(f"field label not supported: {rule.key}")
+    return rules
+
+
+def _is_known(struct: Struct, path: str) -> bool:
+    current: Type = struct
+    for step in path.split("."):
+        if isinstance(current, Scalar) and current.is_opaque:
+            return True
+        if not isinstance(current, Struct) or step not in current.fields:
+            return False
+        current = current.fields[step].type
+    return True
+
+
+def _fits(value: Object, rules: tuple[Requirement, ...]) -> bool:
+    return all((_at(value, rule.key) in rule.values) == (rule.operator == "in") for rule in rules)
+
+
+def _at(value: Any, path: str) -> str:
+    """A field as selectors write it; empty if there is none."""
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) else ""

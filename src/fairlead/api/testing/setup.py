@@ -1,0 +1,41 @@
+"""All powers of a server, of which nothing is there unless `--testing` asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.api.chain import Handler
+from fairlead.api.testing import clock_moves, pauses
+from fairlead.api.testing.faults import Faults
+from fairlead.api.testing.handler import PowerfulHandler
+from fairlead.api.testing.idle import Idling
+from fairlead.api.testing.record import Record
+from fairlead.api.testing.snapshots import Snapshots
+from fairlead.base.package_files import text_beside
+from fairlead.operations.api import Api
+
+
+class Powers:
+    """Call `handler` before the first request. `under_way` counts requests, those that read and
+    those that write."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.record = Record()
+        self.under_way: Sequence[int] = (0, 0)
+        api.resources.read(text_beside(__file__, "powers.table"))
+
+    def handler(self, address: str) -> Handler:
+        """What answers requests, the group of the powers included."""
+        api, faults, snapshots = self._api, Faults(self._api), Snapshots(self._api.store)
+        made = PowerfulHandler(api, address, faults, self.record, snapshots)
+        made.handlers = {
+            **made.handlers,
+            **clock_moves.handlers(),
+            **faults.handlers(),
+            **Idling(api, lambda: sum(self.under_way)).handlers(),
+            **pauses.handlers(api.work),
+            **self.record.handlers(),
+            **snapshots.handlers(),
+        }
+        return made

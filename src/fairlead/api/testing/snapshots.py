@@ -1,0 +1,99 @@
+"""Going back to what was: all that is stored at one moment, and the way back to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from fairlead.api.testing.memory_objects import Handlers, Shelf, acting
+from fairlead.operations.api import Object
+from fairlead.operations.operation import Operation
+from fairlead.storage.backend import Compacted, Write
+from fairlead.storage.collection import Collection
+from fairlead.storage.store import Store
+from fairlead.storage.version import Version, encoded_of
+
+KEY = "testing/v1/snapshots"
+_MOST = 100
+
+
+class Snapshot:
+    """Versions are never altered: keeping them in mind is all that it takes."""
+
+    def __init__(self, store: Store, value: Object) -> None:
+        self._metadata = value["metadata"]
+        self._revision = store.revision
+        self._store = store
+        self._state = {
+            collection.resource: {version.key: version for version in collection.current("")}
+            for collection in store.collections()
+        }
+
+    def shown(self) -> Object:
+        count = sum(map(len, self._state.values()))
+        status = {"resourceVersion": str(self._revision), "objects": count}
+        return {"metadata": self._metadata, "status": status}
+
+    async def restore(self) -> int:
+        """Make everything be as it was, in one commit; gives the number of objects that were not.
+        Raises StorageError."""
+        store = self._store
+        await store.all_settled()
+        self._end_watches()
+        writes = [write for found in store.collections() for write in self._way_back(found)]
+        made = await store.append_unopposed(writes)
+        for write, version in zip(writes, made, strict=True):
+            if write.value is not None:  # the same, under the revision that it has now
+                self._state[write.resource][write.key] = version
+        store.tell_no_more(store.revision)
+        return len(writes)
+
+    def _end_watches(self) -> None:
+        """As after a restore of a real store: whoever watches has to list again."""
+        gone = Compacted(self._store.revision)
+        for collection in self._store.collections():
+            for watcher in list(collection.audience):
+                watcher.expire(gone)
+
+    def _way_back(self, collection: Collection) -> Iterator[Write]:
+        was = self._state.get(collection.resource, {})
+        now = {version.key: version for version in collection.current("")}
+        for key, version in was.items():
+            current = now.get(key)
+            if current is not version:
+                yield _put(collection, version, current)
+        for key, version in now.items():
+            if key not in was:
+                yield Write(collection.resource, key, version.api_version, None, version.revision)
+
+
+def _put(collection: Collection, version: Version, current: Version | None) -> Write:
+    assert version.body is not None
+    revision = current.revision if current is not None else 0
+    value = encoded_of(version.body)
+    return Write(collection.resource, version.key, version.api_version, value, revision)
+
+
+class Snapshots:
+    """Those that were taken."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._restoring = asyncio.Lock()
+        self._shelf = Shelf[Snapshot](lambda value: Snapshot(store, value), _MOST)
+
+    def handlers(self) -> Handlers:
+        restore = {(f"{KEY}/restore", "create"): acting(self._restore)}
+        return {**self._shelf.handlers(KEY), **restore}
+
+    async def let_restore(self) -> None:
+        """Wait while something is restored: who writes on and on would keep it waiting."""
+        if self._restoring.locked():
+            async with self._restoring:
+                pass
+
+    async def _restore(self, operation: Operation, value: Object) -> Object:
+        async with self._restoring:
+            changed = await self._shelf.find(operation).restore()
+        status = {"resourceVersion": str(self._store.revision), "changed": changed}
+        return {"metadata": {"name": operation.name}, "status": status}

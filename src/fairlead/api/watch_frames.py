@@ -1,0 +1,240 @@
+"""Events of a watch as bytes, in the representation that was negotiated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import orjson
+
+from fairlead.api.answers import encode
+from fairlead.api.from_bytes import can_write, item_writer, table_of
+from fairlead.api.kept_messages import enveloped_message, is_binary
+from fairlead.api.negotiation import JSON, LIST, Representation
+from fairlead.api.representation import metadata_only, table
+from fairlead.base.caches import remembered
+from fairlead.codec.protobuf import watch_frame
+from fairlead.codec.types.decode import zero
+from fairlead.operations.api import Api, Object
+from fairlead.operations.views import typed
+from fairlead.resources.conversion import from_stored
+from fairlead.resources.registry import Resource
+from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
+from fairlead.storage.metrics import WATCH_ENCODES
+from fairlead.storage.version import Version
+from fairlead.wire.incoming.response_bytes import chunk
+
+_NO_KEYS: Mapping[str, str] = {}
+
+
+@remembered()
+def _frame_keys(form: str) -> Mapping[str, str]:
+    """Under what a change keeps its frames of a form, by what the change is; the same for all
+    watchers."""
+    return {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """How events go to a connection. Frames of one `form` are alike for all streams; `end` is what
+    a stream ends with."""
+
+    form: str
+    whole: Callable[[bytes], bytes]
+    end: bytes = b""
+
+    def last(self, made: bytes) -> bytes:
+        """The last event, if there is one, and the end."""
+        return self.whole(made) + self.end if made else self.end
+
+
+PIECES = Wire("", lambda made: made)
+CHUNKS = Wire("in chunks", chunk)
+
+
+class NoList(Exception):
+    """An event where lists were asked for: the stream ends without a word, as if it were over."""
+
+
+class Frames(Protocol):
+    """How the events of a stream are written. `begin` says once what they go into."""
+
+    @property
+    def representation(self) -> Representation: ...
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """Where changes keep the frames that all streams of a kind share and that take no time to
+        make; nothing if there are none."""
+
+    def begin(self, wire: Wire) -> None: ...
+
+    def frame(self, kind: str, change: Change) -> bytes:
+        """An event as it goes to the connection."""
+
+    def bookmark(self, revision: int) -> bytes:
+        """The same for a bookmark."""
+
+    def event(self, kind: str, value: Object) -> bytes:
+        """Any other event, which is still to be made a frame of."""
+
+    def last(self, made: bytes) -> bytes:
+        """What the stream ends with: such an event or nothing, and what shows that it is over."""
+
+
+class Framing:
+    """Writes events in one representation. Frames are made once and shared by all, but for Tables:
+    columns come with the first event of a stream only."""
+
+    __slots__ = (
+        "_api",
+        "_columns_sent",
+        "_include",
+        "_resource",
+        "_shared",
+        "_wire",
+        "_writes_bytes",
+        "keys",
+        "representation",
+    )
+
+    def __init__(
+        self, api: Api, resource: Resource, representation: Representation, include: str
+    ) -> None:
+        self._api = api
+        self._resource = resource
+        self.representation = representation
+        self._include = include
+        self._wire = PIECES
+        self._columns_sent = False
+        self._writes_bytes = can_write(resource, representation)
+        self._shared = self.keys = _NO_KEYS
+
+    @property
+    def _sends_stored_bytes(self) -> bool:
+        plain = self.representation.media_type == JSON and not self.representation.transform
+        return plain and self._resource.sends_stored_bytes
+
+    def begin(self, wire: Wire) -> None:
+        self._wire = wire
+        form = f"{self._resource.api_version} {self.representation}"
+        self._shared = _frame_keys(f"{form} {wire.form}")
+        if self._sends_stored_bytes:
+            self.keys = self._shared
+
+    def frame(self, kind: str, change: Change) -> bytes:
+        if self.representation.transform == "Table":
+            return self._whole(self._table_frame(kind, change))
+        self._check_transform()
+        key = self._shared[kind]
+        found = change.frames.get(key)
+        if found is None:
+            found = change.frames[key] = self._whole(self._frame(kind, change))
+            WATCH_ENCODES.add(of=(change.resource,))
+        return found
+
+    def _check_transform(self) -> None:
+        if self.representation.transform == LIST:
+            raise NoList
+
+    def _whole(self, made: bytes) -> bytes:
+        return self._wire.whole(made)
+
+    def last(self, made: bytes) -> bytes:
+        return self._wire.last(made)
+
+    def _frame(self, kind: str, change: Change) -> bytes:
+        body = _body(kind, change)
+        if self._sends_stored_bytes:
+            return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self._resource.head, body)
+        if is_binary(self._resource, self.representation):
+            shown = _content(kind, change)
+            message = enveloped_message(self._resource, self.representation, shown)
+            return watch_frame(kind, message)
+        if self._writes_bytes:
+            item = item_writer(self._resource, self.representation)
+            return _json_frame(kind, item(_content(kind, change)))
+        return self.event(kind, self._shown(orjson.loads(b"{" + body)))
+
+    def _table_frame(self, kind: str, change: Change) -> bytes:
+        first, self._columns_sent = not self._columns_sent, True
+        if not self._writes_bytes:
+            return self.event(kind, self._table(orjson.loads(b"{" + _body(kind, change)), first))
+        content, form = _content(kind, change), self.representation
+        made = table_of(content, self._resource, form, self._include, with_columns=first)
+        return _json_frame(kind, made)
+
+    def _shown(self, stored: Object) -> Object:
+        value = typed(self._resource, from_stored(self._resource, stored))
+        if self.representation.transform:
+            return metadata_only(self._api.dialect, value, self.representation.version)
+        return value
+
+    def _table(self, stored: Object, first: bool) -> Object:
+        value = typed(self._resource, from_stored(self._resource, stored))
+        metadata = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
+        return table(
+            self._api.dialect,
+            self._resource,
+            [value],
+            self.representation,
+            self._include,
+            metadata,
+            with_columns=first,
+        )
+
+    def bookmark(self, revision: int) -> bytes:
+        self._check_transform()
+        version: Object = {"resourceVersion": str(revision)}
+        if not self.representation.transform and self._api.dialect.bare_bookmarks:
+            return self._whole(self.event("BOOKMARK", typed(self._resource, {"metadata": version})))
+        value: Object = {"metadata": {**version, "creationTimestamp": None}}
+        if not self.representation.transform:
+            shown = typed(self._resource, {**_empty(self._resource), **value})
+            return self._whole(self.event("BOOKMARK", shown))
+        shown = metadata_only(self._api.dialect, value, self.representation.version)
+        if self.representation.transform == "Table":
+            shown = {
+                "kind": "Table",
+                "apiVersion": shown["apiVersion"],
+                "metadata": version,
+                "columnDefinitions": None,
+                "rows": [{"cells": None, "object": shown}],
+            }
+        return self._whole(self.event("BOOKMARK", shown))
+
+    def event(self, kind: str, value: Object) -> bytes:
+        if self.representation.media_type == JSON:
+            return json_event(kind, value)
+        return watch_frame(kind, encode(value, self.representation, self._api.resources))
+
+
+def _body(kind: str, change: Change) -> bytes:
+    if kind == DELETED:
+        return change.last_body()
+    assert change.after is not None
+    assert change.after.body is not None
+    return change.after.body
+
+
+def _content(kind: str, change: Change) -> Version:
+    """What an event shows."""
+    if kind != DELETED:
+        assert change.after is not None
+        return change.after
+    assert change.before is not None
+    return change.before.copy_at(change.revision)
+
+
+def _json_frame(kind: str, encoded: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), encoded)
+
+
+def json_event(kind: str, value: Object) -> bytes:
+    return orjson.dumps({"type": kind, "object": value}, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _empty(resource: Resource) -> Object:
+    value: Object = zero(resource.struct)
+    return {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}

@@ -1,0 +1,147 @@
+"""Watches over WebSockets: the same streams, each event a message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fairlead.api.answers import Answer
+from fairlead.api.negotiation import JSON
+from fairlead.api.relay.headers import changing_to
+from fairlead.api.request import Request
+from fairlead.api.watch import ErrorStream, Opened, WatchStream
+from fairlead.api.watch_frames import Frames, Wire
+from fairlead.auth.authentication.websocket_tokens import PROTOCOLS, offers_in, without_tokens
+from fairlead.base.errors import StatusError
+from fairlead.operations.api import Api
+from fairlead.operations.options import ListOptions
+from fairlead.storage.watcher import Event
+from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS
+from fairlead.wire.incoming.response_bytes import Header
+from fairlead.wire.incoming.websocket import (
+    BINARY,
+    NORMAL,
+    PONG,
+    TEXT,
+    VERSION,
+    Incoming,
+    acceptance,
+    closing,
+    message,
+)
+
+_KEY = b"sec-websocket-key"
+_LENGTH = 4  # bytes before a message of protobuf, which a message of a WebSocket has no need of
+# What can be asked for in a request line: URIs and absolute paths.
+_ORIGIN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:|/)[!-~]*")
+
+
+def _text(made: bytes) -> bytes:
+    return message(TEXT, made)
+
+
+def _binary(made: bytes) -> bytes:
+    return message(BINARY, made[_LENGTH:])
+
+
+_END = closing(NORMAL)
+_TEXTS = Wire("in texts", _text, _END)
+_BINARIES = Wire("in messages", _binary, _END)
+
+
+def refusal(request: Request) -> Answer | None:
+    """What a client gets whose WebSocket cannot be. One without an origin is refused, and one that
+    offers several protocols: none is known here that could be chosen."""
+    if not request.header(_KEY):
+        return Answer(400, b"mismatch challenge/response", "text/plain")
+    if request.header(b"sec-websocket-version") != VERSION.decode():
+        told = (b"sec-websocket-version", VERSION)
+        return Answer(400, b"missing or bad WebSocket Version", "text/plain", (told,))
+    if not _ORIGIN.fullmatch(request.header(b"origin")):
+        return Answer(403, b"", "text/plain")
+    return Answer(400, b"", "text/plain") if len(_offers(request)) > 1 else None
+
+
+def _offers(request: Request) -> list[str]:
+    """The protocols to choose from. A token is none of them."""
+    values = [without_tokens(value) for name, value in request.raw_headers if name == PROTOCOLS]
+    return [offer for value in values if value for offer in offers_in(value)]
+
+
+def _accepted(request: Request) -> list[Header]:
+    key = request.header(_KEY).encode("latin-1")
+    headers = [*changing_to(b"websocket"), (b"sec-websocket-accept", acceptance(key))]
+    chosen = [(PROTOCOLS, offer.encode("latin-1")) for offer in _offers(request)]
+    return headers + chosen
+
+
+def _switch(request: Request, incoming: Incoming, framing: Frames) -> None:
+    request.exchange.switch(_accepted(request), incoming.take)
+    framing.begin(_TEXTS if framing.representation.media_type == JSON else _BINARIES)
+
+
+class SocketStream(WatchStream):
+    """A watch over a WebSocket. What the client sends is passed over, but for pings, which are
+    answered between two messages, and for its goodbye."""
+
+    __slots__ = ("_owed",)
+
+    def __init__(
+        self,
+        api: Api,
+        opened: Opened,
+        framing: Frames,
+        options: ListOptions,
+        bookmark_every: float,
+    ) -> None:
+        super().__init__(api, opened, framing, options, bookmark_every)
+        self.code = SWITCHING_PROTOCOLS
+        self._owed = b""  # an answer to the last ping, or what is wrong with what the client sent
+
+    def _start(self, request: Request) -> None:
+        _switch(request, Incoming(self._pinged, self._closes), self._framing)
+
+    def _pinged(self, payload: bytes) -> None:
+        self._owed = message(PONG, payload)
+        self.wake()
+
+    def _closes(self, code: int) -> None:
+        if code != NORMAL:
+            self._owed = closing(code)
+        if not self._watcher.closed:
+            self._watcher.close()
+
+    async def _send_events(self, events: Sequence[Event]) -> None:
+        await super()._send_events(events)
+        await self._pay()
+
+    async def _rest_or_end(self, last: bytes | None) -> None:
+        await self._pay()
+        await super()._rest_or_end(last)
+
+    async def _pay(self) -> None:
+        owed, self._owed = self._owed, b""
+        if owed:
+            await self._exchange.send_made(owed)
+
+    def _has_gone_on(self) -> bool:
+        if self._owed and self._exchange.send_now(self._owed):
+            self._owed = b""
+        return super()._has_gone_on()
+
+
+class SocketError(ErrorStream):
+    """The same for a watch that cannot be."""
+
+    __slots__ = ()
+
+    def __init__(self, error: StatusError, framing: Frames) -> None:
+        super().__init__(error, framing)
+        self.code = SWITCHING_PROTOCOLS
+
+    def _start(self, request: Request) -> None:
+        _switch(request, Incoming(_nothing, _nothing), self.framing)
+
+
+def _nothing(_heard: object) -> None:
+    pass

@@ -1,0 +1,123 @@
+"""Issuing service account tokens, and the documents with which others can check them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from fairlead.auth.authentication.account_names import account_user_name
+from fairlead.auth.authentication.grants import Audiences
+from fairlead.auth.authentication.keys import KeyRing
+from fairlead.auth.authentication.service_accounts import AccountClaims, account_claims
+from fairlead.auth.authentication.tokens import Claims, sign
+from fairlead.base.clock import time
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass, field
+from fairlead.codec.types.model import Object as Object
+
+JWKS_PATH = "/openid/v1/jwks"
+KEY_SET = "application/jwk-set+json"
+CONFIGURATION_PATH = "/.well-known/openid-configuration"
+
+# A token that old clients never renew is asked for with this odd lifetime; it gets a year, and
+# its claims tell from when on using it is worth a remark.
+_TRANSITION_SECONDS = 3607
+_EXTENDED_SECONDS = 365 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class TokenIssuer:
+    """Signs tokens for service accounts. `max_seconds` of 0 is no limit."""
+
+    dialect: Dialect
+    issuer: str
+    keys: KeyRing
+    audiences: Audiences
+    max_seconds: int = 0
+    extends: bool = True
+    _names: AccountClaims = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_names", account_claims(self.dialect))
+
+    def bound(
+        self,
+        account: Object,
+        lifetime: int,
+        audiences: Sequence[str],
+        pod: Object | None = None,
+        secret: Object | None = None,
+    ) -> str:
+        """A token of an account for some seconds; bound to an object if one is given."""
+        metadata = account["metadata"]
+        now = int(time())
+        own: Object = {"namespace": metadata["namespace"], "serviceaccount": _ref(account)}
+        if pod is not None:
+            own["pod"] = _ref(pod)
+            if self._is_transitional(lifetime, audiences):
+                own["warnafter"] = now + lifetime
+                lifetime = _EXTENDED_SECONDS
+        elif secret is not None:
+            own["secret"] = _ref(secret)
+        claims: Claims = {
+            "aud": list(audiences),
+            "exp": now + lifetime,
+            "iat": now,
+            "iss": self.issuer,
+            "nbf": now,
+            "sub": account_user_name(metadata["namespace"], metadata["name"]),
+            self._names.bound: own,
+        }
+        return sign(claims, self.keys.signing)
+
+    def _is_transitional(self, lifetime: int, audiences: Sequence[str]) -> bool:
+        ours = bool(audiences) and set(audiences) <= set(self.audiences)
+        return self.extends and lifetime == _TRANSITION_SECONDS and ours
+
+    def legacy(self, account: Object, secret_name: str) -> str:
+        """The token that stands in a Secret, good while it stands there."""
+        names, metadata = self._names, account["metadata"]
+        claims: Claims = {
+            "iss": names.legacy_issuer,
+            "sub": account_user_name(metadata["namespace"], metadata["name"]),
+            names.namespace: metadata["namespace"],
+            names.secret_name: secret_name,
+            names.account_name: metadata["name"],
+            names.account_uid: metadata["uid"],
+        }
+        return sign(claims, self.keys.signing)
+
+
+def _ref(value: Object) -> Object:
+    return {"name": value["metadata"]["name"], "uid": value["metadata"]["uid"]}
+
+
+@dataclass(frozen=True, slots=True)
+class IssuerDocuments:
+    """OpenID discovery for our own issuer. `available` is false if the issuer is not the https
+    URL that discovery needs; the paths are then not served."""
+
+    issuer: str
+    keys: KeyRing
+    jwks_uri: str = ""
+
+    @property
+    def available(self) -> bool:
+        url = urlsplit(self.issuer)
+        return url.scheme == "https" and not url.query and not url.fragment
+
+    def configuration(self, address: str) -> Object:
+        """The document at CONFIGURATION_PATH; `address` is where clients reach this server."""
+        return {
+            "issuer": self.issuer,
+            "jwks_uri": self.jwks_uri or f"https://{address}{JWKS_PATH}",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": sorted(
+                {key.algorithm for key in self.keys.public}
+            ),
+        }
+
+    def jwks(self) -> Object:
+        """The document at JWKS_PATH."""
+        return {"keys": [key.jwk() for key in self.keys.public]}

@@ -1,0 +1,233 @@
+"""The CAs whose client certificates are trusted for one purpose, and checking chains against them.
+
+The TLS layer knows the CAs of all purposes together and refuses what none of them issued. Which
+purpose a certificate is good for is decided here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.base.clock import time
+from fairlead.base.logs import Tally
+from fairlead.base.records import dataclass
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+logger = logging.getLogger("fairlead.auth.authentication")
+
+Chain = tuple[bytes, ...]  # DER certificates, the client's own first
+
+_MOST_KEPT = 4096
+_LONGEST_PATH = 8
+
+
+class AuthorityError(ValueError):
+    """A CA file that cannot be used."""
+
+
+class Untrusted(Exception):
+    """A certificate that is not good for the purpose; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whom a trusted certificate names, between two unix times."""
+
+    common_name: str
+    organizations: tuple[str, ...]
+    start: float
+    end: float
+
+
+class Authorities:
+    """The CAs of one purpose, read from PEM files and read again when a file changes.
+
+    `generation` rises with every change, and `listeners` are called after it.
+    """
+
+    def __init__(self, *paths: Path) -> None:
+        self._paths = paths
+        self._stamps: tuple[object, ...] = ()
+        self._kept: dict[Chain, Subject | Untrusted] = {}
+        self._certificates: list[Certificate] | None = None
+        self.pem = ""
+        self.generation = 0
+        self.listeners: list[Callable[[], None]] = []
+        self._unreadable = Tally(logger, logging.WARNING, "client CAs cannot be read again")
+        self._load()
+
+    def _load(self) -> None:
+        stamps = tuple(_stamp(path) for path in self._paths)
+        pem = "\n".join(_read(path) for path in self._paths)
+        self._stamps = stamps
+        if pem != self.pem:
+            self.pem = pem
+            self._certificates = None
+            self._kept.clear()
+            self.generation += 1
+            for listener in self.listeners:
+                listener()
+
+    def reload(self) -> bool:
+        """Read the files again if one of them changed; a file that became unreadable or
+        malformed leaves what was read before. Tells whether there are other CAs now."""
+        before = self.generation
+        try:
+            if tuple(_stamp(path) for path in self._paths) != self._stamps:
+                self._load()
+        except AuthorityError as error:
+            self._unreadable.add("they stay in use as read before", str(error))
+            self._stamps = ()
+        return self.generation != before
+
+    def subject(self, chain: Chain) -> Subject:
+        """Whom a client's chain names; raises Untrusted. What was found out about a chain is
+        kept, except for the passing of time, which is checked on every call."""
+        found = self._kept.get(chain)
+        if found is None:
+            found = self._judge(chain)
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[chain] = found
+        if isinstance(found, Untrusted):
+            raise Untrusted(str(found))
+        now = time()
+        if not found.start <= now <= found.end:
+            raise Untrusted("the certificate has expired or is not yet valid")
+        return found
+
+    def _judge(self, chain: Chain) -> Subject | Untrusted:
+        from cryptography import x509
+
+        if self._certificates is None:
+            self._certificates = x509.load_pem_x509_certificates(self.pem.encode())
+        try:
+            parsed = [x509.load_der_x509_certificate(der) for der in chain]
+            return _verified(parsed, self._certificates)
+        except Untrusted as error:
+            return error
+        except (ValueError, x509.InvalidVersion):
+            return Untrusted("the certificate is malformed")
+
+
+def _stamp(path: Path) -> object:
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise AuthorityError(f"cannot read {path}: {error.strerror}") from None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _read(path: Path) -> str:
+    """The content of a file of certificates, of which every one can be loaded."""
+    import ssl
+
+    try:
+        content = path.read_text()
+    except OSError as error:
+        raise AuthorityError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise AuthorityError(f"{path} is not a PEM file") from None
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=content)
+    except (ssl.SSLError, ValueError):
+        raise AuthorityError(f"{path} holds no usable PEM certificate") from None
+    return content
+
+
+def _verified(chain: Sequence[Certificate], trusted: Sequence[Certificate]) -> Subject:
+    """Whom the first certificate names if a path leads from it to a trusted one."""
+    leaf = chain[0]
+    _check_client_usage(leaf)
+    path = _path([leaf], chain[1:], trusted)
+    if path is None:
+        raise Untrusted("the certificate was issued by an unknown authority")
+    start = max(_moment(certificate.not_valid_before_utc) for certificate in path)
+    end = min(_moment(certificate.not_valid_after_utc) for certificate in path)
+    return _subject(leaf, start, end)
+
+
+def _moment(value: datetime) -> float:
+    return value.timestamp()
+
+
+def _path(
+    path: list[Certificate], others: Sequence[Certificate], trusted: Sequence[Certificate]
+) -> list[Certificate] | None:
+    """A chain of issuers from the last certificate of `path` to a trusted one."""
+    last = path[-1]
+    if last in trusted:
+        return path
+    for issuer in trusted:
+        if _issued(issuer, last, len(path) - 1):
+            return [*path, issuer]
+    if len(path) >= _LONGEST_PATH:
+        return None
+    for issuer in others:
+        if issuer not in path and _issued(issuer, last, len(path) - 1):
+            found = _path([*path, issuer], others, trusted)
+            if found is not None:
+                return found
+    return None
+
+
+def _issued(issuer: Certificate, certificate: Certificate, below: int) -> bool:
+    """Whether a CA issued a certificate that has `below` intermediate ones under it."""
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+
+    if issuer.subject != certificate.issuer:
+        return False
+    try:
+        basic = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
+        if not basic.ca or (basic.path_length is not None and below > basic.path_length):
+            return False
+        usage = _extension(issuer, x509.KeyUsage)
+        if isinstance(usage, x509.KeyUsage) and not usage.key_cert_sign:
+            return False
+        certificate.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
+        return False
+    return True
+
+
+def _extension(certificate: Certificate, kind: type) -> object | None:
+    from cryptography import x509
+
+    try:
+        return certificate.extensions.get_extension_for_class(kind).value
+    except x509.ExtensionNotFound:
+        return None
+
+
+def _check_client_usage(leaf: Certificate) -> None:
+    from cryptography import x509
+    from cryptography.x509.oid import ExtendedKeyUsageOID
+
+    purposes = _extension(leaf, x509.ExtendedKeyUsage)
+    if isinstance(purposes, x509.ExtendedKeyUsage) and not {
+        ExtendedKeyUsageOID.CLIENT_AUTH,
+        ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE,
+    } & set(purposes):
+        raise Untrusted("the certificate is not for client authentication")
+
+
+def _subject(leaf: Certificate, start: float, end: float) -> Subject:
+    from cryptography.x509.oid import NameOID
+
+    def values(kind: object) -> list[str]:
+        return [_as_text(part.value) for part in leaf.subject if part.oid == kind]
+
+    names = values(NameOID.COMMON_NAME)
+    organizations = tuple(values(NameOID.ORGANIZATION_NAME))
+    return Subject(names[-1] if names else "", organizations, start, end)
+
+
+def _as_text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode(errors="replace")

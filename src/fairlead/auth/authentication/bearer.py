@@ -1,0 +1,107 @@
+"""Bearer tokens: reading them from a request, and asking the methods that know tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fairlead.auth.authentication.chain import Credentials, Rejected
+from fairlead.auth.authentication.grants import Audiences, Grant, TokenCache
+from fairlead.auth.authentication.user import User
+from fairlead.base.caches import hashed
+
+INVALID = "invalid bearer token"
+_SPACE_WARNING = (
+    "the provided Authorization header contains extra space before the bearer token, and is ignored"
+)
+
+
+class TokenMethod(Protocol):
+    """One kind of token. None: not one of mine. Rejected: mine, and wrong."""
+
+    async def check(self, token: str, audiences: Audiences) -> Grant | None: ...
+
+
+def bearer_token(header: str) -> tuple[str, bool]:
+    """The token of an Authorization header, or nothing, and whether it is ignored only because of
+    a second space."""
+    parts = header.strip().split(" ", 2)
+    if len(parts) < 2 or parts[0].lower() != "bearer":
+        return "", False
+    return parts[1], not parts[1] and len(parts) == 3
+
+
+def as_header_text(token: str) -> str:
+    """A token as header values are read: one character a byte."""
+    return token.encode().decode("latin-1")
+
+
+def _key(request: Credentials) -> bytes | None:
+    """What a token is kept under, the same for all requests that come with the same headers."""
+    key: bytes | None = request.facts.get("token")
+    if key is None and (header := request.header(b"authorization")):
+        key = request.facts["token"] = hashed(header)
+    return key
+
+
+class BearerTokens:
+    """The method that reads bearer tokens and asks the token methods in their order."""
+
+    def __init__(self, methods: Sequence[TokenMethod], audiences: Audiences) -> None:
+        self._methods = tuple(methods)
+        self.audiences = audiences
+        self.cache = TokenCache()
+
+    async def authenticate(self, request: Credentials) -> User | None:
+        key = _key(request)
+        if key is None:
+            return None
+        known = self.cache.grant(key)
+        if known is not None:
+            if known.on_use is not None:
+                known.on_use.used(request)
+                request.impersonation = known.impersonation
+            return known.user
+        header = request.header(b"authorization")
+        token, spaced = bearer_token(header)
+        if not token:
+            if spaced:
+                request.warn(_SPACE_WARNING)
+            return None
+        grant = await self.check(token, self.audiences)
+        if header == f"Bearer {token}":  # other spellings of a good token must not fill the cache
+            self.cache.add(key, grant)
+        if grant.on_use is not None:
+            grant.on_use.used(request)
+            request.impersonation = grant.impersonation
+        return grant.user
+
+    async def check(self, token: str, audiences: Audiences) -> Grant:
+        """What the first method that knows a token grants; raises Rejected."""
+        reasons: list[str] = []
+        kinds: list[str] = []
+        shown: dict[str, str] = {}
+        for method in self._methods:
+            try:
+                grant = await method.check(token, audiences)
+            except Rejected as rejection:
+                reasons += rejection.reasons
+                kinds += rejection.kinds
+                shown["message"] = rejection.message
+                continue
+            if grant is not None:
+                return grant
+        raise Rejected(*(reasons or (INVALID,)), kinds=kinds or (INVALID,), **shown)
+
+    async def review(self, token: str, audiences: Audiences) -> Grant:
+        """What a TokenReview is told of a token; raises Rejected."""
+        read, _ = bearer_token(f"Bearer {token}")
+        if not read:
+            raise Rejected(INVALID)
+        try:
+            grant = await self.check(as_header_text(read), audiences or self.audiences)
+        except Rejected as rejection:
+            raise Rejected(INVALID, *rejection.reasons) from None
+        if grant.impersonation is not None:  # it holds for requests that the authorizer judges
+            raise Rejected(INVALID)
+        return grant

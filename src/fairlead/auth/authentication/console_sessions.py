@@ -1,0 +1,199 @@
+"""Sessions of the web console: a user who is known by other credentials gets a code, the code is
+exchanged once for a token, and the token is that user for some hours at most.
+
+What a session rests on is kept with it. A session that was made with a token ends with what the
+token stood and fell with: a service account, the content of a Secret, a line of the token file.
+Where one user was impersonated by another, it ends with that one's right to do so, and with an
+impersonated service account.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from fairlead.auth.authentication.chain import Credentials, Rejected
+from fairlead.auth.authentication.grants import Anchor, Audiences, Grant, common
+from fairlead.auth.authentication.handouts import Handout, Handouts
+from fairlead.auth.authentication.impersonation import Impersonation
+from fairlead.auth.authentication.origins import refuse_foreign
+from fairlead.auth.authentication.service_accounts import SECRETS, Lookup
+from fairlead.auth.authentication.token_file import TOKEN_FILE, StaticTokens
+from fairlead.auth.authentication.user import User
+from fairlead.base.clock import time
+from fairlead.base.records import dataclass
+
+PREFIX = "fairlead-console."
+CODE_SECONDS, SESSION_SECONDS, LONGEST_SECONDS = 60.0, 3600.0, 12 * 3600.0
+KnownAnchors = tuple[tuple[Anchor, str], ...]  # with the state of each
+
+_ENDED = "a session of the console has ended"
+_ABSENT = "what the session would rest on is not there"
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a session rests on: credentials that end at some unix time, the objects behind them,
+    and how whoever came with them impersonates its user, if that is another one."""
+
+    until: float = inf
+    anchors: tuple[Anchor, ...] = ()
+    impersonation: Impersonation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A token that is good until `expires`, and can be renewed until `ends`."""
+
+    token: str
+    user: User
+    expires: float
+    ends: float
+    anchors: KnownAnchors
+    impersonation: Impersonation | None = None
+
+
+class ConsoleSessions:
+    """Codes and sessions below `directory`, and the method that knows the tokens of sessions.
+    Codes and sessions raise OSError where the directory cannot be used."""
+
+    def __init__(
+        self,
+        directory: Path,
+        audiences: Audiences,
+        lookup: Lookup,
+        token_file: StaticTokens | None = None,
+    ) -> None:
+        self._codes = Handouts(directory / "codes")
+        self._sessions = Handouts(directory / "sessions")
+        self._audiences = audiences
+        self._lookup = lookup
+        self._token_file = token_file
+
+    def link(self, user: User, basis: Basis) -> tuple[str, float]:
+        """A code for a user, and until when it can be used. Raises TooManyHandouts, and Rejected
+        if something is not there that the session would rest on."""
+        now = time()
+        until = min(now + CODE_SECONDS, basis.until)
+        anchors = [(*anchor, self._state(anchor)) for anchor in basis.anchors]
+        if not all(state for *_, state in anchors):
+            raise Rejected(_ABSENT)
+        ends = min(now + LONGEST_SECONDS, basis.until)
+        content: dict[str, Any] = {"user": _written(user), "ends": ends, "anchors": anchors}
+        if basis.impersonation is not None:
+            content |= _written_impersonation(basis.impersonation)
+        return self._codes.hand_out(user.name, json.dumps(content).encode(), until), until
+
+    def open(self, code: str) -> Session | None:
+        """The session of a code that is good and was not used. Raises TooManyHandouts."""
+        taken = self._codes.take(code)
+        found = self._standing("", taken) if taken is not None else None
+        if taken is None or found is None:
+            return None
+        expires = min(time() + SESSION_SECONDS, found.ends)
+        secret = self._sessions.hand_out(found.user.name, taken.content, expires)
+        return replace(found, token=f"{PREFIX}{secret}", expires=expires)
+
+    def find(self, token: str) -> Session | None:
+        """The session of a token, if it is good."""
+        if not token.startswith(PREFIX):
+            return None
+        found = self._sessions.find(_secret(token))
+        return self._standing(token, found) if found is not None else None
+
+    def _standing(self, token: str, found: Handout) -> Session | None:
+        """What was kept, if all is still there that it rests on."""
+        try:
+            session = _read(token, found)
+        except ValueError:  # the machine stopped before it was on the disk
+            return None
+        stands = all(state and self._state(anchor) == state for anchor, state in session.anchors)
+        return session if stands else None
+
+    def renew(self, session: Session) -> Session | None:
+        """The same session for another while, unless it was ended meanwhile."""
+        expires = min(time() + SESSION_SECONDS, session.ends)
+        if not self._sessions.extend(_secret(session.token), expires):
+            return None
+        return replace(session, expires=expires)
+
+    def end(self, token: str) -> None:
+        self._sessions.end(_secret(token))
+
+    async def check(self, token: str, wanted: Audiences) -> Grant | None:
+        """As a method of bearer tokens."""
+        if not token.startswith(PREFIX):
+            return None
+        session, found = self.find(token), common(wanted, self._audiences)
+        if session is None or not found:
+            raise Rejected(_ENDED)
+        anchors = tuple(anchor for anchor, _ in session.anchors)
+        use = _Use(self._sessions.following(_secret(token)))
+        impersonation = session.impersonation
+        return Grant(session.user, found, session.expires, anchors, use, impersonation)
+
+    def _state(self, anchor: Anchor) -> str:
+        """What must not change of an anchor for tokens to stay good; nothing if it is not there or
+        is being deleted. A token in a Secret is revoked by a change of the Secret's data."""
+        resource, key = anchor
+        if resource == TOKEN_FILE:
+            return self._token_file.line(key) if self._token_file is not None else ""
+        namespace, _, name = key.rpartition("/")
+        value = self._lookup(resource, namespace, name) or {}
+        metadata = value.get("metadata", {})
+        uid: str = "" if metadata.get("deletionTimestamp") else metadata.get("uid", "")
+        if not uid or resource != SECRETS:
+            return uid
+        data = json.dumps(value.get("data"), sort_keys=True)
+        return f"{uid} {sha256(data.encode()).hexdigest()}"
+
+
+class _Use:
+    """Another process may have ended a session that this one has in mind."""
+
+    __slots__ = ("_ends_at",)
+
+    def __init__(self, ends_at: Callable[[], float]) -> None:
+        self._ends_at = ends_at
+
+    def used(self, request: Credentials) -> None:
+        refuse_foreign(request)
+        if time() >= self._ends_at():
+            raise Rejected(_ENDED)
+
+
+def _secret(token: str) -> str:
+    return token[len(PREFIX) :]
+
+
+def _written(user: User) -> dict[str, Any]:
+    return {"name": user.name, "uid": user.uid, "groups": user.groups, "extra": dict(user.extra)}
+
+
+def _written_impersonation(one: Impersonation) -> dict[str, Any]:
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in one.headers]
+    return {"impersonator": _written(one.impersonator), "headers": headers}
+
+
+def _read(token: str, found: Handout) -> Session:
+    value = json.loads(found.content)
+    anchors = tuple(((resource, key), state) for resource, key, state in value["anchors"])
+    impersonation = _read_impersonation(value) if "impersonator" in value else None
+    user = _user(value["user"])
+    return Session(token, user, found.until, value["ends"], anchors, impersonation)
+
+
+def _read_impersonation(value: dict[str, Any]) -> Impersonation:
+    headers = value["headers"]
+    pairs = ((name.encode("latin-1"), text.encode("latin-1")) for name, text in headers)
+    return Impersonation(_user(value["impersonator"]), tuple(pairs))
+
+
+def _user(written: dict[str, Any]) -> User:
+    extra = {name: tuple(values) for name, values in written["extra"].items()}
+    return User(written["name"], written["uid"], tuple(written["groups"]), extra)

@@ -1,0 +1,341 @@
+"""From the command line to the authenticator."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from fairlead.auth.authentication.account_tokens import IssuerDocuments, TokenIssuer
+from fairlead.auth.authentication.authorities import Authorities, AuthorityError
+from fairlead.auth.authentication.bearer import BearerTokens, TokenMethod
+from fairlead.auth.authentication.bootstrap_tokens import BootstrapTokens
+from fairlead.auth.authentication.chain import Authenticator, Method
+from fairlead.auth.authentication.client_certificates import ClientCertificates
+from fairlead.auth.authentication.console_sessions import ConsoleSessions
+from fairlead.auth.authentication.front_proxy import FrontProxy
+from fairlead.auth.authentication.grants import Audiences
+from fairlead.auth.authentication.keys import KeyFileError, KeyRing
+from fairlead.auth.authentication.service_accounts import (
+    ACCOUNTS,
+    PODS,
+    SECRETS,
+    Lookup,
+    ServiceAccountTokens,
+)
+from fairlead.auth.authentication.token_file import StaticTokens, TokenFileError, read_token_file
+from fairlead.auth.authentication.websocket_tokens import WebSocketTokens
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass, field
+from fairlead.storage.change import Change
+
+logger = logging.getLogger("fairlead.auth.authentication")
+
+_RELOAD_EVERY = 1.0
+_WARM_UP_AFTER = 1.0
+_SHORTEST_LIMIT, _LONGEST_LIMIT = 3600.0, float(2**32)
+
+# Calls a listener after each commit to a resource (our name for it).
+Follow = Callable[[str, Callable[[Change], None]], None]
+
+
+class AuthenticationError(ValueError):
+    """The settings of authentication cannot be used; the text names the flag."""
+
+
+class Closable(Protocol):
+    async def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Authentication:
+    """Everything that authentication gives to the server."""
+
+    authenticator: Authenticator
+    tokens: BearerTokens
+    issuer: TokenIssuer
+    documents: IssuerDocuments
+    client_authorities: Authorities
+    proxy_authorities: Authorities | None
+    identity_headers: tuple[bytes, ...]  # how headers begin in which a proxy names users
+    sessions: ConsoleSessions | None  # where there is a console
+    _background: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+    _closables: list[Closable] = field(default_factory=list)
+
+    @property
+    def authorities(self) -> list[Authorities]:
+        """All CAs that the TLS layer has to know."""
+        proxy = self.proxy_authorities
+        return [self.client_authorities, *([proxy] if proxy is not None else [])]
+
+    async def run(self) -> None:
+        """Reload files that change and fetch what others publish, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for work in self._background:
+                group.create_task(work())
+            group.create_task(asyncio.to_thread(_load_keys, self.issuer.keys))
+            group.create_task(_warm_up())
+            while True:
+                await asyncio.sleep(_RELOAD_EVERY)
+                for authorities in self.authorities:
+                    authorities.reload()
+
+    async def close(self) -> None:
+        for closable in self._closables:
+            await closable.close()
+
+
+async def _warm_up() -> None:
+    """Import what the first token needs, so that no request waits for it, nor for this: the first
+    ones after the start have the interpreter to themselves."""
+    await asyncio.sleep(_WARM_UP_AFTER)
+    await asyncio.to_thread(import_module, "jwt")
+
+
+def _load_keys(keys: KeyRing) -> None:
+    """Have those who look after the server know at once of keys that cannot be used."""
+    try:
+        keys.load()
+    except KeyFileError as error:
+        logger.error("service account tokens cannot be issued or checked: %s", error)
+
+
+def build_authenticator(
+    options: argparse.Namespace,
+    dialect: Dialect,
+    *,
+    lookup: Lookup,
+    follow: Follow,
+    own_ca: Path,
+    own_key: Path,
+    console: Path | None = None,
+    authorization_modes: Sequence[str] = (),
+) -> Authentication:
+    """Put authentication together; raises AuthenticationError.
+
+    `lookup` reads the newest version of an object, `follow` tells of commits, `own_ca` is the
+    server's CA, whose client certificates are always accepted, `own_key` the signing key that is
+    used unless another is given, `console` the directory of the console's sessions.
+    """
+    issuers = options.service_account_issuer or [default_issuer(dialect)]
+    audiences: Audiences = tuple(options.api_audiences or issuers[:1])
+    keys = _keys(options, own_key)
+    issuer = _issuer(options, dialect, issuers[0], keys, audiences)
+    clients = _authorities("--client-ca-file", own_ca, options.client_ca_file)
+    closables: list[Closable] = []
+    background: list[Callable[[], Coroutine[Any, Any, None]]] = []
+    methods: list[TokenMethod] = []
+    token_file = _token_file(options.token_auth_file, audiences)
+    sessions = None
+    if console is not None:
+        sessions = ConsoleSessions(console, audiences, lookup, token_file)
+        methods.append(sessions)  # before all that would tell others of its tokens
+    if token_file is not None:
+        methods.append(token_file)
+    methods.append(
+        ServiceAccountTokens(
+            dialect,
+            issuers,
+            keys,
+            audiences,
+            lookup,
+            look_up_legacy=options.service_account_lookup,
+        )
+    )
+    if options.enable_bootstrap_token_auth:
+        methods.append(BootstrapTokens(dialect, audiences, lookup))
+    methods += _oidc(options, dialect, audiences, background, closables)
+    methods += _webhook(options, dialect, audiences, closables)
+    tokens = BearerTokens(methods, audiences)
+    _forget_with_objects(tokens, follow)
+    proxy = _proxy(options)
+    chain: list[Method] = [
+        ClientCertificates(clients),
+        tokens,
+        WebSocketTokens(dialect, tokens),
+    ]
+    if proxy is not None:
+        chain.insert(0, proxy[1])
+    return Authentication(
+        Authenticator(chain, anonymous=_anonymous(options, authorization_modes)),
+        tokens,
+        issuer,
+        _documents(options, issuers[0], keys),
+        clients,
+        proxy[0] if proxy is not None else None,
+        proxy[1].headers if proxy is not None else (),
+        sessions,
+        background,
+        closables,
+    )
+
+
+def default_issuer(dialect: Dialect) -> str:
+    return f"https://{dialect.own_service}.default.svc"
+
+
+def _authorities(flag: str, *paths: Path | None) -> Authorities:
+    try:
+        return Authorities(*(path for path in paths if path is not None))
+    except AuthorityError as error:
+        raise AuthenticationError(f"{flag}: {error}") from None
+
+
+def _token_file(path: Path | None, audiences: Audiences) -> StaticTokens | None:
+    if path is None:
+        return None
+    try:
+        return StaticTokens(read_token_file(path), audiences)
+    except TokenFileError as error:
+        raise AuthenticationError(f"--token-auth-file: {error}") from None
+
+
+def _keys(options: argparse.Namespace, own_key: Path) -> KeyRing:
+    """The keys of service account tokens. Our own file needs no check at the start."""
+    given = options.service_account_signing_key_file
+    files = options.service_account_key_file
+    if not files and options.tls_private_key_file is not None:
+        files = [options.tls_private_key_file]
+    ring = KeyRing(given or own_key, files)
+    if given or files:
+        try:
+            ring.load()
+        except KeyFileError as error:
+            raise AuthenticationError(f"service account keys: {error}") from None
+    return ring
+
+
+def _issuer(
+    options: argparse.Namespace, dialect: Dialect, name: str, keys: KeyRing, audiences: Audiences
+) -> TokenIssuer:
+    limit = options.service_account_max_token_expiration
+    if limit and not _SHORTEST_LIMIT <= limit <= _LONGEST_LIMIT:
+        raise AuthenticationError(
+            "--service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
+        )
+    extends = options.service_account_extend_token_expiration
+    return TokenIssuer(dialect, name, keys, audiences, int(limit), extends)
+
+
+def _documents(options: argparse.Namespace, issuer: str, keys: KeyRing) -> IssuerDocuments:
+    uri = options.service_account_jwks_uri
+    if uri and urlsplit(uri).scheme != "https":
+        raise AuthenticationError(f"--service-account-jwks-uri {uri} is not an https URL")
+    return IssuerDocuments(issuer, keys, uri)
+
+
+def _oidc(
+    options: argparse.Namespace,
+    dialect: Dialect,
+    audiences: Audiences,
+    background: list[Callable[[], Coroutine[Any, Any, None]]],
+    closables: list[Closable],
+) -> list[TokenMethod]:
+    issuer, client = options.oidc_issuer_url, options.oidc_client_id
+    if not issuer and not client:
+        return []
+    if not issuer or not client:
+        raise AuthenticationError("--oidc-issuer-url and --oidc-client-id go together")
+    if urlsplit(issuer).scheme != "https":
+        raise AuthenticationError(f"--oidc-issuer-url {issuer} is not an https URL")
+    if issuer in (options.service_account_issuer or [default_issuer(dialect)]):
+        raise AuthenticationError("--oidc-issuer-url must not be the service account issuer")
+    from fairlead.auth.authentication.oidc import ClaimRules, OidcTokens, username_prefix
+    from fairlead.auth.authentication.oidc_provider import Provider
+    from fairlead.auth.authentication.tokens import ALGORITHMS
+    from fairlead.wire.outgoing.trust import BundleError
+
+    algorithms = options.oidc_signing_algs or ["RS256"]
+    for name in algorithms:
+        if name not in ALGORITHMS:
+            raise AuthenticationError(f"--oidc-signing-algs: {name} is not supported")
+    try:
+        provider = Provider(issuer, options.oidc_ca_file, algorithms)
+    except (OSError, BundleError) as error:
+        why = error.strerror if isinstance(error, OSError) else "holds no usable PEM certificate"
+        raise AuthenticationError(f"--oidc-ca-file {options.oidc_ca_file}: {why}") from None
+    claim = options.oidc_username_claim
+    rules = ClaimRules(
+        client_id=client,
+        username_claim=claim,
+        username_prefix=username_prefix(options.oidc_username_prefix, claim, issuer),
+        groups_claim=options.oidc_groups_claim,
+        groups_prefix=options.oidc_groups_prefix,
+        required=dict(options.oidc_required_claim),
+        groups_array_only=dialect.oidc_groups_array_only,
+    )
+    background.append(provider.keep_trying)
+    tokens = OidcTokens(provider, rules, audiences)
+    closables.append(tokens)
+    return [tokens]
+
+
+def _webhook(
+    options: argparse.Namespace,
+    dialect: Dialect,
+    audiences: Audiences,
+    closables: list[Closable],
+) -> list[TokenMethod]:
+    path = options.authentication_token_webhook_config_file
+    if path is None:
+        return []
+    from fairlead.auth.authentication.webhook import TokenWebhook
+    from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
+    from fairlead.wire.outgoing.json_calls import JsonPoster
+
+    try:
+        poster = JsonPoster(load_client_config(path))
+    except ClientConfigError as error:
+        raise AuthenticationError(f"--authentication-token-webhook-config-file: {error}") from None
+    closables.append(poster)
+    version = options.authentication_token_webhook_version
+    api_version = f"{dialect.group_name('authentication.@')}/{version}"
+    keep = options.authentication_token_webhook_cache_ttl
+    return [TokenWebhook(poster, api_version, audiences, keep)]
+
+
+def _proxy(options: argparse.Namespace) -> tuple[Authorities, FrontProxy] | None:
+    path = options.requestheader_client_ca_file
+    names = options.requestheader_username_headers
+    if path is None and not names:
+        return None
+    if path is None or not names:
+        raise AuthenticationError(
+            "--requestheader-client-ca-file and --requestheader-username-headers go together"
+        )
+    authorities = _authorities("--requestheader-client-ca-file", path)
+    if not options.requestheader_allowed_names:
+        logger.warning(
+            "without --requestheader-allowed-names every certificate of the proxy's CA may name"
+            " any user"
+        )
+    return authorities, FrontProxy(
+        authorities,
+        options.requestheader_allowed_names,
+        names,
+        options.requestheader_group_headers,
+        options.requestheader_extra_headers_prefix,
+    )
+
+
+def _anonymous(options: argparse.Namespace, modes: Sequence[str]) -> bool:
+    if "AlwaysAllow" in modes:
+        if options.anonymous_auth:
+            logger.warning("--anonymous-auth is off: the authorization mode allows everything")
+        return False
+    return options.anonymous_auth is not False
+
+
+def _forget_with_objects(tokens: BearerTokens, follow: Follow) -> None:
+    """Check a token again as soon as an object changed that it stands or falls with."""
+    for resource in (ACCOUNTS, SECRETS, PODS):
+
+        def changed(change: Change, resource: str = resource) -> None:
+            tokens.cache.forget((resource, change.key))
+
+        follow(resource, changed)

@@ -1,0 +1,183 @@
+"""The command line of authentication."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from fairlead.resources.flag_words import yes_or_no
+
+VERSIONS = ("v1beta1", "v1")
+
+
+def boolean(text: str) -> bool:
+    found = yes_or_no(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return found
+
+
+def listed(text: str) -> list[str]:
+    """A comma-separated list."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def pair(text: str) -> tuple[str, str]:
+    """A `key=value` pair."""
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a key=value pair")
+    return key, value
+
+
+def add_authentication_flags(
+    parser: argparse.ArgumentParser, duration: Callable[[str], float]
+) -> None:
+    """Add every flag of authentication; `duration` reads texts such as `2m`."""
+    group = parser.add_argument_group
+    _add_common(group("Authentication"))
+    _add_service_accounts(group("Service accounts"), duration)
+    _add_oidc(group("OpenID Connect"))
+    _add_webhook(group("Token webhook"), duration)
+    _add_proxy(group("Authenticating proxy"))
+
+
+def switch(parser: argparse._ActionsContainer, name: str, default: bool | None, text: str) -> None:
+    parser.add_argument(
+        name, type=boolean, nargs="?", const=True, default=default, metavar="BOOL", help=text
+    )
+
+
+def _list(parser: argparse._ActionsContainer, name: str, metavar: str, text: str) -> None:
+    """A comma-separated flag that may be repeated; the default is an empty list."""
+    parser.add_argument(name, type=listed, action="extend", default=[], metavar=metavar, help=text)
+
+
+def _add_common(parser: argparse._ActionsContainer) -> None:
+    flag = parser.add_argument
+    flag("--client-ca-file", type=Path, help="CAs whose client certificates are accepted too")
+    flag("--token-auth-file", type=Path, help="CSV file of static bearer tokens")
+    switch(
+        parser,
+        "--anonymous-auth",
+        None,
+        "whether requests without credentials are anonymous; on unless everything is allowed",
+    )
+    switch(parser, "--enable-bootstrap-token-auth", False, "whether bootstrap tokens are accepted")
+    _list(parser, "--api-audiences", "NAMES", "audiences of this API; by default the issuer")
+
+
+def _add_service_accounts(
+    parser: argparse._ActionsContainer, duration: Callable[[str], float]
+) -> None:
+    flag = parser.add_argument
+    flag(
+        "--service-account-key-file",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="keys that service account tokens are checked with, besides the signing key",
+    )
+    flag(
+        "--service-account-signing-key-file",
+        type=Path,
+        metavar="FILE",
+        help="key that signs service account tokens instead of our own",
+    )
+    flag(
+        "--service-account-issuer",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="name of the token issuer; further ones are accepted but not used",
+    )
+    flag("--service-account-jwks-uri", default="", metavar="URL", help="where our keys are found")
+    switch(
+        parser, "--service-account-lookup", True, "whether tokens of deleted Secrets are refused"
+    )
+    switch(
+        parser,
+        "--service-account-extend-token-expiration",
+        True,
+        "whether tokens that Pods get by default last longer than asked for",
+    )
+    flag(
+        "--service-account-max-token-expiration",
+        type=duration,
+        default=0.0,
+        metavar="DURATION",
+        help="longest life of a requested token; 0 for no limit",
+    )
+
+
+def _add_oidc(parser: argparse._ActionsContainer) -> None:
+    flag = parser.add_argument
+    flag("--oidc-issuer-url", default="", metavar="URL", help="issuer of ID tokens, https")
+    flag("--oidc-client-id", default="", metavar="ID", help="client that ID tokens are issued for")
+    flag("--oidc-username-claim", default="sub", metavar="CLAIM", help="claim with the user name")
+    flag(
+        "--oidc-username-prefix",
+        default="",
+        metavar="PREFIX",
+        help="prefix of user names; - for none, by default the issuer unless the claim is email",
+    )
+    flag("--oidc-groups-claim", default="", metavar="CLAIM", help="claim with the groups")
+    flag("--oidc-groups-prefix", default="", metavar="PREFIX", help="prefix of groups")
+    flag(
+        "--oidc-required-claim",
+        type=pair,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="claim that an ID token must have",
+    )
+    flag("--oidc-ca-file", type=Path, metavar="FILE", help="CAs of the provider's web server")
+    _list(
+        parser,
+        "--oidc-signing-algs",
+        "NAMES",
+        "signature algorithms that are accepted, RS256 unless given",
+    )
+
+
+def _add_webhook(parser: argparse._ActionsContainer, duration: Callable[[str], float]) -> None:
+    flag = parser.add_argument
+    flag(
+        "--authentication-token-webhook-config-file",
+        type=Path,
+        metavar="FILE",
+        help="client configuration of the service that reviews tokens",
+    )
+    flag(
+        "--authentication-token-webhook-cache-ttl",
+        type=duration,
+        default=120.0,
+        metavar="DURATION",
+        help="how long its answers are kept",
+    )
+    flag(
+        "--authentication-token-webhook-version",
+        choices=VERSIONS,
+        default=VERSIONS[0],
+        help="version of the reviews it is sent",
+    )
+
+
+def _add_proxy(parser: argparse._ActionsContainer) -> None:
+    _list(parser, "--requestheader-username-headers", "NAMES", "headers that may name the user")
+    _list(parser, "--requestheader-group-headers", "NAMES", "headers that name groups")
+    _list(parser, "--requestheader-extra-headers-prefix", "PREFIXES", "prefixes of extra headers")
+    parser.add_argument(
+        "--requestheader-client-ca-file",
+        type=Path,
+        metavar="FILE",
+        help="CAs of the authenticating proxy, without whose certificate no header is read",
+    )
+    _list(
+        parser,
+        "--requestheader-allowed-names",
+        "NAMES",
+        "common names of the proxy; by default any that its CA issued",
+    )

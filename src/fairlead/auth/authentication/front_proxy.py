@@ -1,0 +1,79 @@
+"""The authenticating proxy: it proves itself with a certificate and names the user in headers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import unquote_to_bytes
+
+from fairlead.auth.authentication.authorities import Authorities, Untrusted
+from fairlead.auth.authentication.chain import Credentials, Rejected
+from fairlead.auth.authentication.user import User, with_authenticated_group
+
+
+class FrontProxy:
+    """Headers are read only after the certificate of the connection was verified against the
+    proxy's own CA and its name was found allowed. No allowed names means any name."""
+
+    def __init__(
+        self,
+        authorities: Authorities,
+        allowed_names: Sequence[str],
+        user_headers: Sequence[str],
+        group_headers: Sequence[str] = (),
+        extra_prefixes: Sequence[str] = (),
+    ) -> None:
+        self._authorities = authorities
+        self._allowed = frozenset(allowed_names)
+        self._user_headers = [name.lower().encode() for name in user_headers]
+        self._group_headers = [name.lower().encode() for name in group_headers]
+        self._extra_prefixes = [prefix.lower().encode() for prefix in extra_prefixes]
+
+    @property
+    def headers(self) -> tuple[bytes, ...]:
+        """How the names of its headers begin."""
+        return (*self._user_headers, *self._group_headers, *self._extra_prefixes)
+
+    async def authenticate(self, request: Credentials) -> User | None:
+        peer = request.peer
+        if not peer.certificates or peer.problem:
+            return None
+        try:
+            subject = self._authorities.subject(peer.certificates)
+        except Untrusted:
+            return None  # not the proxy; the certificate may be good for something else
+        if self._allowed and subject.common_name not in self._allowed:
+            raise Rejected("x509: the proxy's common name is not in the allowed list")
+        return self._named_user(request.raw_headers)
+
+    def _named_user(self, headers: list[tuple[bytes, bytes]]) -> User | None:
+        name = ""
+        for wanted in self._user_headers:
+            first = next((value for key, value in headers if key == wanted), b"")
+            if first:
+                name = _text(first)
+                break
+        if not name:
+            return None
+        groups = [
+            _text(value)
+            for wanted in self._group_headers
+            for key, value in headers
+            if key == wanted and value
+        ]
+        return with_authenticated_group(User(name, "", tuple(groups), self._extra(headers)))
+
+    def _extra(self, headers: list[tuple[bytes, bytes]]) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for prefix in self._extra_prefixes:
+            for key, value in headers:
+                if key.startswith(prefix):
+                    name = _text(unquote_to_bytes(key[len(prefix) :]))
+                    found[name] = (*found.get(name, ()), _text(value))
+        return found
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise Rejected("a header of the authenticating proxy is not UTF-8 text") from None

@@ -1,0 +1,147 @@
+"""Impersonation: acting as someone else, in the headers of a request, where the rules allow it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from urllib.parse import unquote_to_bytes
+
+from fairlead.auth.authentication.account_names import account_groups, split_account_name
+from fairlead.auth.authentication.user import ANONYMOUS_NAME, AUTHENTICATED, UNAUTHENTICATED, User
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import bad_request
+from fairlead.base.records import dataclass
+
+RawHeaders = Iterable[tuple[bytes, bytes]]
+Header = tuple[bytes, bytes]
+
+_PREFIX = b"impersonate-"
+_USER, _GROUP, _UID = b"impersonate-user", b"impersonate-group", b"impersonate-uid"
+_EXTRA = b"impersonate-extra-"
+_HEX = b"0123456789abcdefABCDEF"
+
+
+# Asks whether the caller may: verb, group, resource, subresource, namespace, name. Raises the 403
+# StatusError if not.
+Authorize = Callable[[str, str, str, str, str, str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Impersonation:
+    """How a credential was made that stands for another user than who asked for it: it is good
+    only while the impersonator may act so."""
+
+    impersonator: User
+    headers: tuple[Header, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """One thing to act as."""
+
+    group: str
+    resource: str
+    name: str
+    subresource: str = ""
+    namespace: str = ""
+
+
+def asks_to_impersonate(headers: RawHeaders) -> bool:
+    """Whether any header is about impersonation; cheap, for the chain."""
+    for name, _ in headers:  # noqa: SIM110 a generator would cost twice as much
+        if name.startswith(_PREFIX):
+            return True
+    return False
+
+
+def impersonation_headers(headers: RawHeaders) -> tuple[Header, ...]:
+    return tuple(field for field in headers if field[0].startswith(_PREFIX))
+
+
+async def impersonate(
+    dialect: Dialect, headers: RawHeaders, user: User, authorize: Authorize
+) -> User:
+    """The user that a request wants to act as, or the caller itself if it wants none.
+
+    Raises a 400 StatusError for headers without a user or with unreadable text; `authorize`
+    raises for what the caller may not act as. The caller's own user stays with the chain, for
+    audit.
+    """
+    read = _Headers(headers)
+    if not read.any:
+        return user
+    if not read.user:
+        raise bad_request("impersonation of groups, extra fields or a UID needs Impersonate-User")
+    account = split_account_name(read.user)
+    for wish in _wishes(dialect, read, account):
+        await authorize(
+            "impersonate", wish.group, wish.resource, wish.subresource, wish.namespace, wish.name
+        )
+    groups = tuple(read.groups)
+    if account is not None and not groups:
+        groups = account_groups(account[0])
+    extra = {name: tuple(values) for name, values in read.extra.items()}
+    return User(read.user, read.uid, _completed(read.user, groups), extra)
+
+
+class _Headers:
+    """The impersonation headers of a request. `any` tells whether there are any."""
+
+    def __init__(self, headers: RawHeaders) -> None:
+        self.user = self.uid = ""
+        self.groups: list[str] = []
+        self.extra: dict[str, list[str]] = {}
+        seen: set[bytes] = set()
+        for raw_name, raw_value in headers:
+            name = raw_name.lower()
+            if name == _GROUP:
+                self.groups.append(_text(raw_value))
+            elif name.startswith(_EXTRA):
+                key = _extra_name(name[len(_EXTRA) :])
+                self.extra.setdefault(key, []).append(_text(raw_value))
+            elif name == _USER and name not in seen:
+                self.user = _text(raw_value)
+            elif name == _UID and name not in seen:
+                self.uid = _text(raw_value)
+            seen.add(name)
+        self.any = bool(self.user or self.uid or self.groups or self.extra)
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise bad_request("an impersonation header is not UTF-8 text") from None
+
+
+def _extra_name(raw: bytes) -> str:
+    """The name of an extra field: lower case, percent-decoded once; what is not a percent
+    encoding stands for itself."""
+    raw = raw.lower()
+    steps = raw.split(b"%")[1:]
+    encoded = all(len(step) > 1 and step[0] in _HEX and step[1] in _HEX for step in steps)
+    return _text(unquote_to_bytes(raw) if encoded else raw)
+
+
+def _wishes(dialect: Dialect, read: _Headers, account: tuple[str, str] | None) -> Iterable[_Wish]:
+    own = dialect.group_name("authentication.@")
+    if account is not None:
+        namespace = "" if dialect.impersonation_cluster_wide else account[0]
+        yield _Wish("", "serviceaccounts", account[1], namespace=namespace)
+    else:
+        yield _Wish("", "users", read.user)
+    for group in read.groups:
+        yield _Wish("", "groups", group)
+    for key, values in read.extra.items():
+        for value in values:
+            yield _Wish(own, "userextras", value, key)
+    if read.uid:
+        yield _Wish(own, "uids", read.uid)
+
+
+def _completed(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+    """The groups with the one that tells whether the user is authenticated."""
+    if name == ANONYMOUS_NAME:
+        return groups if UNAUTHENTICATED in groups else (*groups, UNAUTHENTICATED)
+    if AUTHENTICATED in groups or UNAUTHENTICATED in groups:
+        return groups
+    return (*groups, AUTHENTICATED)

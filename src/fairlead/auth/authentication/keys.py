@@ -1,0 +1,179 @@
+"""Keys that sign and check JSON Web Tokens, and the files they come from."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairlead.base.records import dataclass
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+    PublicKeyObject = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
+    PrivateKeyObject = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+
+_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n.+?\r?\n-----END \1-----", re.DOTALL)
+_CURVE_ALGORITHMS = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
+_SMALLEST_RSA = 2048
+
+
+class KeyFileError(ValueError):
+    """A key file that cannot be used; the text never holds any of its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """A key that checks signatures, and the one algorithm for which it is used."""
+
+    key: PublicKeyObject
+    algorithm: str
+    key_id: str
+
+    def jwk(self) -> dict[str, str]:
+        """The key as a JSON Web Key set shows it."""
+        head = {"use": "sig", "kid": self.key_id, "alg": self.algorithm}
+        numbers: Any = self.key.public_numbers()
+        if self.algorithm == "RS256":
+            return {**head, "kty": "RSA", "n": _number(numbers.n), "e": _number(numbers.e)}
+        size = (self.key.key_size + 7) // 8
+        curve = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}[self.algorithm]
+        x, y = _number(numbers.x, size), _number(numbers.y, size)
+        return {**head, "kty": "EC", "crv": curve, "x": x, "y": y}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SigningKey:
+    """A private key with the public one that belongs to it."""
+
+    key: PrivateKeyObject
+    public: PublicKey
+
+
+def _number(value: int, size: int = 0) -> str:
+    return encode(value.to_bytes(size or (value.bit_length() + 7) // 8, "big"))
+
+
+def encode(data: bytes) -> str:
+    """base64url without padding."""
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def public_key(key: object) -> PublicKey:
+    """Our view of a public key of the cryptography library; raises KeyFileError."""
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    if isinstance(key, rsa.RSAPublicKey):
+        if key.key_size < _SMALLEST_RSA:
+            raise KeyFileError(f"an RSA key of {key.key_size} bits is too small")
+        algorithm = "RS256"
+    elif isinstance(key, ec.EllipticCurvePublicKey):
+        algorithm = _CURVE_ALGORITHMS.get(key.curve.name, "")
+        if not algorithm:
+            raise KeyFileError(f"the curve {key.curve.name} is not supported")
+    else:
+        raise KeyFileError("the key is neither RSA nor ECDSA")
+    encoded = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return PublicKey(key, algorithm, encode(hashlib.sha256(encoded).digest()))
+
+
+def load_public_keys(path: Path) -> list[PublicKey]:
+    """The public keys of a PEM file of public keys, private keys or certificates."""
+    found = []
+    for label, block in _blocks(path):
+        if label != b"EC PARAMETERS":
+            found.append(_from_block(label, block, path))
+    if not found:
+        raise KeyFileError(f"{path} holds no PEM key")
+    return found
+
+
+def load_signing_key(path: Path) -> SigningKey:
+    """The first private key of a PEM file."""
+    for label, block in _blocks(path):
+        if label.endswith(b"PRIVATE KEY"):
+            key = _private(block, path)
+            return SigningKey(key, _checked(key.public_key(), path))
+    raise KeyFileError(f"{path} holds no PEM private key")
+
+
+class KeyRing:
+    """The signing key and all keys that tokens are checked with, its own first. Files are read at
+    the first use, or at once by `load`; both raise KeyFileError."""
+
+    def __init__(self, signing: Path, others: Sequence[Path] = ()) -> None:
+        self._signing_file = signing
+        self._other_files = tuple(others)
+        self._signing: SigningKey | None = None
+        self._public: tuple[PublicKey, ...] = ()
+
+    def load(self) -> None:
+        signing = load_signing_key(self._signing_file)
+        keys = {signing.public.key_id: signing.public}
+        for path in self._other_files:
+            keys |= {key.key_id: key for key in load_public_keys(path)}
+        self._public = tuple(keys.values())
+        self._signing = signing
+
+    @property
+    def signing(self) -> SigningKey:
+        if self._signing is None:
+            self.load()
+        assert self._signing is not None
+        return self._signing
+
+    @property
+    def public(self) -> tuple[PublicKey, ...]:
+        if self._signing is None:
+            self.load()
+        return self._public
+
+
+def _blocks(path: Path) -> list[tuple[bytes, bytes]]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise KeyFileError(f"cannot read {path}: {error.strerror}") from None
+    return [(match[1], match[0] + b"\n") for match in _BLOCK.finditer(content)]
+
+
+def _from_block(label: bytes, block: bytes, path: Path) -> PublicKey:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    if label.endswith(b"PRIVATE KEY"):
+        return _checked(_private(block, path).public_key(), path)
+    try:
+        if label == b"CERTIFICATE":
+            return _checked(x509.load_pem_x509_certificate(block).public_key(), path)
+        return _checked(load_pem_public_key(block), path)
+    except KeyFileError:
+        raise
+    except Exception:  # what the library raises depends on what is wrong
+        raise KeyFileError(f"{path} holds a malformed key") from None
+
+
+def _private(block: bytes, path: Path) -> PrivateKeyObject:
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        key: Any = load_pem_private_key(block, None)
+    except TypeError:
+        raise KeyFileError(f"{path} holds an encrypted key") from None
+    except Exception:
+        raise KeyFileError(f"{path} holds a malformed private key") from None
+    _checked(key.public_key(), path)
+    private: PrivateKeyObject = key
+    return private
+
+
+def _checked(key: object, path: Path) -> PublicKey:
+    try:
+        return public_key(key)
+    except KeyFileError as error:
+        raise KeyFileError(f"{path}: {error}") from None

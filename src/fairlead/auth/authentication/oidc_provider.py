@@ -1,0 +1,181 @@
+"""What an OpenID Connect provider publishes: its configuration and its keys, fetched over HTTPS
+and kept, so that nothing waits for a provider that is slow or down."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
+
+from fairlead.auth.authentication.account_tokens import CONFIGURATION_PATH
+from fairlead.auth.authentication.tokens import ALGORITHMS
+from fairlead.base.logs import Tally, quoted
+from fairlead.base.records import dataclass
+from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.json_calls import Documents
+from fairlead.wire.outgoing.tls import trusting
+
+logger = logging.getLogger("fairlead.auth.authentication")
+_keys = Tally(logger, logging.WARNING, "the OIDC provider")
+
+_TIMEOUT = 10.0
+_MOST_BYTES = 1024 * 1024
+_RETRY = 2.0  # seconds between two attempts that fail
+_REFRESH_APART = 1.0  # seconds between two fetches that unknown keys ask for
+_OLDEST_KEYS = 300.0  # seconds after which keys are fetched again, in the background
+_LONGEST_WAIT = 5.0  # seconds that a request waits for the provider
+_FAMILIES = {"RSA": ("RS", "PS"), "EC": ("ES",)}
+
+
+class ProviderError(Exception):
+    """The provider cannot be asked or answers nonsense."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderKey:
+    """A published key; `algorithm` is the only one it is meant for, if the provider says so."""
+
+    key: Any
+    key_id: str
+    family: str
+    algorithm: str
+
+    def fits(self, algorithm: str) -> bool:
+        return algorithm[:2] in _FAMILIES[self.family] and self.algorithm in ("", algorithm)
+
+
+class Provider:
+    """The algorithms and keys of one issuer. `algorithms` restricts what the provider announces;
+    empty for all that it announces. `ca_file` alone is trusted, the authorities of the machine if
+    there is none. Raises OSError or BundleError."""
+
+    def __init__(
+        self,
+        issuer: str,
+        ca_file: Path | None,
+        algorithms: Sequence[str] = (),
+        documents: Documents | None = None,
+    ) -> None:
+        self.issuer = issuer
+        self.documents = documents or Documents(
+            trusting(ca_file.read_bytes() if ca_file else b""), _TIMEOUT, _MOST_BYTES
+        )
+        self._wanted = tuple(algorithms)
+        self._jwks_uri = ""
+        self._keys: list[ProviderKey] = []
+        self._tried = self._fetched = -_OLDEST_KEYS
+        self._refreshing: asyncio.Task[None] | None = None
+        self.algorithms: tuple[str, ...] = ()
+        self._failed = Tally(logger, logging.WARNING, "the OIDC provider cannot be used")
+
+    @property
+    def ready(self) -> bool:
+        return bool(self._keys)
+
+    async def keys(self, key_id: object) -> list[ProviderKey]:
+        """The keys that may have signed a token that names this one. An unknown key asks the
+        provider again."""
+        found = self._matching(key_id)
+        if not found:
+            return await self.newer_keys(key_id)
+        if monotonic() - self._fetched > _OLDEST_KEYS and monotonic() - self._tried > _RETRY:
+            self._refresh()
+        return found
+
+    async def newer_keys(self, key_id: object) -> list[ProviderKey]:
+        """The same after asking the provider once more, which happens at most once a second, and
+        with a bounded wait."""
+        apart = _REFRESH_APART if self.ready else _RETRY
+        if self._refreshing is None and monotonic() - self._tried < apart:
+            return self._matching(key_id)
+        await asyncio.wait([self._refresh()], timeout=_LONGEST_WAIT)
+        return self._matching(key_id)
+
+    def _matching(self, key_id: object) -> list[ProviderKey]:
+        if not key_id:
+            return list(self._keys)
+        return [key for key in self._keys if key.key_id == key_id]
+
+    def _refresh(self) -> asyncio.Task[None]:
+        """One fetch at a time; everybody who needs it waits for the same one."""
+        if self._refreshing is None:
+            self._tried = monotonic()
+            self._refreshing = asyncio.create_task(self._fetch())
+            self._refreshing.add_done_callback(self._refreshed)
+        return self._refreshing
+
+    def _refreshed(self, _: asyncio.Task[None]) -> None:
+        self._refreshing = None
+
+    async def _fetch(self) -> None:
+        try:
+            if not self._jwks_uri:
+                await self._discover()
+            document = await self.documents.get_json(self._jwks_uri)
+            self._keys = _usable_keys(document)
+            self._fetched = monotonic()
+        except (ProviderError, CallError) as error:
+            self._jwks_uri = ""  # it may have moved: discover it anew
+            brief = error.brief if isinstance(error, CallError) else error
+            self._failed.add("it cannot be asked", quoted(brief))
+
+    async def _discover(self) -> None:
+        url = self.issuer.rstrip("/") + CONFIGURATION_PATH
+        document = await self.documents.get_json(url)
+        if document.get("issuer") != self.issuer:
+            raise ProviderError(f"{url} is the document of another issuer")
+        uri = document.get("jwks_uri")
+        if not isinstance(uri, str) or urlsplit(uri).scheme != "https":
+            raise ProviderError(f"{url} names no https jwks_uri")
+        announced = document.get("id_token_signing_alg_values_supported") or ["RS256"]
+        listed = announced if isinstance(announced, list) else []
+        self.algorithms = tuple(
+            name for name in ALGORITHMS if name in listed and (name in (self._wanted or listed))
+        )
+        if not self.algorithms:
+            raise ProviderError(f"{url} announces no signature algorithm that is allowed here")
+        self._jwks_uri = uri
+
+    async def keep_trying(self) -> None:
+        """Learn the keys soon after the start, however long the provider takes to come up."""
+        while not self.ready:
+            await asyncio.wait([self._refresh()])
+            if not self.ready:
+                await asyncio.sleep(_RETRY)
+
+    def like(self, issuer: str) -> Provider:
+        """Another issuer under the same rules, asked over the same connections."""
+        return Provider(issuer, None, self._wanted, self.documents)
+
+    async def close(self) -> None:
+        await self.documents.close()
+
+
+def _usable_keys(document: dict[str, Any]) -> list[ProviderKey]:
+    """The public signing keys of a key set; what we cannot use is left out."""
+    listed = document.get("keys")
+    found = [_usable_key(value) for value in listed] if isinstance(listed, list) else []
+    usable = [key for key in found if key is not None]
+    if not usable:
+        raise ProviderError("the provider publishes no key that can be used")
+    return usable
+
+
+def _usable_key(value: object) -> ProviderKey | None:
+    from jwt import PyJWK
+    from jwt.exceptions import PyJWTError
+
+    if not isinstance(value, dict) or value.get("kty") not in _FAMILIES or "d" in value:
+        return None
+    if value.get("use", "sig") != "sig":
+        return None
+    try:
+        key = PyJWK(value).key
+    except (PyJWTError, ValueError, TypeError, KeyError):
+        _keys.add("it publishes a key that cannot be used")
+        return None
+    return ProviderKey(key, str(value.get("kid", "")), value["kty"], str(value.get("alg", "")))

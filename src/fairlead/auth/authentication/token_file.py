@@ -1,0 +1,96 @@
+"""The static token file: CSV with token, user, uid and optionally groups."""
+
+from __future__ import annotations
+
+import csv
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+from fairlead.auth.authentication.bearer import INVALID, as_header_text, bearer_token
+from fairlead.auth.authentication.chain import Credentials, Rejected
+from fairlead.auth.authentication.grants import Audiences, Grant, common
+from fairlead.auth.authentication.user import User, with_authenticated_group
+
+TOKEN_FILE = "token file"  # as an anchor, with the hash of a token
+
+
+class TokenFileError(ValueError):
+    """A token file that cannot be used; the text names the line, never a token."""
+
+
+def read_token_file(path: Path) -> dict[str, User]:
+    """The users by token; raises TokenFileError."""
+    users: dict[str, User] = {}
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            for row in (reader := csv.reader(file, strict=True, skipinitialspace=True)):
+                if row:
+                    _add(users, row, f"{path}, line {reader.line_num}")
+    except OSError as error:
+        raise TokenFileError(f"cannot read the token file {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise TokenFileError(f"{path} is not UTF-8 text") from None
+    except csv.Error as error:
+        raise TokenFileError(f"{path}, line {reader.line_num}: {error}") from None
+    return users
+
+
+def _add(users: dict[str, User], row: list[str], where: str) -> None:
+    if len(row) < 3:
+        raise TokenFileError(f"{where}: expected at least token, user name and user uid")
+    if len(row) > 4:
+        raise TokenFileError(f"{where}: more than four columns; put double quotes around groups")
+    token, name, uid = (cell.strip() for cell in row[:3])
+    if not token:
+        raise TokenFileError(f"{where}: the token is empty")
+    if len(token.split()) > 1 or not token.isprintable():
+        raise TokenFileError(f"{where}: the token cannot stand in a header")
+    if not name:
+        raise TokenFileError(f"{where}: the user name is empty")
+    if token in users:
+        raise TokenFileError(f"{where}: the token stands in the file twice")
+    listed = row[3].split(",") if len(row) > 3 else []
+    groups = tuple(group.strip() for group in listed if group.strip())
+    users[token] = with_authenticated_group(User(name, uid, groups))
+
+
+class StaticTokens:
+    """Looking a token up in a hash table reveals nothing of other tokens by its timing."""
+
+    def __init__(self, users: dict[str, User], own_audiences: Audiences = ()) -> None:
+        self._own_audiences = own_audiences
+        self._users = {as_header_text(token): user for token, user in users.items()}
+
+    async def check(self, token: str, audiences: Audiences) -> Grant | None:
+        user = self._users.get(token)
+        if user is None:
+            return None
+        found = common(audiences, self._own_audiences)
+        if audiences and not found:
+            return None
+        return Grant(user, found, anchors=((TOKEN_FILE, _hash(token)),))
+
+    def line(self, hashed: str) -> str:
+        """The hash of the user whose token has a hash, or nothing: the file of the next start may
+        have other lines."""
+        user = self._users_by_hash.get(hashed)
+        return _hash(repr((user.name, user.uid, user.groups))) if user is not None else ""
+
+    @cached_property
+    def _users_by_hash(self) -> dict[str, User]:
+        return {_hash(token): user for token, user in self._users.items()}
+
+    async def authenticate(self, request: Credentials) -> User | None:
+        """Used on its own, without BearerTokens."""
+        token, _ = bearer_token(request.header(b"authorization"))
+        if not token:
+            return None
+        user = self._users.get(token)
+        if user is None:
+            raise Rejected(INVALID)
+        return user
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -1,0 +1,44 @@
+"""The identity that authentication attaches to a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlead.base.records import dataclass, field
+
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+MASTERS = "system:masters"
+ANONYMOUS_NAME = "system:anonymous"
+SERVER_NAME = "system:apiserver"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Opaque to authentication, meaningful to authorizers. `groups` keeps its order."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+
+
+ANONYMOUS = User(ANONYMOUS_NAME, "", (UNAUTHENTICATED,))
+
+
+def user_bytes(user: User) -> int:
+    """How much a user weighs in a cache."""
+    extra = (len(key) + sum(map(len, values)) for key, values in user.extra.items())
+    return len(user.name) + len(user.uid) + sum(map(len, user.groups)) + sum(extra)
+
+
+def is_server(user: User) -> bool:
+    """Whether a write is one by which the server prepares itself."""
+    return user.name == SERVER_NAME and MASTERS in user.groups
+
+
+def with_authenticated_group(user: User) -> User:
+    """The user as a member of the group that every authenticated user belongs to."""
+    if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
+        return user
+    return User(user.name, user.uid, (*user.groups, AUTHENTICATED), user.extra)

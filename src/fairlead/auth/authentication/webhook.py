@@ -1,0 +1,139 @@
+"""The token webhook: a remote service reviews tokens."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Protocol
+
+from fairlead.auth.authentication.chain import Rejected
+from fairlead.auth.authentication.grants import Audiences, Grant, common
+from fairlead.auth.authentication.user import User, user_bytes, with_authenticated_group
+from fairlead.base.caches import Bounded, hashed
+from fairlead.base.clock import time
+from fairlead.base.records import dataclass
+from fairlead.wire.outgoing.client import CallError
+
+_TIMEOUT = 10.0  # seconds of one call
+_LONGEST = 30.0  # seconds of a call with all its repetitions
+_MOST_KEPT = 10_000
+_MOST_BYTES = 16 * 1024 * 1024
+_LONGEST_VERDICT = 4096  # bytes of the audiences and of the user
+
+
+class Poster(Protocol):
+    """Posts JSON to the service, trying again where that may help; raises CallError."""
+
+    async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What the service said; no grant means that it does not know the token."""
+
+    grant: Grant | None
+    until: float
+
+
+_Key = tuple[bytes, Audiences]  # the token hashed, and who it should be for
+
+
+class TokenWebhook:
+    """Asks with a TokenReview and remembers what was said. An answer with an error text is not
+    remembered, nor is a call that failed."""
+
+    def __init__(
+        self, poster: Poster, api_version: str, own_audiences: Audiences, keep: float
+    ) -> None:
+        self._poster = poster
+        self._api_version = api_version
+        self._own_audiences = own_audiences
+        self._keep = keep
+        self._verdicts: Bounded[_Key, _Verdict] = Bounded(_MOST_KEPT, _MOST_BYTES, _LONGEST_VERDICT)
+        self._asking: dict[_Key, asyncio.Task[Grant | None]] = {}
+
+    async def check(self, token: str, wanted: Audiences) -> Grant | None:
+        key = (hashed(token), wanted)
+        known = self._verdicts.get(key)
+        if known is not None:
+            if time() < known.until:
+                return known.grant
+            self._verdicts.drop(key)
+        asking = self._asking.get(key)
+        if asking is None:
+            asking = asyncio.create_task(self._reviewed(key, token, wanted))
+            self._asking[key] = asking
+            asking.add_done_callback(lambda _: self._asking.pop(key, None))
+        return await asyncio.shield(asking)
+
+    async def _reviewed(self, key: _Key, token: str, wanted: Audiences) -> Grant | None:
+        status = await self._ask(token, wanted)
+        grant = self._grant(status, wanted)
+        error = status.get("error")
+        if grant is None and isinstance(error, str) and error:
+            shown = _without(token, error)
+            raise Rejected(shown, message=shown, kinds=["the token webhook refuses a token"])
+        if self._keep > 0:
+            verdict = _Verdict(grant, time() + self._keep)
+            length = sum(map(len, wanted)) + (user_bytes(grant.user) if grant else 0)
+            self._verdicts.keep(key, verdict, length)
+        return grant
+
+    async def _ask(self, token: str, wanted: Audiences) -> dict[str, Any]:
+        spec: dict[str, Any] = {"token": token.encode("latin-1").decode(errors="replace")}
+        if wanted:
+            spec["audiences"] = list(wanted)
+        review = {
+            "kind": "TokenReview",
+            "apiVersion": self._api_version,
+            "metadata": {"creationTimestamp": None},
+            "spec": spec,
+            "status": {"user": {}},
+        }
+        try:
+            async with asyncio.timeout(_LONGEST):
+                answer = await self._poster.post_patiently(review, _TIMEOUT)
+        except TimeoutError:
+            raise Rejected("the token webhook does not answer") from None
+        except CallError as error:
+            raise Rejected(f"the token webhook failed: {error.brief}") from None
+        if answer.get("apiVersion") != self._api_version or answer.get("kind") != "TokenReview":
+            raise Rejected(f"the token webhook did not answer with a {self._api_version} review")
+        status = answer.get("status")
+        return status if isinstance(status, dict) else {}
+
+    def _grant(self, status: dict[str, Any], wanted: Audiences) -> Grant | None:
+        found: Audiences = ()
+        if wanted:
+            found = common(_texts(status.get("audiences")) or self._own_audiences, wanted)
+            if not found:
+                return None
+        if status.get("authenticated") is not True:
+            return None
+        user = _user(status.get("user"))
+        return Grant(user, found, time() + self._keep)
+
+
+def _without(token: str, text: str) -> str:
+    """A service that answers with an error may repeat what it was sent."""
+    return text.replace(token, "<token>")
+
+
+def _user(value: object) -> User:
+    user = value if isinstance(value, dict) else {}
+    name, uid = user.get("username"), user.get("uid")
+    if not isinstance(name, str) or not name:
+        raise Rejected("the token webhook answered without a user name")
+    extra = user.get("extra")
+    listed = extra.items() if isinstance(extra, dict) else ()
+    return with_authenticated_group(
+        User(
+            name,
+            uid if isinstance(uid, str) else "",
+            _texts(user.get("groups")),
+            {key: _texts(values) for key, values in listed},
+        )
+    )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

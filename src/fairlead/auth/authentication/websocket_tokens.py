@@ -1,0 +1,70 @@
+"""Bearer tokens among the protocols that a WebSocket offers: browsers can send none elsewhere."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import urlsafe_b64decode
+
+from fairlead.auth.authentication.bearer import BearerTokens, as_header_text
+from fairlead.auth.authentication.chain import Credentials, Rejected
+from fairlead.auth.authentication.user import User
+from fairlead.base.dialect import Dialect
+
+PROTOCOLS = b"sec-websocket-protocol"
+_TOKENS = "base64url.bearer.authorization."
+_UNPADDED = re.compile(r"[A-Za-z0-9_-]*")
+
+
+def offers_in(value: bytes) -> list[str]:
+    """The protocols that a header names."""
+    return [offer.strip() for offer in value.decode("latin-1").split(",")]
+
+
+def without_tokens(value: bytes) -> bytes:
+    """The same header for somebody who is not to see the token."""
+    kept = [offer for offer in offers_in(value) if not offer.startswith(_TOKENS)]
+    return ",".join(kept).encode("latin-1")
+
+
+def _is_websocket(request: Credentials) -> bool:
+    if request.header(b"upgrade").lower() != "websocket":
+        return False
+    return "upgrade" in [name.strip() for name in request.header(b"connection").lower().split(",")]
+
+
+def _decoded(encoded: str) -> str:
+    if not _UNPADDED.fullmatch(encoded):
+        raise Rejected("invalid base64.bearer.authorization token encoding")
+    try:
+        return urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise Rejected("invalid base64.bearer.authorization token encoding") from None
+
+
+class WebSocketTokens:
+    """The method that finds the token and asks those who know tokens."""
+
+    def __init__(self, dialect: Dialect, tokens: BearerTokens) -> None:
+        group = dialect.group_name("authorization.@")
+        self._prefix = f"{_TOKENS.removesuffix('authorization.')}{group}."
+        self._tokens = tokens
+
+    async def authenticate(self, request: Credentials) -> User | None:
+        if not _is_websocket(request):
+            return None
+        values = [value for name, value in request.raw_headers if name == PROTOCOLS]
+        offers = [offer for value in values for offer in offers_in(value)]
+        found = [offer for offer in offers if offer.startswith(self._prefix)]
+        if len(found) > 1:
+            raise Rejected("multiple base64.bearer.authorization tokens specified")
+        token = _decoded(found[0].removeprefix(self._prefix)) if found else ""
+        if not token:
+            return None
+        if len(offers) == 1:  # the answer must name one of them, and not the token
+            raise Rejected("missing additional subprotocol")
+        grant = await self._tokens.check(as_header_text(token), self._tokens.audiences)
+        if grant.on_use is not None:
+            grant.on_use.used(request)
+            request.impersonation = grant.impersonation
+        return grant.user

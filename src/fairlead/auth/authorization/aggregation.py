@@ -1,0 +1,137 @@
+"""Aggregated ClusterRoles: their rules are those of the ClusterRoles that their selectors find."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import orjson
+from sortedcontainers import SortedDict
+
+from fairlead.auth.authorization.changes import Follow
+from fairlead.auth.authorization.rbac import CLUSTER_ROLES
+from fairlead.auth.authorization.rules import Rule
+from fairlead.resources.rules import selector_matches
+from fairlead.storage.change import Change
+from fairlead.storage.version import Version
+
+logger = logging.getLogger("fairlead")
+
+# Writes the rules of the ClusterRole of a name onto its newest version and returns once that is
+# committed; a role that is gone meanwhile is no error.
+WriteRules = Callable[[str, list[Rule]], Awaitable[object]]
+
+_PAUSE_AFTER_ERROR = 1.0
+_ROLES_A_STEP = 100
+
+
+class _Role(NamedTuple):
+    labels: dict[str, str]
+    rules: dict[bytes, bytes]  # encoded, which is small, by their content, which tells them apart
+    selectors: list[dict[str, Any]]
+
+    def selects(self, other: _Role) -> bool:
+        return any(selector_matches(selector, other.labels) for selector in self.selectors)
+
+
+class ClusterRoleAggregation:
+    """Follows the ClusterRoles; `reconcile` brings the aggregated ones that a change concerns up
+    to date, `run` does it after every change. A commit is only noted, all work is done later and
+    in small steps."""
+
+    def __init__(self, write: WriteRules) -> None:
+        self._write = write
+        self._roles: SortedDict[str, _Role] = SortedDict()
+        self._aggregated: dict[str, _Role] = {}
+        self._noted: dict[str, Version | None] = {}
+        self._stale: dict[str, None] = {}
+        self._changed = asyncio.Event()
+
+    def follow(self, follow: Follow) -> None:
+        follow(CLUSTER_ROLES, self._role_changed)
+
+    def _role_changed(self, change: Change) -> None:
+        self._noted[change.name] = change.after
+        self._changed.set()
+
+    async def run(self) -> None:
+        """For ever: wait for a change, then reconcile."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            try:
+                await self.reconcile()
+            except Exception:
+                logger.exception("cannot aggregate cluster roles")
+                self._changed.set()
+                await asyncio.sleep(_PAUSE_AFTER_ERROR)
+
+    async def reconcile(self) -> None:
+        """One role after the other until none changes, because aggregated roles may aggregate
+        each other; none more often than there are roles, because they may chase each other."""
+        tries: Counter[str] = Counter()
+        while self._noted or self._stale:
+            await asyncio.sleep(0)
+            if self._noted:
+                name = next(iter(self._noted))
+                self._take(name, self._noted.pop(name))
+                continue
+            name = next(iter(self._stale))
+            del self._stale[name]
+            tries[name] += 1
+            role = self._aggregated.get(name)
+            if role is not None and tries[name] <= len(self._roles) + 1:
+                await self._renew(name, role)
+
+    def _take(self, name: str, version: Version | None) -> None:
+        """Take over a change and find the roles that it concerns."""
+        before = self._roles.pop(name, None)
+        self._aggregated.pop(name, None)
+        versions = [before] if before is not None else []
+        if version is not None:
+            role = self._roles[name] = _read(version)
+            versions.append(role)
+            if role.selectors:
+                self._aggregated[name] = role
+                self._stale[name] = None
+        for other, aggregated in self._aggregated.items():
+            if other != name and any(map(aggregated.selects, versions)):
+                self._stale[other] = None
+
+    async def _renew(self, name: str, role: _Role) -> None:
+        rules = await self._rules_for(name, role)
+        if list(rules) != list(role.rules):
+            try:
+                await self._write(name, list(map(orjson.loads, rules.values())))
+            except BaseException:
+                self._stale[name] = None
+                raise
+
+    async def _rules_for(self, name: str, role: _Role) -> dict[bytes, bytes]:
+        rules: dict[bytes, bytes] = {}
+        for selector in role.selectors:
+            for count, (other, candidate) in enumerate(self._roles.items()):
+                if count % _ROLES_A_STEP == _ROLES_A_STEP - 1:
+                    await asyncio.sleep(0)
+                if other != name and selector_matches(selector, candidate.labels):
+                    for key, rule in candidate.rules.items():
+                        rules.setdefault(key, rule)
+        return rules
+
+
+def _read(version: Version) -> _Role:
+    value = version.object()
+    return _Role(
+        value["metadata"].get("labels") or {},
+        dict(map(_encoded, value.get("rules") or ())),
+        (value.get("aggregationRule") or {}).get("clusterRoleSelectors") or [],
+    )
+
+
+def _encoded(rule: Rule) -> tuple[bytes, bytes]:
+    """What tells a rule apart, and the rule as it was written: mostly the same."""
+    key, written = orjson.dumps(rule, option=orjson.OPT_SORT_KEYS), orjson.dumps(rule)
+    return key, key if key == written else written

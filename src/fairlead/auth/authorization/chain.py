@@ -1,0 +1,125 @@
+"""The authorization chain and its decision cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from fairlead.auth.authentication.user import MASTERS, User
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.decision import ALLOWED, Decision, UserRules
+from fairlead.base.caches import Bounded
+from fairlead.base.compiled import mypyc_attr
+
+_MOST_KEPT = 50_000
+_MOST_BYTES = 32 * 1024 * 1024
+_LONGEST_QUESTION = 512  # bytes of what is asked
+_LONGEST_KEY = 2048  # bytes of that and of who asks, with all groups
+
+
+class Epoch:
+    """Counts the changes that can turn a decision; kept decisions of an older count are void."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def advance(self) -> None:
+        self.count += 1
+
+
+class Mode(Protocol):
+    """One way to decide. It never raises: what goes wrong stands in the decision's errors."""
+
+    async def authorize(self, attributes: Attributes) -> Decision: ...
+
+    def rules_for(self, user: User, namespace: str) -> UserRules:
+        """What the user may do, as far as this mode can tell it in rules."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ImmediateMode:
+    """A mode that waits for nothing: it implements `decide`."""
+
+    def decide(self, attributes: Attributes) -> Decision:
+        raise NotImplementedError
+
+    async def authorize(self, attributes: Attributes) -> Decision:
+        return self.decide(attributes)
+
+
+class Authorizer:
+    """Asks the modes in their order; the first that allows or denies ends it. The privileged
+    group may do everything, whatever the modes say."""
+
+    def __init__(self, modes: Sequence[Mode], epoch: Epoch | None = None) -> None:
+        self._modes = tuple(modes)
+        self._epoch = epoch or Epoch()
+        self._kept: Bounded[tuple[Any, ...], Decision] = Bounded(
+            _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY
+        )
+        self._kept_at = self._epoch.count
+
+    def decide_cached(self, attributes: Attributes) -> Decision | None:
+        """The decision if it is known already."""
+        user = attributes[0]
+        if MASTERS in user.groups:
+            return ALLOWED
+        if self._kept_at != self._epoch.count:
+            self._forget()
+            return None
+        return self._kept.get((user.name, user.groups, attributes[1:]))
+
+    async def authorize(self, attributes: Attributes) -> Decision:
+        found = self.decide_cached(attributes)
+        if found is not None:
+            return found
+        epoch = self._epoch.count
+        decision = await self._ask(attributes)
+        if decision.lasting and epoch == self._epoch.count:
+            self._keep(attributes, decision)
+        return decision
+
+    async def allowed(self, attributes: Attributes) -> bool:
+        return (await self.authorize(attributes)).allowed
+
+    async def _ask(self, attributes: Attributes) -> Decision:
+        reasons: list[str] = []
+        errors: list[str] = []
+        lasting = True
+        for mode in self._modes:
+            if isinstance(mode, ImmediateMode):
+                decision = mode.decide(attributes)
+            else:
+                decision = await mode.authorize(attributes)
+            lasting = lasting and decision.lasting
+            if decision.final:
+                if lasting is decision.lasting:
+                    return decision
+                return Decision(
+                    decision.allowed, decision.denied, decision.reason, decision.errors, lasting
+                )
+            if decision.reason:
+                reasons.append(decision.reason)
+            errors += decision.errors
+        return Decision(reason="\n".join(reasons), errors=tuple(errors), lasting=lasting)
+
+    def _keep(self, attributes: Attributes, decision: Decision) -> None:
+        asked = sum(map(len, attributes[1:9]))
+        if asked > _LONGEST_QUESTION:
+            return
+        user = attributes.user
+        length = asked + len(user.name) + sum(map(len, user.groups))
+        self._kept.keep((user.name, user.groups, attributes[1:]), decision, length)
+
+    def _forget(self) -> None:
+        self._kept.clear()
+        self._kept_at = self._epoch.count
+
+    def rules_for(self, user: User, namespace: str) -> UserRules:
+        """What a user may do in a namespace, in the order of the modes."""
+        found = UserRules()
+        for mode in self._modes:
+            found.add(mode.rules_for(user, namespace))
+        return found

@@ -1,0 +1,116 @@
+"""Whether the rules that somebody has cover the rules that somebody wants to give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fairlead.auth.authorization.rules import CompiledRules, ResourceRule, Rule
+from fairlead.resources.causes import quote
+
+_MOST_STEPS = 200_000
+_MOST_TOLD = 1000
+_PARTS = (
+    ("apiGroups", "APIGroups"),
+    ("resources", "Resources"),
+    ("nonResourceURLs", "NonResourceURLs"),
+    ("resourceNames", "ResourceNames"),
+    ("verbs", "Verbs"),
+)
+
+
+class TooManyRules(Exception):
+    """Rules grant more single permissions than can be compared one by one."""
+
+
+class _Comparison:
+    """The rules that somebody has against those that are wanted. Verbs are compared as sets; what
+    is left is groups times resources times names, of which only so many are looked at."""
+
+    def __init__(self, owned: Iterable[Rule]) -> None:
+        self._owned = CompiledRules(owned)
+        self._left = _MOST_STEPS
+        self.missing: list[Rule] = []
+
+    def _spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise TooManyRules
+
+    def look_for(self, rule: Rule) -> None:
+        """Add the parts of a wanted rule that no owned rule covers: some verbs on one resource of
+        one group (and one name), or on one path."""
+        verbs = list(dict.fromkeys(rule.get("verbs") or ()))
+        groups = dict.fromkeys(rule.get("apiGroups") or ())
+        names = dict.fromkeys(rule.get("resourceNames") or (None,))
+        for resource in dict.fromkeys(rule.get("resources") or ()):
+            owned = self._owned.rules_on(resource)
+            for group in groups:
+                self._spend(1 + len(owned))
+                fitting = [one for one in owned if one.groups is None or group in one.groups]
+                for name in names:
+                    self._spend(1 + len(fitting))
+                    left = _uncovered(verbs, fitting, name)
+                    if left:
+                        part: Rule = {"apiGroups": [group], "resources": [resource], "verbs": left}
+                        self._add(part if name is None else {**part, "resourceNames": [name]})
+        for path in dict.fromkeys(rule.get("nonResourceURLs") or ()):
+            self._spend(len(verbs) * self._owned.path_count)
+            for verb in verbs:
+                if not self._owned.allow_path(verb, path):
+                    self._add({"nonResourceURLs": [path], "verbs": [verb]})
+
+    def _add(self, part: Rule) -> None:
+        if len(self.missing) < _MOST_TOLD:
+            self.missing.append(part)
+
+
+def _uncovered(verbs: list[str], owned: list[ResourceRule], name: str | None) -> list[str]:
+    """The verbs that none of the rules grants on a name, or on all names."""
+    for rule in owned:
+        if rule.names is None or (name is not None and name in rule.names):
+            if rule.verbs is None:
+                return []
+            verbs = [verb for verb in verbs if verb not in rule.verbs]
+            if not verbs:
+                return []
+    return verbs
+
+
+def missing_rules(owned: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+    """The parts of the wanted rules that no owned rule covers, the first thousand of them; raises
+    TooManyRules."""
+    comparison = _Comparison(owned)
+    for rule in wanted:
+        comparison.look_for(rule)
+    return comparison.missing
+
+
+def atoms(rules: Iterable[Rule]) -> list[Rule]:
+    """Rules taken apart into those of one verb."""
+    return [{**rule, "verbs": [verb]} for rule in rules for verb in rule["verbs"]]
+
+
+def compact(rules: Sequence[Rule]) -> list[Rule]:
+    """Parts put together where they differ in the verb only."""
+    kept: list[Rule] = []
+    merged: dict[tuple[str, ...], Rule] = {}
+    for rule in rules:
+        if rule.get("nonResourceURLs"):
+            kept.append(rule)
+            continue
+        key = (*rule["apiGroups"], *rule["resources"], *rule.get("resourceNames", ()))
+        if key in merged:
+            merged[key]["verbs"] += rule["verbs"]
+        else:
+            merged[key] = {**rule, "verbs": list(rule["verbs"])}
+    return kept + list(merged.values())
+
+
+def described(rule: Rule) -> str:
+    """A rule as messages show it."""
+    parts = (f"{shown}:{quoted_list(rule[name])}" for name, shown in _PARTS if rule.get(name))
+    return "{" + ", ".join(parts) + "}"
+
+
+def quoted_list(values: Iterable[str]) -> str:
+    return f"[{' '.join(quote(value) for value in values)}]"

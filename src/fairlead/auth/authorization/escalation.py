@@ -1,0 +1,124 @@
+"""Nobody gives rights that they do not have: what writes of roles and bindings must hold to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.auth.authentication.user import MASTERS, User
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.bindings import RoleKey
+from fairlead.auth.authorization.chain import Authorizer
+from fairlead.auth.authorization.coverage import (
+    TooManyRules,
+    compact,
+    described,
+    missing_rules,
+    quoted_list,
+)
+from fairlead.auth.authorization.rbac import Rbac
+from fairlead.auth.authorization.rules import Rule
+from fairlead.base.errors import ResourceRef, bad_request, forbidden
+from fairlead.codec.types.model import Object as Object
+from fairlead.resources.absent import absent
+from fairlead.resources.causes import quote
+
+# The newest version of a role, one that is not yet committed included.
+FindRole = Callable[[RoleKey], Object | None]
+
+FULL_AUTHORITY: list[Rule] = [
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+]
+_ROLE_RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
+
+
+class EscalationGuard:
+    """Checks writes of the four RBAC kinds; raises the 403 that refuses one."""
+
+    def __init__(self, authorizer: Authorizer, rbac: Rbac) -> None:
+        self._authorizer = authorizer
+        self._rbac = rbac
+
+    async def check_role(
+        self, user: User, ref: ResourceRef, namespace: str, value: Object, old: Object | None
+    ) -> None:
+        """`ref` names the role that is written; on create by POST the request named none, so
+        `escalate` on named roles does not help there."""
+        if MASTERS in user.groups or only_housekeeping(value, old):
+            return
+        name = ref.name if old is not None else ""
+        asked = Attributes(user, "escalate", ref.group, "*", ref.resource, "", namespace, name)
+        if await self._authorizer.allowed(asked):
+            return
+        missing = self._missing(user, namespace, value.get("rules") or [])
+        if missing:
+            raise forbidden(ref, missing)
+        aggregates = _aggregates(value) or (old is not None and _aggregates(old))
+        if aggregates and self._missing(user, namespace, FULL_AUTHORITY):
+            raise forbidden(ref, "must have cluster-admin privileges to use the aggregationRule")
+
+    async def check_binding(
+        self,
+        user: User,
+        ref: ResourceRef,
+        namespace: str,
+        value: Object,
+        old: Object | None,
+        find_role: FindRole,
+    ) -> None:
+        if MASTERS in user.groups or only_housekeeping(value, old):
+            return
+        role = value.get("roleRef") or {}
+        resource, name = _ROLE_RESOURCES.get(role.get("kind", "")), role.get("name", "")
+        if resource is None:
+            return  # the kind's rules refuse it
+        asked = Attributes(user, "bind", role["apiGroup"], "*", resource, "", namespace, name)
+        if await self._authorizer.allowed(asked):
+            return
+        if resource == "roles" and not namespace:
+            raise bad_request("Namespace parameter required.")
+        found = find_role((namespace if resource == "roles" else "", name))
+        if found is None:
+            raise absent(ResourceRef(ref.group, resource, name))
+        missing = self._missing(user, namespace, found.get("rules") or [])
+        if missing:
+            raise forbidden(ref, missing)
+
+    def _missing(self, user: User, namespace: str, wanted: list[Rule]) -> str:
+        """Which of the wanted rules the user does not hold, in words; nothing if all are held."""
+        held = self._rbac.held_rules(user, namespace, once=True)
+        if not held.is_complete:
+            return f"user {quote(user.name)} has too many rules to compare"
+        try:
+            missing = missing_rules(held.rules, wanted)
+        except TooManyRules:
+            return "one of the rules grants too many permissions to check each of them"
+        if not missing:
+            return ""
+        listed = "\n".join(sorted({described(rule) for rule in compact(missing)}))
+        text = (
+            f"user {quote(user.name)} (groups={quoted_list(user.groups)}) is attempting to grant"
+            f" RBAC permissions not currently held:\n{listed}"
+        )
+        if held.dangling:
+            text += f"; resolution errors: [{self._rbac.dangling_errors(held.dangling)}]"
+        return text
+
+
+def _aggregates(value: Object) -> bool:
+    return bool((value.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+_HOUSEKEEPING = ("finalizers", "ownerReferences", "managedFields", "resourceVersion")
+
+
+def only_housekeeping(value: Object, old: Object | None) -> bool:
+    """Whether an update changes nothing but what the garbage collector needs to change."""
+    if old is None:
+        return False
+    return _without_housekeeping(value) == _without_housekeeping(old)
+
+
+def _without_housekeeping(value: Object) -> Object:
+    metadata = {k: v for k, v in value["metadata"].items() if k not in _HOUSEKEEPING}
+    return {**value, "metadata": metadata}

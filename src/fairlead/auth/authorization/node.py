@@ -1,0 +1,128 @@
+"""Node: what node agents may do; of some kinds only the objects that their own pods need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization import pod_references as kinds
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.bootstrap import bootstrap_rules
+from fairlead.auth.authorization.chain import ImmediateMode
+from fairlead.auth.authorization.decision import ALLOWED, NO_OPINION, Decision, UserRules
+from fairlead.auth.authorization.node_graph import NodeGraph
+from fairlead.auth.authorization.rules import CompiledRules, question
+from fairlead.base.dialect import Dialect
+
+NODES_GROUP = "system:nodes"
+NODE_PREFIX = "system:node:"
+
+_OWN_VERBS = ("get", "create", "update", "patch", "delete")
+_YES = Decision(allowed=True, lasting=False)
+
+
+def node_name(user: User) -> str | None:
+    """The node that a user is, None if it is none."""
+    if user.name.startswith(NODE_PREFIX) and NODES_GROUP in user.groups:
+        return user.name[len(NODE_PREFIX) :]
+    return None
+
+
+def _no(reason: str) -> Decision:
+    return Decision(reason=reason, lasting=False)
+
+
+class Node(ImmediateMode):
+    """Decisions that rest on the graph are never kept: asking it again costs no more, and pods
+    change all the time."""
+
+    def __init__(self, dialect: Dialect, graph: NodeGraph) -> None:
+        self._graph = graph
+        self._lease_namespace = dialect.node_lease_namespace
+        self._rules = CompiledRules(bootstrap_rules(dialect, "system:node"))
+        storage = dialect.group_name("storage.@")
+        self._special: dict[tuple[str, str], Callable[[str, Attributes], Decision]] = {
+            ("", kinds.SECRETS): self._read,
+            ("", kinds.CONFIG_MAPS): self._read,
+            ("", kinds.CLAIMS): self._claim,
+            ("", kinds.VOLUMES): self._get,
+            (storage, kinds.ATTACHMENTS): self._get,
+            ("", kinds.ACCOUNTS): self._create_token,
+            (dialect.group_name("coordination.@"), "leases"): self._lease,
+            (storage, "csinodes"): self._csi_node,
+        }
+
+    def decide(self, attributes: Attributes) -> Decision:
+        node = node_name(attributes.user)
+        if node is None:
+            return NO_OPINION
+        if not node:
+            return Decision(reason=f'unknown node for user "{attributes.user.name}"')
+        if attributes.is_resource:
+            special = self._special.get((attributes.group, attributes.resource))
+            if special is not None:
+                return special(node, attributes)
+        return ALLOWED if self._rules.allow(question(attributes)) else NO_OPINION
+
+    def _claim(self, node: str, attributes: Attributes) -> Decision:
+        if attributes.subresource != "status":
+            return self._get(node, attributes)
+        if attributes.verb not in ("update", "patch"):
+            return _no("can only get/update/patch this type")
+        return self._related(node, attributes)
+
+    def _get(self, node: str, attributes: Attributes) -> Decision:
+        if attributes.verb != "get":
+            return _no("can only get individual resources of this type")
+        if attributes.subresource:
+            return _no("cannot get subresource")
+        return self._related(node, attributes)
+
+    def _read(self, node: str, attributes: Attributes) -> Decision:
+        if attributes.verb not in ("get", "list", "watch"):
+            return _no("can only read resources of this type")
+        if attributes.subresource:
+            return _no("cannot read subresource")
+        if not attributes.namespace:
+            return _no("can only read namespaced object of this type")
+        return self._related(node, attributes)
+
+    def _create_token(self, node: str, attributes: Attributes) -> Decision:
+        if attributes.verb != "create" or not attributes.name:
+            return _no("can only create tokens for individual service accounts")
+        if attributes.subresource != "token":
+            return _no("can only create token subresource of service account")
+        return self._related(node, attributes)
+
+    def _related(self, node: str, attributes: Attributes) -> Decision:
+        if not attributes.name:
+            return _no("No Object name found")
+        if self._graph.needs(node, attributes.resource, attributes.namespace, attributes.name):
+            return _YES
+        return _no(f"no relationship found between node '{node}' and this object")
+
+    def _lease(self, node: str, attributes: Attributes) -> Decision:
+        if attributes.verb not in _OWN_VERBS:
+            return _no("can only get, create, update, patch, or delete a node lease")
+        if attributes.namespace != self._lease_namespace:
+            return _no(f'can only access leases in the "{self._lease_namespace}" system namespace')
+        return self._own(node, attributes, "node lease")
+
+    def _csi_node(self, node: str, attributes: Attributes) -> Decision:
+        if attributes.verb not in _OWN_VERBS:
+            return _no("can only get, create, update, patch, or delete a CSINode")
+        if attributes.subresource:
+            return _no("cannot authorize CSINode subresources")
+        return self._own(node, attributes, "CSINode")
+
+    def _own(self, node: str, attributes: Attributes, what: str) -> Decision:
+        """Only what has the node's own name. A create does not tell it here; admission looks."""
+        if attributes.verb != "create" and attributes.name != node:
+            return _no(f"can only access {what} with the same name as the requesting node")
+        return _YES
+
+    def rules_for(self, user: User, namespace: str) -> UserRules:
+        if node_name(user) is None:
+            return UserRules()
+        error = "node authorizer does not support user rule resolution"
+        return UserRules(incomplete=True, errors=[error])

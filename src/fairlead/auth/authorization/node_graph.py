@@ -1,0 +1,137 @@
+"""Which nodes need which objects: every answer is one look-up, every change is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.auth.authorization.changes import Follow
+from fairlead.auth.authorization.pod_references import (
+    ATTACHMENTS,
+    CLAIMS,
+    VOLUMES,
+    Object,
+    Vertex,
+    node_of,
+    pod_references,
+    volume_claim,
+    volume_secrets,
+)
+from fairlead.base.dialect import Dialect
+from fairlead.storage.change import Change
+
+PODS = "core/v1/pods"
+PERSISTENT_VOLUMES = "core/v1/persistentvolumes"
+VOLUME_ATTACHMENTS = "storage/v1/volumeattachments"
+
+
+class _Pod:
+    __slots__ = ("node", "references")
+
+    def __init__(self, node: str, references: Iterable[Vertex]) -> None:
+        self.node = node
+        self.references = tuple(references)
+
+
+class _Volume:
+    __slots__ = ("claim", "secrets")
+
+    def __init__(self, claim: Vertex, secrets: Iterable[Vertex]) -> None:
+        self.claim = claim
+        self.secrets = tuple(secrets)
+
+
+class NodeGraph:
+    """A node needs what its pods refer to, the volumes bound to their claims, the secrets of
+    those volumes, and its own volume attachments. For every object it is counted how often each
+    node needs it."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._mirror = dialect.label("@/config.mirror")
+        self._needs: dict[Vertex, dict[str, int]] = {}
+        self._pods: dict[str, _Pod] = {}
+        self._volumes: dict[str, _Volume] = {}
+        self._bound: dict[Vertex, set[str]] = {}
+        self._attachments: dict[str, str] = {}
+
+    def follow(self, follow: Follow) -> None:
+        follow(PODS, self._pod_changed)
+        follow(PERSISTENT_VOLUMES, self._volume_changed)
+        follow(VOLUME_ATTACHMENTS, self._attachment_changed)
+
+    def needs(self, node: str, kind: str, namespace: str, name: str) -> bool:
+        nodes = self._needs.get((kind, namespace, name))
+        return nodes is not None and node in nodes
+
+    def _pod_changed(self, change: Change) -> None:
+        known = self._pods.get(change.key)
+        pod = change.after
+        node = node_of(pod)
+        if not node and known is None:
+            return
+        # What a scheduled pod refers to cannot change as long as it is the same pod.
+        if pod is not None and known is not None and known.node == node and not change.added:
+            return
+        if known is not None:
+            del self._pods[change.key]
+            for vertex in known.references:
+                self._count(vertex, known.node, -1)
+        if pod is not None and node:
+            self._add_pod(change.key, node, pod.object())
+
+    def _add_pod(self, key: str, node: str, pod: Object) -> None:
+        """A mirror pod gives its node nothing: the node itself chose what it refers to."""
+        if self._mirror in (pod["metadata"].get("annotations") or {}):
+            added = _Pod(node, ())
+        else:
+            added = _Pod(node, pod_references(pod))
+        self._pods[key] = added
+        for vertex in added.references:
+            self._count(vertex, node, 1)
+
+    def _count(self, vertex: Vertex, node: str, step: int) -> None:
+        nodes = self._needs.setdefault(vertex, {})
+        before = nodes.get(node, 0)
+        if before + step > 0:
+            nodes[node] = before + step
+        else:
+            nodes.pop(node, None)
+            if not nodes:
+                del self._needs[vertex]
+        if vertex[0] == CLAIMS and bool(before) != bool(before + step):
+            for name in self._bound.get(vertex, ()):
+                self._count_volume(name, node, step)
+
+    def _count_volume(self, name: str, node: str, step: int) -> None:
+        self._count((VOLUMES, "", name), node, step)
+        for secret in self._volumes[name].secrets:
+            self._count(secret, node, step)
+
+    def _volume_changed(self, change: Change) -> None:
+        name = change.name
+        known = self._volumes.get(name)
+        if known is not None:
+            self._count_for_claim(name, known.claim, -1)
+            del self._volumes[name]
+            self._bound[known.claim].discard(name)
+            if not self._bound[known.claim]:
+                del self._bound[known.claim]
+        value = change.after.object() if change.after is not None else None
+        claim = volume_claim(value) if value is not None else None
+        if value is not None and claim is not None:
+            self._volumes[name] = _Volume(claim, volume_secrets(value))
+            self._bound.setdefault(claim, set()).add(name)
+            self._count_for_claim(name, claim, 1)
+
+    def _count_for_claim(self, name: str, claim: Vertex, step: int) -> None:
+        for node in tuple(self._needs.get(claim, ())):
+            self._count_volume(name, node, step)
+
+    def _attachment_changed(self, change: Change) -> None:
+        name = change.name
+        known = self._attachments.pop(name, None)
+        if known is not None:
+            self._count((ATTACHMENTS, "", name), known, -1)
+        node = change.after.object()["spec"].get("nodeName", "") if change.after is not None else ""
+        if node:
+            self._attachments[name] = node
+            self._count((ATTACHMENTS, "", name), node, 1)

@@ -1,0 +1,127 @@
+"""Which other objects a pod or a persistent volume refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.codec.types.model import Object as Object
+from fairlead.storage.version import Version
+
+# Kind, namespace and name of an object, the kind as the resource is named.
+Vertex = tuple[str, str, str]
+
+SECRETS, CONFIG_MAPS, CLAIMS = "secrets", "configmaps", "persistentvolumeclaims"
+ACCOUNTS, VOLUMES, ATTACHMENTS = "serviceaccounts", "persistentvolumes", "volumeattachments"
+
+# Volume sources of pods that name a secret: the reference's field, and the name's field in it.
+_POD_VOLUME_SECRETS = {
+    "azureFile": ("", "secretName"),
+    "cephfs": ("secretRef", "name"),
+    "cinder": ("secretRef", "name"),
+    "csi": ("nodePublishSecretRef", "name"),
+    "flexVolume": ("secretRef", "name"),
+    "iscsi": ("secretRef", "name"),
+    "rbd": ("secretRef", "name"),
+    "scaleIO": ("secretRef", "name"),
+    "secret": ("", "secretName"),
+    "storageos": ("secretRef", "name"),
+}
+# Sources of persistent volumes with secrets that the node agent needs, and the fields that refer
+# to them.
+_VOLUME_SECRETS = {
+    "cephfs": ("secretRef",),
+    "cinder": ("secretRef",),
+    "csi": ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"),
+    "flexVolume": ("secretRef",),
+    "iscsi": ("secretRef",),
+    "rbd": ("secretRef",),
+    "scaleIO": ("secretRef",),
+    "storageos": ("secretRef",),
+}
+_NODE_NAME = b'"nodeName":"'
+_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+
+
+def node_of(pod: Version | None) -> str:
+    """The name of the node that a pod is bound to, if there is one."""
+    if pod is None or pod.body is None:
+        return ""
+    fields = pod.known_fields
+    if fields is None:
+        if _NODE_NAME not in pod.body:
+            return ""  # most pods of a store that is loaded: nothing is parsed for them
+        fields = pod.fields
+    return fields.get("spec.nodeName", "")
+
+
+def pod_references(pod: Object) -> set[Vertex]:
+    """Everything that a pod's node needs to read for it."""
+    spec, metadata = pod["spec"], pod["metadata"]
+    namespace = metadata["namespace"]
+    found = {(kind, namespace, name) for kind, name in _pod_names(spec, metadata["name"]) if name}
+    account = spec.get("serviceAccountName")
+    if account:
+        found.add((ACCOUNTS, namespace, account))
+    return found
+
+
+def _pod_names(spec: Object, pod_name: str) -> Iterator[tuple[str, str]]:
+    for reference in spec.get("imagePullSecrets") or ():
+        yield SECRETS, reference.get("name", "")
+    for containers in _CONTAINERS:
+        for container in spec.get(containers) or ():
+            yield from _container_names(container)
+    for volume in spec.get("volumes") or ():
+        yield from _volume_names(volume, pod_name)
+
+
+def _container_names(container: Object) -> Iterator[tuple[str, str]]:
+    for source in container.get("envFrom") or ():
+        yield SECRETS, (source.get("secretRef") or {}).get("name", "")
+        yield CONFIG_MAPS, (source.get("configMapRef") or {}).get("name", "")
+    for variable in container.get("env") or ():
+        source = variable.get("valueFrom") or {}
+        yield SECRETS, (source.get("secretKeyRef") or {}).get("name", "")
+        yield CONFIG_MAPS, (source.get("configMapKeyRef") or {}).get("name", "")
+
+
+def _volume_names(volume: Object, pod_name: str) -> Iterator[tuple[str, str]]:
+    for source, (reference, name) in _POD_VOLUME_SECRETS.items():
+        found = volume.get(source)
+        if found:
+            held = (found.get(reference) or {}) if reference else found
+            yield SECRETS, held.get(name, "")
+    if volume.get("configMap"):
+        yield CONFIG_MAPS, volume["configMap"].get("name", "")
+    for projection in (volume.get("projected") or {}).get("sources") or ():
+        yield SECRETS, (projection.get("secret") or {}).get("name", "")
+        yield CONFIG_MAPS, (projection.get("configMap") or {}).get("name", "")
+    if volume.get("persistentVolumeClaim"):
+        yield CLAIMS, volume["persistentVolumeClaim"]["claimName"]
+    elif volume.get("ephemeral") is not None:
+        yield CLAIMS, f"{pod_name}-{volume['name']}"
+
+
+def volume_claim(volume: Object) -> Vertex | None:
+    """The claim that a persistent volume is bound to."""
+    claim = volume["spec"].get("claimRef")
+    if not claim:
+        return None
+    return CLAIMS, claim.get("namespace", ""), claim.get("name", "")
+
+
+def volume_secrets(volume: Object) -> set[Vertex]:
+    """The secrets that a node needs to mount a persistent volume. A reference without a
+    namespace is to the claim's."""
+    spec = volume["spec"]
+    fallback = (spec.get("claimRef") or {}).get("namespace", "")
+    found: set[Vertex] = set()
+    azure = spec.get("azureFile")
+    if azure and azure.get("secretName"):
+        found.add((SECRETS, azure.get("secretNamespace") or fallback, azure["secretName"]))
+    for source, fields in _VOLUME_SECRETS.items():
+        for field in fields:
+            reference = (spec.get(source) or {}).get(field)
+            if reference and reference.get("name"):
+                found.add((SECRETS, reference.get("namespace") or fallback, reference["name"]))
+    return found

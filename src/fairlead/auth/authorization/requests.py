@@ -1,0 +1,57 @@
+"""From a routed request to the question that is asked about it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.base.caches import remembered
+from fairlead.codec.types.names import path_segment
+from fairlead.storage.selection import Selection, SelectorError, parse_fields
+
+_NAMED_BY_SELECTOR = ("list", "watch")
+
+
+class Target(Protocol):
+    """What a request is about, as routing reads it."""
+
+    path: str
+    verb: str
+    is_resource: bool
+    group: str
+    version: str
+    resource_name: str
+    subresource: str
+    namespace: str
+    name: str
+    watch_prefix: bool
+
+
+def attributes_of(user: User, target: Target, field_selector: str) -> Attributes:
+    """`field_selector` is the parameter that a list or watch would use."""
+    if not target.is_resource:
+        return Attributes(user, target.verb, path=target.path, is_resource=False)
+    name = target.name
+    if field_selector and target.verb in _NAMED_BY_SELECTOR and not (name or target.watch_prefix):
+        name = _selected_name(field_selector)
+    return Attributes(
+        user,
+        target.verb,
+        target.group,
+        target.version,
+        target.resource_name,
+        target.subresource,
+        target.namespace,
+        name,
+    )
+
+
+@remembered(longest=512)
+def _selected_name(field_selector: str) -> str:
+    """The one name that a field selector asks for, or nothing."""
+    try:
+        name = Selection(fields=parse_fields(field_selector)).name
+    except SelectorError:
+        return ""
+    return name if name and not path_segment(name) else ""

@@ -1,0 +1,118 @@
+"""Putting authorization together from the command line's choices."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.auth.authorization import modes
+from fairlead.auth.authorization.abac import Abac, PolicyFileError, read_policy_file
+from fairlead.auth.authorization.always import AlwaysAllow, AlwaysDeny
+from fairlead.auth.authorization.chain import Authorizer, Epoch, Mode
+from fairlead.auth.authorization.changes import Follow
+from fairlead.auth.authorization.escalation import EscalationGuard
+from fairlead.auth.authorization.modes import ModeError, check_files, parse_modes
+from fairlead.auth.authorization.node import Node
+from fairlead.auth.authorization.node_graph import NodeGraph
+from fairlead.auth.authorization.rbac import Rbac
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass
+
+if TYPE_CHECKING:  # what only the mode Webhook needs is imported when it is asked for
+    from fairlead.auth.authorization.webhook import Webhook
+    from fairlead.wire.outgoing.json_calls import JsonPoster
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationOptions:
+    """The flags `--authorization-…`."""
+
+    mode: str = ",".join(modes.DEFAULT_MODES)
+    policy_file: Path | None = None
+    webhook_config_file: Path | None = None
+    webhook_version: str = "v1beta1"
+    webhook_authorized_ttl: float = 300.0
+    webhook_unauthorized_ttl: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization:
+    """What a server needs: who decides, what refuses escalation, and what to close at the end.
+    RBAC's objects are followed whether or not it decides, because escalation is measured by
+    them."""
+
+    authorizer: Authorizer
+    guard: EscalationGuard
+    close: Callable[[], Awaitable[None]]
+
+
+def build_authorization(
+    dialect: Dialect, follow: Follow, options: AuthorizationOptions
+) -> Authorization:
+    """Raises ModeError with a text for the person who starts the server."""
+    names = parse_modes(options.mode)
+    check_files(names, options.policy_file is not None, options.webhook_config_file is not None)
+    epoch = Epoch()
+    rbac = Rbac(dialect, epoch)
+    rbac.follow(follow)
+    posters: list[JsonPoster] = []
+
+    def node() -> Mode:
+        graph = NodeGraph(dialect)
+        graph.follow(follow)
+        return Node(dialect, graph)
+
+    def webhook() -> Mode:
+        posters.append(_poster(options))
+        return _webhook(dialect, posters[-1], options)
+
+    makers: dict[str, Callable[[], Mode]] = {
+        modes.RBAC: lambda: rbac,
+        modes.NODE: node,
+        modes.ABAC: lambda: _abac(dialect, options),
+        modes.WEBHOOK: webhook,
+        modes.ALWAYS_ALLOW: AlwaysAllow,
+        modes.ALWAYS_DENY: AlwaysDeny,
+    }
+    authorizer = Authorizer([makers[name]() for name in names], epoch)
+
+    async def close() -> None:
+        for poster in posters:
+            await poster.close()
+
+    return Authorization(authorizer, EscalationGuard(authorizer, rbac), close)
+
+
+def _abac(dialect: Dialect, options: AuthorizationOptions) -> Abac:
+    assert options.policy_file is not None
+    try:
+        return Abac(read_policy_file(options.policy_file, dialect))
+    except PolicyFileError as error:
+        raise ModeError(f"--authorization-policy-file: {error}") from None
+
+
+def _poster(options: AuthorizationOptions) -> JsonPoster:
+    from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
+    from fairlead.wire.outgoing.json_calls import JsonPoster
+
+    assert options.webhook_config_file is not None
+    try:
+        return JsonPoster(load_client_config(options.webhook_config_file))
+    except ClientConfigError as error:
+        raise ModeError(f"--authorization-webhook-config-file: {error}") from None
+
+
+def _webhook(dialect: Dialect, poster: JsonPoster, options: AuthorizationOptions) -> Webhook:
+    from fairlead.auth.authorization.webhook import VERSIONS, Webhook
+
+    if options.webhook_version not in VERSIONS:
+        shown = " or ".join(VERSIONS)
+        raise ModeError(f"--authorization-webhook-version must be {shown}")
+    return Webhook(
+        dialect,
+        poster,
+        version=options.webhook_version,
+        authorized_ttl=options.webhook_authorized_ttl,
+        unauthorized_ttl=options.webhook_unauthorized_ttl,
+    )

@@ -1,0 +1,132 @@
+"""Webhook: another server decides, asked with a SubjectAccessReview."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Protocol
+
+import orjson
+
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.decision import Decision, UserRules
+from fairlead.base.caches import Bounded
+from fairlead.base.clock import time
+from fairlead.base.dialect import Dialect
+from fairlead.base.logs import Tally, quoted
+from fairlead.wire.outgoing.client import CallError
+
+logger = logging.getLogger("fairlead")
+
+VERSIONS = ("v1", "v1beta1")
+_TIMEOUT = 30.0
+_MOST_KEPT = 8192
+_MOST_BYTES = 16 * 1024 * 1024
+_LONGEST_KEY = 4096  # bytes of the question, who asks included, and of the reason
+_LONGEST_KEPT_QUESTION = 10_000  # characters that the client of the request chooses
+_ERROR_BOTH = "webhook subject access review returned both allow and deny response"
+
+
+class Poster(Protocol):
+    """Posts a review and gives the answer; raises CallError."""
+
+    async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]: ...
+
+
+class Webhook:
+    """Allowed and other answers are kept for their own times. A call that fails means no
+    opinion."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        poster: Poster,
+        *,
+        version: str = "v1beta1",
+        authorized_ttl: float = 300.0,
+        unauthorized_ttl: float = 30.0,
+    ) -> None:
+        self._poster = poster
+        self._version = version
+        self._api_version = f"{dialect.group_name('authorization.@')}/{version}"
+        self._authorized_ttl = authorized_ttl
+        self._unauthorized_ttl = unauthorized_ttl
+        self._failed = Tally(logger, logging.WARNING, "requests are decided without an opinion")
+        self._kept: Bounded[bytes, tuple[float, Decision]] = Bounded(
+            _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY
+        )
+
+    async def authorize(self, attributes: Attributes) -> Decision:
+        spec = self._spec(attributes)
+        key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
+        kept = self._kept.get(key)
+        if kept is not None and time() < kept[0]:
+            return kept[1]
+        try:
+            decision = await self._ask(spec)
+        except CallError as error:
+            self._failed.add("the authorization webhook failed", quoted(error.brief))
+            return Decision(errors=(str(error),), lasting=False)
+        if sum(map(len, attributes[1:9])) < _LONGEST_KEPT_QUESTION:
+            self._keep(key, decision)
+        return decision
+
+    async def _ask(self, spec: dict[str, Any]) -> Decision:
+        review = {
+            "kind": "SubjectAccessReview",
+            "apiVersion": self._api_version,
+            "metadata": {"creationTimestamp": None},
+            "spec": spec,
+            "status": {"allowed": False},
+        }
+        answer = await self._poster.post_patiently(review, _TIMEOUT)
+        return _decision(answer.get("status"))
+
+    def _keep(self, key: bytes, decision: Decision) -> None:
+        ttl = self._authorized_ttl if decision.allowed else self._unauthorized_ttl
+        if ttl <= 0:
+            return
+        self._kept.keep(key, (time() + ttl, decision), len(key) + len(decision.reason))
+
+    def _spec(self, attributes: Attributes) -> dict[str, Any]:
+        spec: dict[str, Any] = {}
+        if attributes.is_resource:
+            parts = {
+                "namespace": attributes.namespace,
+                "verb": attributes.verb,
+                "group": attributes.group,
+                "version": attributes.version,
+                "resource": attributes.resource,
+                "subresource": attributes.subresource,
+                "name": attributes.name,
+            }
+            spec["resourceAttributes"] = {name: text for name, text in parts.items() if text}
+        else:
+            spec["nonResourceAttributes"] = {"path": attributes.path, "verb": attributes.verb}
+        user = attributes.user
+        optional = {
+            "user": user.name,
+            "groups" if self._version == "v1" else "group": list(user.groups),
+            "extra": {key: list(values) for key, values in user.extra.items()},
+            "uid": user.uid,
+        }
+        return spec | {name: value for name, value in optional.items() if value}
+
+    def rules_for(self, user: User, namespace: str) -> UserRules:
+        error = "webhook authorizer does not support user rule resolution"
+        return UserRules(incomplete=True, errors=[error])
+
+
+def _decision(status: Any) -> Decision:
+    if not isinstance(status, dict):
+        raise CallError("the answer has no status")
+    allowed, denied = status.get("allowed") is True, status.get("denied") is True
+    reason = status.get("reason", "")
+    errors = (_ERROR_BOTH,) if allowed and denied else ()
+    return Decision(
+        allowed and not denied,
+        denied,
+        reason if isinstance(reason, str) else "",
+        errors,
+        lasting=False,
+    )

@@ -1,0 +1,77 @@
+"""Patterns that clients bring along, matched in linear time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import re2  # type: ignore[import-untyped]
+
+from fairlead.base.caches import remembered
+
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
+
+# What the library says of a bad pattern, and how the reference puts it.
+_WORDS = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "trailing \\": "trailing backslash at end of expression",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid repetition size": "invalid repeat count",
+    "invalid named capture group": "invalid named capture",
+    "pattern too large - compile failed": "expression too large",
+}
+_LONGEST_SHOWN = 1000
+
+
+class PatternError(ValueError):
+    """Text that is no pattern; says why."""
+
+
+@remembered(1024)
+def compiled(pattern: str) -> Any:
+    """The compiled pattern; raises PatternError."""
+    try:
+        return re2.compile(pattern, _OPTIONS)
+    except (re2.error, UnicodeError) as error:
+        raise PatternError(_explained(error.args[0])) from None
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """What finds a pattern in a text; one that is none is found nowhere. Compiled on first use."""
+    found: Callable[[str], bool] | None = None
+
+    def matches(text: str) -> bool:
+        nonlocal found
+        if found is None:
+            found = searcher(pattern)
+        return found(text)
+
+    return matches
+
+
+@remembered(1024)
+def searcher(pattern: str) -> Callable[[str], bool]:
+    """The same, compiled at once. A set of one pattern answers at a sixth of the cost, because it
+    does not say where. It may give up for want of memory, which looks as if nothing was found."""
+    try:
+        search = compiled(pattern).search
+    except PatternError:
+        return lambda _: False
+    quick = re2.Set.SearchSet(_OPTIONS)
+    try:
+        quick.Add(pattern)
+        quick.Compile()
+    except re2.error:  # too large for a set
+        return lambda text: search(text) is not None
+    match = quick.Match
+    return lambda text: match(text) is not None or search(text) is not None
+
+
+def _explained(said: object) -> str:
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    what, _, where = text.partition(": ")
+    return f"error parsing regexp: {_WORDS.get(what, what)}: `{where[:_LONGEST_SHOWN]}`"

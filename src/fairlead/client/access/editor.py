@@ -1,0 +1,139 @@
+"""Changing client configuration files: one writer at a time, and never half a file."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import orjson
+
+from fairlead.client.access.files import SECTIONS, check_kind, named_entries
+from fairlead.client.access.model import AccessError
+from fairlead.wire.outgoing.client_config import ClientConfigError, parse_document
+
+Document = dict[str, Any]
+
+_SECONDS_TO_LOCK = 3.0
+_PAUSE = 0.02
+_TAKEN_FOR_OTHERS = (
+    ("bool", r"[yYnN]\Z", "yYnN"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z", "-+.0123456789"),
+    ("int", r"[-+]?0o?[0-7_]+\Z", "-+0"),
+)
+# What a file has that nobody has written yet.
+_EMPTY: Document = {
+    "apiVersion": "v1",
+    "clusters": None,
+    "contexts": None,
+    "current-context": "",
+    "kind": "Config",
+    "preferences": {},
+    "users": None,
+}
+
+
+def change_file(path: Path, change: Callable[[Document], None]) -> None:
+    """Let `change` work on what a file says, and write it if that made it another; raises
+    AccessError. Other programs that keep to the lock file do not write meanwhile."""
+    try:
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with _locked(path):
+            _change(path, change)
+    except OSError as error:
+        where = error.filename or path
+        raise AccessError(f"open {where}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _change(path: Path, change: Callable[[Document], None]) -> None:
+    content = path.read_bytes() if path.exists() else b""
+    try:
+        before = parse_document(content)
+        if not isinstance(before, dict):
+            raise ClientConfigError("it is not a client configuration")
+        check_kind(before)
+        for section in SECTIONS:
+            list(named_entries(before, section))  # for what is wrong with them
+    except ValueError as error:
+        raise AccessError(f"{path} is no client configuration: {error}") from None
+    after = deepcopy(before) or deepcopy(_EMPTY)
+    change(after)
+    if after != before:
+        _replace(path, _encoded(after, is_json=content.lstrip()[:1] == b"{"))
+
+
+def _encoded(value: Document, is_json: bool) -> bytes:
+    """A file stays in the language that it was in."""
+    if is_json:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    import yaml
+
+    class Dumper(yaml.CSafeDumper):
+        """Quotes texts that other readers take for booleans and numbers."""
+
+    for kind, pattern, first in _TAKEN_FOR_OTHERS:
+        Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(pattern), list(first))
+    text: str = yaml.dump(
+        value, Dumper=Dumper, allow_unicode=True, default_flow_style=False, width=10**6
+    )
+    return text.encode()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Whole or not at all, as closed as the file was before, a new one for its owner alone. A link
+    stays a link."""
+    path = Path(os.path.realpath(path))
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(fresh, flags, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
+    except BaseException:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """The lock file that other clients of the API keep to as well; raises OSError."""
+    lock = path.with_name(f"{path.name}.lock")
+    ends = monotonic() + _SECONDS_TO_LOCK
+    while True:
+        try:
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            break
+        except FileExistsError:
+            if monotonic() > ends:
+                raise
+            sleep(_PAUSE)
+    try:
+        yield
+    finally:
+        with suppress(FileNotFoundError):
+            lock.unlink()
+
+
+def entry_in(document: Document, section: str, name: str) -> Document:
+    """The entry of a name in a file's section, made if it is not there."""
+    held = SECTIONS[section]
+    listed = document[section] = document.get(section) or []
+    for one in listed:
+        if one.get("name", "") == name:
+            entry: Document = one.get(held) or {}
+            one[held] = entry
+            return entry
+    entry = {}
+    listed.append({held: entry, "name": name})
+    return entry

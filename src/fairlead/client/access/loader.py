@@ -1,0 +1,258 @@
+"""Finding out which server is meant, and as whom."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from fairlead.base.terminal import printable
+from fairlead.client.access.files import (
+    Configuration,
+    Entry,
+    Sources,
+    read_configuration,
+    sources_of,
+)
+from fairlead.client.access.fixed import FixedCredentials
+from fairlead.client.access.model import (
+    NOBODY_ELSE,
+    Access,
+    AccessError,
+    Credentials,
+    Impersonation,
+    InvalidConfiguration,
+)
+from fairlead.client.access.overrides import overridden_cluster, overridden_user
+from fairlead.client.access.validation import check_types, cluster_problems, user_problems
+from fairlead.wire.outgoing.client_config import (
+    ClientConfig,
+    ClientConfigError,
+    parse_cluster,
+    parse_user,
+)
+from fairlead.wire.outgoing.proxies import proxy_of_environment
+
+_SERVER = "KUBERNETES_MASTER"
+
+
+class Choices(NamedTuple):
+    """What a caller says instead of the files. `cluster_fields` and `user_fields` are named as in
+    the entries of a file, and take the place of theirs. `stdin_taken` says who reads the standard
+    input, so that no credential plugin does."""
+
+    context: str = ""
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+    cluster_fields: Mapping[str, Any] = MappingProxyType({})
+    user_fields: Mapping[str, Any] = MappingProxyType({})
+    timeout: float | None = None
+    stdin_taken: str = ""
+
+
+def load_access(
+    path: Path | str | None = None,
+    *,
+    impersonation: Impersonation = NOBODY_ELSE,
+    **choices: Any,
+) -> Access:
+    """What the configuration files say: the one that is named, those of the environment or the
+    usual one; where there is none, what a pod finds. `choices` are those of Choices. Raises
+    AccessError."""
+    sources = sources_of(path)
+    if sources.explicit and not sources.files[0].exists():
+        raise AccessError(f"stat {sources.files[0]}: no such file or directory")
+    try:
+        loading = _Loading(sources, read_configuration(sources), Choices(**choices))
+        return loading.access(impersonation)
+    except ClientConfigError as error:
+        raise AccessError(str(error)) from None
+
+
+class _Loading:
+    def __init__(self, sources: Sources, files: Configuration, choices: Choices) -> None:
+        self._sources = sources
+        self._files = files
+        self._choices = choices
+        self._context_name = choices.context or files.current_context
+        self._context = self._chosen_context()
+        self._namespace: str = self._context.get("namespace") or ""
+        cluster, user = self._chosen("clusters"), self._chosen("users")
+        if not self._name("clusters") and not choices.cluster_fields.get("server"):
+            cluster, user = self._without_files(user)
+        self._cluster = _with_value(cluster, overridden_cluster(cluster, choices.cluster_fields))
+        self._user = _with_value(user, overridden_user(user, choices.user_fields))
+
+    def _chosen_context(self) -> Mapping[str, Any]:
+        name = self._context_name
+        found = self._files.entries["contexts"].get(name)
+        if found is not None:
+            check_types(found.value, "context", name)
+            return found.value
+        if self._choices.context:
+            raise AccessError(f'context "{name}" does not exist')
+        if name:
+            raise InvalidConfiguration(f'there is no context "{name}"')
+        return {}
+
+    def _name(self, section: str) -> str:
+        chosen = self._choices.cluster if section == "clusters" else self._choices.user
+        return chosen or self._context.get(section[:-1]) or ""
+
+    def _chosen(self, section: str) -> Entry:
+        """The entry that is named by the caller or the context; an empty one if none is."""
+        name, what = self._name(section), section[:-1]
+        found = self._files.entries[section].get(name)
+        if found is not None:
+            check_types(found.value, what, name)
+            return found
+        if self._choices.cluster if what == "cluster" else self._choices.user:
+            shown = "cluster" if what == "cluster" else "auth info"
+            raise AccessError(f'{shown} "{name}" does not exist')
+        if name:
+            raise InvalidConfiguration(
+                f'the context "{self._context_name}" names the {what} "{name}", which is not there'
+            )
+        return Entry({}, self._sources.default)
+
+    def _without_files(self, user: Entry) -> tuple[Entry, Entry]:
+        """The cluster and the user where nothing names a server; raises InvalidConfiguration."""
+        from fairlead.client.access.in_cluster import surroundings
+
+        around = surroundings()
+        if around is not None:
+            self._namespace = around.namespace()
+            return around.cluster(), user if self._name("users") else around.user()
+        server = os.environ.get(_SERVER)
+        if not server:
+            raise InvalidConfiguration(self._nothing())
+        return Entry({"server": server}, self._sources.default), user
+
+    def _nothing(self) -> str:
+        listed = ", ".join(str(file) for file in self._sources.files)
+        if self._files.entries["contexts"]:
+            return f"current-context is not set in {listed}: choose one of its contexts"
+        return (
+            f"no server is named in {listed}: name a file with --kubeconfig or KUBECONFIG, or set"
+            f" {_SERVER}"
+        )
+
+    def access(self, impersonation: Impersonation) -> Access:
+        """Raises AccessError and ClientConfigError."""
+        user = self._user.value
+        self._check()
+        place = _place(self._cluster, parse_user(user, self._user.directory))
+        return Access(
+            place,
+            self._credentials(place),
+            self._choices.namespace or self._namespace or "default",
+            _impersonation(user, self._name("users"), impersonation),
+            self._cluster.value.get("disable-compression") is not True,
+            self._choices.timeout,
+        )
+
+    def _check(self) -> None:
+        cluster, user = self._cluster, self._user
+        if user.value.get("exec") is not None:
+            from fairlead.client.access.exec_config import check_exec
+
+            check_exec(user.value["exec"], self._name("users"))
+        problems = [
+            *user_problems(user.value, self._name("users"), user.directory),
+            *cluster_problems(cluster.value, self._name("clusters"), cluster.directory),
+        ]
+        if problems:
+            raise InvalidConfiguration(*problems)
+
+    def _credentials(self, place: ClientConfig) -> Credentials:
+        """What stands in the entry itself comes first: it is how one gets around a plugin."""
+        user, name = self._user.value, self._name("users")
+        if place.token or place.token_file or place.username:
+            return FixedCredentials(place)
+        if user.get("exec") is not None:
+            from fairlead.client.access.exec_config import parse_exec
+            from fairlead.client.access.exec_plugin import exec_credentials
+
+            plugin = parse_exec(user["exec"], self._user.directory)
+            cluster = self._cluster.value
+            return exec_credentials(plugin, place, cluster, self._choices.stdin_taken)
+        if user.get("auth-provider") is not None:
+            from fairlead.client.access.oidc import provider_credentials
+
+            return provider_credentials(name, self._user, place)
+        return FixedCredentials(place, _pair_files(self._user))
+
+
+def _pair_files(user: Entry) -> list[Path]:
+    """The files of the certificate and its key, if that is where they are from."""
+    names = ("client-certificate", "client-key")
+    if any(user.value.get(f"{name}-data") or not user.value.get(name) for name in names):
+        return []
+    return [user.directory / user.value[name] for name in names]
+
+
+def _with_value(entry: Entry, value: dict[str, Any]) -> Entry:
+    return Entry(value, entry.origin)
+
+
+def _place(cluster: Entry, proof: ClientConfig) -> ClientConfig:
+    """Raises ClientConfigError."""
+    fields = dict(cluster.value)
+    fields["server"] = _url(fields, proof)
+    place = parse_cluster(fields, cluster.directory, proof)
+    if place.insecure and place.ca:
+        raise ClientConfigError(
+            "a certificate authority is of no use with insecure-skip-tls-verify: give one of them"
+        )
+    return place if place.proxy else replace(place, proxy=proxy_of_environment(place.server))
+
+
+def _url(cluster: Mapping[str, Any], proof: ClientConfig) -> str:
+    """The server with a scheme; raises ClientConfigError."""
+    server: str = cluster["server"]
+    if "://" not in server:
+        secure = proof.certificate or any(
+            cluster.get(field)
+            for field in (
+                "certificate-authority",
+                "certificate-authority-data",
+                "insecure-skip-tls-verify",
+            )
+        )
+        server = f"{'https' if secure else 'http'}://{server}"
+    try:
+        parts = urlsplit(server)
+        usable = bool(parts.hostname) and parts.port != 0 and server.isprintable()
+    except ValueError:
+        usable = False
+    if not usable or " " in server:
+        raise ClientConfigError(
+            f'the server is no URL and no HOST:PORT: "{printable(cluster["server"])}"'
+        )
+    return server
+
+
+def _impersonation(user: Mapping[str, Any], name: str, chosen: Impersonation) -> Impersonation:
+    """Whom the entry of a user or the caller wants to act as; raises AccessError."""
+    groups, extra = user.get("as-groups") or (), user.get("as-user-extra") or {}
+    if not isinstance(groups, list | tuple) or not isinstance(extra, dict):
+        raise ClientConfigError(f'as-groups or as-user-extra of the user "{name}" is malformed')
+    who = Impersonation(
+        chosen.user or user.get("as") or "",
+        tuple(chosen.groups or groups),
+        chosen.uid or user.get("as-uid") or "",
+        chosen.extra or {key: tuple(values) for key, values in extra.items()},
+    )
+    texts = [who.user, *who.groups, who.uid, *(one for all in who.extra.values() for one in all)]
+    if not all(isinstance(text, str) and text.isprintable() for text in texts):
+        raise AccessError("the user, group, uid or extra to act as is not a line of text")
+    if texts != ["", ""] and not who.user:
+        raise InvalidConfiguration(
+            f"{name} acts with the uid, groups or extra of a user that is not named (as)"
+        )
+    return who

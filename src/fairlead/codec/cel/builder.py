@@ -1,0 +1,232 @@
+"""A checked tree to code: implementations chosen by type, constants folded, costs added up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.codec.cel import loops
+from fairlead.codec.cel.calls import call, fold, list_sum
+from fairlead.codec.cel.code import (
+    Code,
+    Run,
+    charged,
+    conditional,
+    constant,
+    field_of,
+    logic,
+    read_as,
+)
+from fairlead.codec.cel.costs import LIST, MAP
+from fairlead.codec.cel.data import reader
+from fairlead.codec.cel.declarations import TYPE_IDENTIFIERS
+from fairlead.codec.cel.equality import Equalities
+from fairlead.codec.cel.errors import EvaluationError, no_such_overload
+from fairlead.codec.cel.syntax import Call, ListOf, Literal, Logic, Loop, MapOf, Name, Node, Select
+from fairlead.codec.cel.types import ListType, MapType, ObjectType
+from fairlead.codec.cel.values import FIRST_SLOT, Frame, TypeName, UInt, item
+
+
+class Builder:
+    def __init__(self, variables: list[str]) -> None:
+        self._scopes = [(name, FIRST_SLOT + place) for place, name in enumerate(variables)]
+        self._variables = len(variables)
+        self.slots = len(variables)
+        self.used: set[str] = set()
+        self._equalities: Equalities = {}
+
+    def build(self, node: Node) -> Code:
+        build: Any = _BUILDS[type(node)]
+        code: Code = build(self, node)
+        return code
+
+    def _slot(self, name: str) -> int | None:
+        plain = name.removeprefix(".")
+        for known, slot in reversed(self._scopes):
+            if known == plain:
+                self.used.add(plain)
+                return slot
+        return None
+
+    def _literal(self, node: Literal) -> Code:
+        return constant(node.value)
+
+    def _name(self, node: Name) -> Code:
+        slot = self._slot(node.name)
+        if slot is None:
+            return constant(TypeName(node.name.removeprefix(".")))
+        return Code(lambda frame: frame[slot], 1)
+
+    def _select(self, node: Select) -> Code:
+        if node.name:
+            return constant(TypeName(node.name.removeprefix(".")))
+        operand = self.build(node.operand)
+        if node.test:
+            return Code(_test(operand.run, node), operand.cost)
+        cost = operand.cost + (1 if attribute(node.operand) else 2)
+        type_ = node.operand.type
+        if not isinstance(type_, ObjectType):
+            return Code(_entry(operand.run, node.field), cost)
+        slot = self._slot(node.operand.name) if isinstance(node.operand, Name) else None
+        declared = type_.fields[node.field]
+        key = type_.properties.get(node.field, node.field)
+        get = field_of(slot, operand.run, key, node.field)
+        kind, read = reader(declared)
+        many = isinstance(declared, ListType | MapType)
+        return Code(read_as(get, kind, read, many and kind not in (list, dict)), cost)
+
+    def _call(self, node: Call) -> Code:
+        function = node.function.removeprefix(".")
+        arguments = list(map(self.build, node.arguments))
+        if function == "_?_:_":
+            condition, chosen, other = arguments
+            runs = [
+                charged(code, own_cost(argument))
+                for code, argument in zip((chosen, other), node.arguments[1:], strict=True)
+            ]
+            return Code(conditional(condition.run, *runs), condition.cost)
+        folded = fold(node, function, arguments)
+        if folded is not None:
+            return folded
+        if function == "sum":
+            return list_sum(node, arguments)
+        code = call(function, node, arguments, self._equalities)
+        if function == "_[_]":
+            container, index = node.arguments
+            extra = (0 if attribute(container) else 1) - own_cost(index)
+            return code._replace(cost=code.cost + extra)
+        return code
+
+    def _logic(self, node: Logic) -> Code:
+        parts = list(map(self.build, node.arguments))
+        runs = [parts[0].run, *(charged(part) for part in parts[1:])]
+        return Code(logic(runs, node.function == "_||_"), parts[0].cost)
+
+    def _list(self, node: ListOf) -> Code:
+        items = list(map(self.build, node.items))
+        if all(item.constant for item in items):
+            return constant([item.value for item in items])
+        runs = [item.run for item in items]
+        cost = LIST + sum(item.cost for item in items)
+        return Code(lambda frame: [run(frame) for run in runs], cost)
+
+    def _map(self, node: MapOf) -> Code:
+        entries = [(self.build(key), self.build(value)) for key, value in node.entries]
+        runs = [(key.run, value.run) for key, value in entries]
+        make = _mapping(runs)
+        if all(key.constant and value.constant for key, value in entries):
+            try:
+                return constant(make([]))
+            except EvaluationError:
+                pass  # it fails where it is evaluated, which may be nowhere
+        return Code(make, MAP + sum(key.cost + value.cost for key, value in entries))
+
+    def _loop(self, node: Loop) -> Code:
+        over = self.build(node.range)
+        slot = FIRST_SLOT + self.slots
+        self.slots += 1
+        self._scopes.append((node.variable, slot))
+        condition = self.build(node.condition) if node.condition else None
+        transform = self.build(node.transform) if node.transform else None
+        self._scopes.pop()
+        cost = over.cost + loops.FIXED[node.macro]
+        return Code(_loop_run(node.macro, over.run, slot, condition, transform), cost)
+
+
+def _loop_run(
+    macro: str, over: Run, slot: int, condition: Code | None, transform: Code | None
+) -> Run:
+    if condition is not None and macro in ("all", "exists"):
+        return loops.quantifier(macro, over, slot, condition.run, condition.cost)
+    if condition is not None and macro == "exists_one":
+        return loops.exists_one(over, slot, condition.run, condition.cost)
+    test, cost = (condition.run, condition.cost) if condition else (None, 0)
+    if transform is None:  # filter
+        transform = Code(lambda frame: frame[slot], 1)
+    each = loops.append_cost(transform.cost, transform.constant)
+    return loops.collect(over, slot, test, cost, transform.run, each)
+
+
+def attribute(node: Node) -> bool:
+    """Whether a part is a way through variables and fields, which is counted by its steps."""
+    if isinstance(node, Select):
+        return not node.test and not node.name
+    if isinstance(node, Call):
+        return node.function in ("_[_]", "_?_:_")
+    return isinstance(node, Name)
+
+
+def own_cost(node: Node) -> int:
+    """What such a way costs beside its steps: nothing where a choice or an index takes it up."""
+    choice = isinstance(node, Call) and node.function == "_?_:_"
+    named = isinstance(node, Name) and node.name.removeprefix(".") in TYPE_IDENTIFIERS
+    return 1 if attribute(node) and not choice and not named else 0
+
+
+def _test(operand: Run, node: Select) -> Run:
+    type_ = node.operand.type
+    if isinstance(type_, ObjectType):
+        key = type_.properties.get(node.field, node.field)
+
+        def test_field(frame: Frame) -> bool:
+            value = operand(frame)
+            if type(value) is not dict:
+                raise no_such_overload()
+            return value.get(key) is not None
+
+        return test_field
+    field = node.field
+
+    def test_entry(frame: Frame) -> bool:
+        value = operand(frame)
+        if type(value) is list:
+            return False
+        if type(value) is not dict:
+            raise EvaluationError("invalid type for field selection.")
+        return field in value
+
+    return test_entry
+
+
+def _entry(operand: Run, field: str) -> Run:
+    def get(frame: Frame) -> Any:
+        value = operand(frame)
+        if type(value) is list:
+            return item(value, field)
+        if type(value) is not dict or field not in value:
+            raise EvaluationError(f"no such key: {field}")
+        return value[field]
+
+    return get
+
+
+def _mapping(runs: list[tuple[Run, Run]]) -> Run:
+    def make(frame: Frame) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for key_of, value_of in runs:
+            key = key_of(frame)
+            if type(key) not in _KEYS:
+                raise EvaluationError("unsupported key type")
+            if key in found and type(key) is not _class_in(found, key):
+                raise EvaluationError("unsupported key type")  # 1 and true, or 1 and 1u
+            found[key] = value_of(frame)  # a key that is repeated has its last value
+        return found
+
+    return make
+
+
+def _class_in(entries: dict[Any, Any], key: Any) -> type:
+    """The class of the key that is equal to this one."""
+    return str if type(key) is str else next(type(known) for known in entries if known == key)
+
+
+_KEYS = frozenset((bool, int, UInt, str, float, type(None)))
+_BUILDS = {
+    Literal: Builder._literal,
+    Name: Builder._name,
+    Select: Builder._select,
+    Call: Builder._call,
+    Logic: Builder._logic,
+    ListOf: Builder._list,
+    MapOf: Builder._map,
+    Loop: Builder._loop,
+}

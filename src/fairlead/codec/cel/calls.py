@@ -1,0 +1,258 @@
+"""Calls: the implementation for the types at hand, with what it costs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fairlead.codec.cel.code import FAILURES, Code, Run, charge, constant
+from fairlead.codec.cel.conversions import CONVERSIONS
+from fairlead.codec.cel.costs import Cost, cost_of, tenth
+from fairlead.codec.cel.data import class_of
+from fairlead.codec.cel.equality import Equalities, addition, equality
+from fairlead.codec.cel.errors import ConstantProblem, CostExceeded, EvaluationError
+from fairlead.codec.cel.functions import Implementation, dispatch, implementation, refusal
+from fairlead.codec.cel.lists import total
+from fairlead.codec.cel.regexes import REGEXES, PatternError, pattern, with_pattern
+from fairlead.codec.cel.syntax import Call
+from fairlead.codec.cel.types import DOUBLE, DURATION, DYN, INT, UINT, ListType, MapType, Type
+from fairlead.codec.cel.values import (
+    BUDGET,
+    Duration,
+    Frame,
+    UInt,
+    data_entry,
+    data_item,
+    equal,
+    work,
+)
+
+_FOLDED = CONVERSIONS.keys() - {"size"}
+_SCALARS = (bool, int, UInt, float, str, bytes)
+_EQUALITIES = {"_==_": operator.eq, "_!=_": operator.ne}
+# So many characters written, or elements looked at, are as much work as one element copied.
+_CHARACTERS, _ELEMENTS = 16, 8
+_NOTHING: dict[Type, Any] = {INT: 0, UINT: UInt(0), DOUBLE: 0.0, DURATION: Duration(0)}
+
+
+def fold(node: Call, function: str, arguments: list[Code]) -> Code | None:
+    """A conversion of a constant, or `in` a list of constants, which is a set beforehand."""
+    if function in _FOLDED and all(argument.constant for argument in arguments):
+        try:
+            return constant(dispatch(function, [argument.value for argument in arguments], []))
+        except EvaluationError as error:
+            raise ConstantProblem(str(error)) from None
+    if function == "@in" and isinstance(node.arguments[1].type, ListType):
+        value, items = arguments
+        if items.constant and not items.value:
+            return constant(False)
+        if items.constant and all(type(item) in _SCALARS for item in items.value):
+            return Code(_member(value.run, items.value), value.cost)
+    return None
+
+
+def _member(run: Run, items: list[Any]) -> Run:
+    """Whether a value is in a set of constants. A value that fails is in none: the reference
+    looks for the error among them."""
+    members = {key for item in items for key in _equivalents(item)}
+
+    def among(frame: Frame) -> bool:
+        try:
+            value = run(frame)
+        except FAILURES:
+            return False
+        return type(value) in _SCALARS and (type(value), value) in members
+
+    return among
+
+
+def _equivalents(item: Any) -> Iterable[tuple[type, Any]]:
+    """A constant, and a number as the other types have it."""
+    yield type(item), item
+    if type(item) in (int, UInt):
+        yield from ((kind, item) for kind in (int, UInt))
+        yield float, float(item)
+    elif type(item) is float and item.is_integer():
+        yield from ((kind, int(item)) for kind in (int, UInt))
+
+
+def call(function: str, node: Call, arguments: list[Code], equalities: Equalities) -> Code:
+    """The code of a call of any other function."""
+    types = [argument.type for argument in node.arguments]
+    runs = [argument.run for argument in arguments]
+    cost = 1 + sum(argument.cost for argument in arguments)
+    if function in _EQUALITIES:
+        return Code(_equality(function, types, runs, equalities), cost)
+    classes = tuple(class_of(type_) for type_ in types)
+    found = implementation(function, classes)
+    if function == "_[_]" and _is_data(types[0]):
+        found = data_item if classes[0] is list else data_entry
+    if function in REGEXES and arguments[1].constant and type(arguments[1].value) is str:
+        found = _with_pattern(function, arguments[1].value)
+    if function == "@in" and isinstance(types[1], ListType):
+        return Code(_in_list(types[1], runs, equalities), cost)
+    if function == "_+_" and (found is None or list in classes):
+        return Code(_addition(types[0], runs), cost)
+    price = cost_of(function, classes[0])
+    if found is None:
+        return Code(_dispatched(function, runs, price), cost)
+    return Code(_direct(function, found, runs, price), cost)
+
+
+def _is_data(type_: Type) -> bool:
+    """Whether values of a type are what the data has, not what the expression made."""
+    return isinstance(type_, ListType | MapType) and type_.most is not None
+
+
+def _direct(function: str, found: Implementation, runs: list[Run], price: Cost | None) -> Run:
+    """A call whose implementation is known. Data can still be null where its type is another."""
+    if price is not None:
+        return _priced(function, found, runs, price)
+    if len(runs) != 2:
+        return _direct_of_many(function, found, runs)
+    left_of, right_of = runs
+
+    def call_directly(frame: Frame) -> Any:
+        left, right = left_of(frame), right_of(frame)
+        try:
+            return found(left, right)
+        except (AttributeError, TypeError):
+            raise refusal(function, [left, right]) from None
+
+    return call_directly
+
+
+def _direct_of_many(function: str, found: Implementation, runs: list[Run]) -> Run:
+    def call_directly(frame: Frame) -> Any:
+        values = [run(frame) for run in runs]
+        try:
+            return found(*values)
+        except (AttributeError, TypeError):
+            raise refusal(function, values) from None
+
+    return call_directly
+
+
+def _priced(function: str, found: Implementation, runs: list[Run], price: Cost) -> Run:
+    def call_and_charge(frame: Frame) -> Any:
+        values = [run(frame) for run in runs]
+        try:
+            result = found(*values)
+        except (AttributeError, TypeError):
+            raise refusal(function, values) from None
+        charge(frame, price(*values, result) - 1)
+        _count_work(frame, values[0], result)
+        return result
+
+    return call_and_charge
+
+
+def _dispatched(function: str, runs: list[Run], price: Cost | None) -> Run:
+    def find_and_call(frame: Frame) -> Any:
+        values = [run(frame) for run in runs]
+        result = dispatch(function, values, frame)
+        if price is not None:
+            charge(frame, price(*values, result) - 1)
+        _count_work(frame, values[0], result)
+        return result
+
+    return find_and_call
+
+
+def _count_work(frame: Frame, first: Any, result: Any) -> None:
+    """Long results and long lists, which can cost nothing."""
+    if type(result) is str:
+        work(frame, len(result) // _CHARACTERS)
+    if type(first) is list:
+        work(frame, len(first) // _ELEMENTS)
+
+
+def _addition(type_: Type, runs: list[Run]) -> Run:
+    """`+` that may be of lists, which costs little however long they are."""
+    price = cost_of("_+_", None)
+    assert price is not None
+    merge: Callable[[Any, Any, Frame], Any] | None = None
+    if isinstance(type_, ListType) and type_.keys is not None:
+        merge = addition(type_.keys)
+    left_of, right_of = runs
+
+    def add(frame: Frame) -> Any:
+        left, right = left_of(frame), right_of(frame)
+        result = merge(left, right, frame) if merge else dispatch("_+_", [left, right], frame)
+        if type(result) is list:
+            work(frame, len(result))
+        else:
+            charge(frame, price(left, right, result) - 1)
+        return result
+
+    return add
+
+
+def _equality(function: str, types: list[Type], runs: list[Run], equalities: Equalities) -> Run:
+    left, right = runs
+    kind, other = map(class_of, types)
+    if kind is other and kind not in (None, list, dict, str, bytes):
+        compare = _EQUALITIES[function]
+        return lambda frame: compare(left(frame), right(frame))
+    wanted = function == "_==_"
+    if kind is str and other is str:
+        return _string_equality(left, right, wanted)
+    type_ = types[1] if types[0] == DYN else types[0]
+    same = equality(type_, equalities)
+    price = cost_of(function, None)
+    assert price is not None
+
+    def compare_any(frame: Frame) -> bool:
+        one, two = left(frame), right(frame)
+        check = same if type(one) is type(two) else equal
+        charge(frame, price(one, two, None) - 1)
+        return check(one, two, frame) is wanted
+
+    return compare_any
+
+
+def _string_equality(left: Run, right: Run, wanted: bool) -> Run:
+    def compare(frame: Frame) -> bool:
+        one, two = left(frame), right(frame)
+        if one is None or two is None:
+            return (one is two) is wanted
+        shorter = min(len(one), len(two))
+        if not 0 < shorter <= 10:
+            frame[BUDGET] -= tenth(shorter) - 1
+            if frame[BUDGET] < 0:
+                raise CostExceeded
+        return (one == two) is wanted
+
+    return compare
+
+
+def _in_list(type_: ListType, runs: list[Run], equalities: Equalities) -> Run:
+    same = equality(type_.element, equalities)
+    value_of, items_of = runs
+
+    def among(frame: Frame) -> bool:
+        value, items = value_of(frame), items_of(frame)
+        charge(frame, len(items) - 1)
+        return any(same(item, value, frame) for item in items)
+
+    return among
+
+
+def _with_pattern(function: str, text: str) -> Implementation:
+    try:
+        return with_pattern(function, pattern(text))
+    except PatternError as error:
+        raise ConstantProblem(str(error)) from None
+
+
+def list_sum(node: Call, arguments: list[Code]) -> Code:
+    """The sum of a list, whose type says what that of an empty one is."""
+    nothing = _NOTHING.get(node.type, 0)
+    price = cost_of("sum", list)
+    assert price is not None
+
+    def add(items: Any) -> Any:
+        return total(items, nothing) if type(items) is list else dispatch("sum", [items], [])
+
+    return Code(_priced("sum", add, [arguments[0].run], price), 1 + arguments[0].cost)

@@ -1,0 +1,362 @@
+"""Type checks: every part of an expression gets its type, or a problem is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairlead.codec.cel.declarations import EXACT, FUNCTIONS, OPEN_TYPES, TYPE_IDENTIFIERS
+from fairlead.codec.cel.errors import Problem, TypeProblem
+from fairlead.codec.cel.parser import DEEPEST, TOO_DEEP
+from fairlead.codec.cel.syntax import (
+    Call,
+    ListOf,
+    Literal,
+    Logic,
+    Loop,
+    MapOf,
+    Message,
+    Name,
+    Node,
+    Select,
+)
+from fairlead.codec.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    ERROR,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    UNTYPED,
+    URL,
+    ListType,
+    MapType,
+    ObjectType,
+    Overload,
+    Scalar,
+    Type,
+    TypeOf,
+    Unknown,
+)
+from fairlead.codec.cel.unification import Unification
+from fairlead.codec.cel.values import UInt
+
+_LITERALS: dict[type, Type] = {
+    bool: BOOL,
+    int: INT,
+    UInt: UINT,
+    float: DOUBLE,
+    str: STRING,
+    bytes: BYTES,
+    type(None): NULL,
+}
+
+
+def check(text: str, root: Node, variables: Mapping[str, Type]) -> None:
+    """Sets the types of all parts; raises TypeProblem."""
+    checker = _Checker(variables)
+    checker.check(root)
+    if checker.problems:
+        raise TypeProblem(text, checker.problems)
+    for node in checker.checked:
+        node.type = checker.unification.resolved(node.type, open_as=DYN)
+
+
+class _TooDeep(Exception):
+    pass
+
+
+class _Checker:
+    def __init__(self, variables: Mapping[str, Type]) -> None:
+        self._scopes: list[Mapping[str, Type]] = [variables]
+        self.unification = Unification()
+        self.problems: list[Problem] = []
+        self.checked: list[Node] = []
+        self._depth = 0
+
+    def check(self, root: Node) -> None:
+        try:
+            self._check(root)
+        except _TooDeep:
+            self.problems[:] = [Problem(-1, TOO_DEEP)]
+
+    def _check(self, node: Node) -> Type:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise _TooDeep
+        check: Any = _CHECKS[type(node)]
+        found: Type = check(self, node)
+        node.type = found
+        self.checked.append(node)
+        self._depth -= 1
+        return found
+
+    def _report(self, node: Node, message: str) -> Type:
+        self.problems.append(Problem(node.place, message))
+        return ERROR
+
+    def _literal(self, node: Literal) -> Type:
+        return _LITERALS[type(node.value)]
+
+    def _name(self, node: Name) -> Type:
+        found = self._declared(node.name)
+        if found is None:
+            return self._report(node, _undeclared(node.name))
+        return found
+
+    def _declared(self, name: str) -> Type | None:
+        plain = name.removeprefix(".")
+        for scope in reversed(self._scopes):
+            if plain in scope:
+                return scope[plain]
+        identifier = TYPE_IDENTIFIERS.get(plain)
+        return TypeOf(identifier) if identifier is not None else None
+
+    def _select(self, node: Select) -> Type:
+        qualified = None if node.test else _qualified(node)
+        if qualified and (found := self._declared(qualified)) is not None:
+            node.name = qualified
+            return found
+        operand = self.unification.resolved(self._check(node.operand))
+        found = self._field(node, operand)
+        return BOOL if node.test and found is not ERROR else found
+
+    def _field(self, node: Select, operand: Type) -> Type:
+        if isinstance(operand, ObjectType):
+            declared = operand.fields.get(node.field)
+            if declared is None:
+                return self._report(node, f"undefined field '{node.field}'")
+            return declared
+        if isinstance(operand, MapType):
+            return operand.value
+        if operand == URL:
+            return self._report(node, f"[internal] unexpected failed resolution of '{URL}'")
+        if isinstance(operand, Unknown):
+            self.unification.assign([DYN], [operand])
+        elif operand not in (DYN, ERROR):
+            shown = _described(operand)
+            return self._report(node, f"type '{shown}' does not support field selection")
+        return DYN
+
+    def _call(self, node: Call) -> Type:
+        name = node.function.removeprefix(".")
+        if node.method:
+            qualified = self._namespaced(node)
+            if qualified:
+                name, node.function = qualified, qualified
+                node.method = False
+                node.arguments = node.arguments[1:]
+        types = [self._check(argument) for argument in node.arguments[node.method :]]
+        if node.method:  # the target comes last
+            types.insert(0, self._check(node.arguments[0]))
+        exact = EXACT.get((name, node.method, tuple(types)))
+        if exact is not None:
+            self.unification.skip(OPEN_TYPES[name, node.method])
+            node.overloads = [exact]
+            return exact.result
+        if name not in FUNCTIONS:
+            self._report(node, _undeclared(name))
+            return UNTYPED if node.method else ERROR
+        return self._overload(node, FUNCTIONS[name], types)
+
+    def _namespaced(self, node: Call) -> str | None:
+        prefix = _qualified(node.arguments[0])
+        name = f"{prefix}.{node.function}"
+        return name if prefix and name in FUNCTIONS else None
+
+    def _overload(self, node: Call, overloads: Sequence[Overload], types: list[Type]) -> Type:
+        result: Type | None = None
+        is_compound = isinstance(types[0], ListType | MapType | ObjectType) if types else False
+        for overload in overloads:
+            if overload.method != node.method:
+                continue
+            if is_compound and isinstance(overload.types[0], Scalar):
+                continue  # which most overloads have, and it need not be tried
+            wanted = self.unification.instantiate((*overload.types, overload.result))
+            if not self.unification.assign(types, wanted[:-1]):
+                continue
+            node.overloads.append(overload)
+            found = self.unification.resolved(wanted[-1])
+            if isinstance(overload.result, TypeOf):
+                found = TypeOf(types[0])
+            result = found if result is None or result == found else DYN
+        if result is None:
+            return self._no_overload(node.place, node.function, types, node.method)
+        left = self.unification.resolved(types[0])
+        if node.function == "_+_" and isinstance(result, ListType) and isinstance(left, ListType):
+            return ListType(result.element, left.most, left.keys)
+        return result
+
+    def _no_overload(
+        self, place: int, function: str, types: Sequence[Type], method: bool = False
+    ) -> Type:
+        """Types are shown as they were found, with unknown ones by their numbers."""
+        shown = list(map(str, types))
+        target = f"{shown.pop(0)}." if method else ""
+        signature = f"{target}({', '.join(shown)})"
+        function = function.removeprefix(".")
+        message = f"found no matching overload for '{function}' applied to '{signature}'"
+        self.problems.append(Problem(place, message))
+        return ERROR
+
+    def _logic(self, node: Logic) -> Type:
+        types = [self._check(argument) for argument in node.arguments]
+        return self._operands(node, types, 0, len(node.places) - 1)
+
+    def _operands(self, node: Logic, types: list[Type], first: int, last: int) -> Type:
+        """The operators of a chain are a balanced tree to the reference, which tells the two
+        operands of one that are not both conditions."""
+        middle = (first + last + 1) // 2
+        left, right = types[middle], types[middle + 1]
+        if middle > first:
+            left = self._operands(node, types, first, middle - 1)
+        if middle < last:
+            right = self._operands(node, types, middle + 1, last)
+        if self.unification.assign([left, right], [BOOL, BOOL]):
+            return BOOL
+        return self._no_overload(node.places[middle], node.function, [left, right])
+
+    def _list(self, node: ListOf) -> Type:
+        element: Type | None = None
+        for item in node.items:
+            element = self._joined(item, element, self._check(item))
+        return ListType(element or self.unification.fresh())
+
+    def _map(self, node: MapOf) -> Type:
+        key: Type | None = None
+        value: Type | None = None
+        for name, entry in node.entries:
+            key = self._joined(name, key, self._check(name))
+            value = self._joined(entry, value, self._check(entry))
+        fresh = self.unification.fresh
+        if key is not None and isinstance(self.unification.known(key), ListType | MapType):
+            key = DYN  # which fails when it is evaluated; types do not grow on two sides
+        return MapType(key or fresh(), value or fresh())
+
+    def _joined(self, node: Node, before: Type | None, found: Type) -> Type:
+        if before is None or before == UNTYPED:
+            return found
+        joined = self.unification.join(before, found)
+        if joined is None:
+            return self._report(node, f"expected type '{before}' but found '{found}'")
+        return joined
+
+    def _message(self, node: Message) -> Type:
+        found = self._declared(node.name)
+        if isinstance(found, TypeOf):
+            return self._report(node, f"'{found.of}' is not a message type")
+        if found is not None:
+            return self._report(node, f"'{found}({_described(found)})' is not a type")
+        self._report(node, _undeclared(node.name))
+        return UNTYPED
+
+    def _loop(self, node: Loop) -> Type:
+        over = self.unification.resolved(self._check(node.range))
+        # The list that results are collected in, empty at first.
+        collected = ListType(self.unification.fresh()) if node.macro in _COLLECTING else None
+        variable = self._element(node, over)
+        self._scopes.append({node.variable: variable})
+        condition = self._check(node.condition) if node.condition is not None else None
+        element = self._check(node.transform) if node.transform is not None else variable
+        self._scopes.pop()
+        result = ListType(self.unification.resolved(element)) if collected is not None else BOOL
+        step = (result, collected) if collected is not None else (INT, INT)
+        if condition is not None:
+            self._condition(node, condition, step)
+        is_filtered = node.transform is not None and condition is not None
+        self.unification.skip(_UNKNOWNS[node.macro] + is_filtered)
+        return result
+
+    def _element(self, node: Loop, over: Type) -> Type:
+        """What a loop goes over: the elements of a list or the keys of a map."""
+        if isinstance(over, ListType):
+            return over.element
+        if isinstance(over, MapType):
+            return over.key
+        if over in (DYN, ERROR) or isinstance(over, Unknown):
+            self.unification.assign([DYN], [over])
+            return DYN
+        return self._report(
+            node.range,
+            f"expression of type '{over}' cannot be range of a comprehension"
+            " (must be list, map, or dynamic)",
+        )
+
+    def _condition(self, node: Loop, found: Type, step: tuple[Type, Type]) -> None:
+        """A condition that is none is told by the operator that the macro gives it to."""
+        if self.unification.assign([found], [BOOL]):
+            return
+        operator = _QUANTIFIERS.get(node.macro)
+        if operator is not None:
+            self._no_overload(node.place, operator, [BOOL, found])
+        else:
+            self._no_overload(node.place, "_?_:_", [found, *step])
+
+
+_QUANTIFIERS = {"all": "_&&_", "exists": "_||_"}
+_COLLECTING = ("filter", "map")
+# How many types the operators of a macro leave open, each of which takes a number.
+_UNKNOWNS = {"all": 0, "exists": 0, "exists_one": 3, "filter": 2, "map": 1}
+
+
+def _undeclared(name: str) -> str:
+    return f"undeclared reference to '{name}' (in container '')"
+
+
+_DESCRIPTIONS: dict[Type, str] = {
+    BOOL: "primitive:BOOL",
+    INT: "primitive:INT64",
+    UINT: "primitive:UINT64",
+    DOUBLE: "primitive:DOUBLE",
+    STRING: "primitive:STRING",
+    BYTES: "primitive:BYTES",
+    TIMESTAMP: "well_known:TIMESTAMP",
+    DURATION: "well_known:DURATION",
+    NULL: "null:NULL_VALUE",
+    DYN: "dyn:{}",
+    ERROR: "error:{}",
+    UNTYPED: "<nil>",
+}
+
+
+def _described(type_: Type) -> str:
+    """A type as some messages have it: as the fields of a protocol buffer."""
+    if isinstance(type_, ListType):
+        return f"list_type:{{elem_type:{{{_described(type_.element)}}}}}"
+    if isinstance(type_, MapType):
+        key, value = _described(type_.key), _described(type_.value)
+        return f"map_type:{{key_type:{{{key}}} value_type:{{{value}}}}}"
+    if isinstance(type_, TypeOf):
+        return f"type:{{{_described(type_.of)}}}"
+    if isinstance(type_, Unknown):
+        return f'type_param:"{type_}"'
+    return _DESCRIPTIONS.get(type_) or f'message_type:"{type_}"'
+
+
+def _qualified(node: Node) -> str | None:
+    """`a.b.c` of names and fields alone."""
+    parts: list[str] = []
+    while isinstance(node, Select) and not node.test:
+        parts.append(node.field)
+        node = node.operand
+    if not isinstance(node, Name):
+        return None
+    return ".".join((node.name, *reversed(parts)))
+
+
+_CHECKS = {
+    Literal: _Checker._literal,
+    Name: _Checker._name,
+    Select: _Checker._select,
+    Call: _Checker._call,
+    Logic: _Checker._logic,
+    ListOf: _Checker._list,
+    MapOf: _Checker._map,
+    Message: _Checker._message,
+    Loop: _Checker._loop,
+}

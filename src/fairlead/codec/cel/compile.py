@@ -1,0 +1,88 @@
+"""Expressions to programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fairlead.codec.cel.builder import Builder
+from fairlead.codec.cel.checker import check
+from fairlead.codec.cel.code import MOST_WORK, failure
+from fairlead.codec.cel.data import reader
+from fairlead.codec.cel.errors import (
+    CostExceeded,
+    EvaluationError,
+    Problem,
+    ResultProblem,
+    SyntaxProblem,
+)
+from fairlead.codec.cel.estimate import Estimate, estimate
+from fairlead.codec.cel.parser import TOO_DEEP, parse
+from fairlead.codec.cel.syntax import Node
+from fairlead.codec.cel.types import Type
+from fairlead.codec.cel.values import BUDGET, FIRST_SLOT, READ
+
+
+def compile_expression(
+    text: str, variables: Mapping[str, Type], result: Type | None = None
+) -> Program:
+    """The program of an expression; raises SyntaxProblem, TypeProblem or ConstantProblem, or
+    ResultProblem if its result would not be of the type wanted."""
+    try:
+        root = parse(text)
+        check(text, root, variables)
+        if result is not None and root.type != result:
+            raise ResultProblem(f"cel expression must evaluate to a {result}")
+        return Program(root, variables)
+    except RecursionError:  # within the limit, but the stack was deep already
+        raise SyntaxProblem(text, [Problem(-1, TOO_DEEP)]) from None
+
+
+class Program:
+    """An expression that can be evaluated any number of times."""
+
+    def __init__(self, root: Node, variables: Mapping[str, Type]) -> None:
+        builder = Builder(list(variables))
+        code = builder.build(root)
+        self._estimate = estimate(root, variables)
+        self._used = frozenset(builder.used)
+        self._run, self._cost = code.run, code.cost
+        self._inputs = [
+            (FIRST_SLOT + place, name, *reader(type_))
+            for place, (name, type_) in enumerate(variables.items())
+            if name in self._used
+        ]
+        self._blank: list[Any] = [0, MOST_WORK, None] + [None] * builder.slots
+        self.result_type = root.type
+
+    def uses(self, name: str) -> bool:
+        """Whether the expression refers to this variable."""
+        return name in self._used
+
+    def estimate(self) -> Estimate:
+        """The least and the most that an evaluation can cost, from the sizes of the types."""
+        return self._estimate
+
+    def evaluate(self, values: Mapping[str, Any], budget: int) -> tuple[Any, int]:
+        """The result and its cost; raises EvaluationError, or CostExceeded over the budget."""
+        frame = self._blank.copy()
+        frame[BUDGET] = budget - self._cost
+        if frame[BUDGET] < 0:
+            raise CostExceeded
+        frame[READ] = {}
+        for slot, name, kind, read in self._inputs:
+            if name not in values:
+                raise EvaluationError(f"no such attribute: {name}")
+            value = values[name]
+            if type(value) is not kind and kind is not None and value is not None:
+                value = read(value)
+            frame[slot] = value
+        try:
+            result = self._run(frame)
+        except RecursionError:
+            raise CostExceeded from None
+        except (EvaluationError, TypeError, UnicodeError) as error:
+            failed = failure(error)
+            failed.cost = budget - frame[BUDGET]
+            raise failed from None
+        return result, budget - frame[BUDGET]

@@ -1,0 +1,159 @@
+"""Data to values by its declared type: numbers to doubles, text to bytes, times and durations."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.codec.cel.errors import EvaluationError
+from fairlead.codec.cel.moments import parse_date, parse_duration, parse_timestamp
+from fairlead.codec.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    URL,
+    ListType,
+    MapType,
+    ObjectType,
+    Type,
+    TypeOf,
+)
+from fairlead.codec.cel.urls import Url
+from fairlead.codec.cel.values import Duration, Timestamp, TypeName, UInt
+
+Reader = Callable[[Any], Any]
+
+
+class _Always:
+    """The class of no value: what a reader has to look at every time."""
+
+
+CLASSES: dict[Type, type] = {
+    BOOL: bool,
+    INT: int,
+    UINT: UInt,
+    DOUBLE: float,
+    STRING: str,
+    BYTES: bytes,
+    TIMESTAMP: Timestamp,
+    DURATION: Duration,
+    NULL: type(None),
+    URL: Url,
+}
+
+
+def class_of(type_: Type) -> type | None:
+    """The Python class of the values of a type; None if several."""
+    if isinstance(type_, ListType):
+        return list
+    if isinstance(type_, MapType | ObjectType):
+        return dict
+    if isinstance(type_, TypeOf):
+        return TypeName
+    return CLASSES.get(type_)
+
+
+def reader(type_: Type) -> tuple[type | None, Reader]:
+    """How data of a declared type is read: a value of this class stands for itself (None: every
+    value does), any other goes through the function."""
+    if isinstance(type_, ListType):
+        return _list_reader(type_)
+    if isinstance(type_, MapType):
+        return _map_reader(type_)
+    if isinstance(type_, ObjectType):
+        return dict, _refuse("object")
+    kind = CLASSES.get(type_)
+    return kind, _READERS.get(type_, _refuse(str(type_)))
+
+
+def _list_reader(type_: ListType) -> tuple[type, Reader]:
+    kind, read = reader(type_.element)
+    if not _converts(type_.element):
+        return list, _refuse("list")
+
+    def read_all(data: Any) -> Any:
+        if type(data) is not list:
+            return _wrong("list", data)
+        return [item if type(item) is kind or item is None else read(item) for item in data]
+
+    return _Always, read_all
+
+
+def _map_reader(type_: MapType) -> tuple[type, Reader]:
+    kind, read = reader(type_.value)
+    if not _converts(type_.value):
+        return dict, _refuse("map")
+
+    def read_all(data: Any) -> Any:
+        if type(data) is not dict:
+            return _wrong("map", data)
+        return {
+            key: value if type(value) is kind or value is None else read(value)
+            for key, value in data.items()
+        }
+
+    return _Always, read_all
+
+
+def _converts(type_: Type) -> bool:
+    """Whether data of this type differs from its values; an object's fields are read later."""
+    if isinstance(type_, ListType):
+        return _converts(type_.element)
+    if isinstance(type_, MapType):
+        return _converts(type_.value)
+    return type_ in _READERS
+
+
+def _wrong(wanted: str, data: Any) -> Any:
+    raise EvaluationError(f"invalid data, expected {wanted}, got {type(data).__name__}")
+
+
+def _refuse(wanted: str) -> Reader:
+    return lambda data: _wrong(wanted, data)
+
+
+def _text(data: Any) -> str:
+    return data if type(data) is str else _wrong("string", data)
+
+
+def _read_double(data: Any) -> float:
+    return float(data) if type(data) in (int, UInt) else _wrong("double", data)
+
+
+def _read_bytes(data: Any) -> bytes:
+    try:
+        return b64decode(_text(data).replace("\r", "").replace("\n", ""), validate=True)
+    except (Base64Error, ValueError):
+        raise EvaluationError(f"byte format strings must be base64 encoded: {data}") from None
+
+
+def _read_timestamp(data: Any) -> Timestamp:
+    text = _text(data)
+    try:
+        return parse_date(text) if len(text) == 10 else parse_timestamp(text)
+    except ValueError as error:
+        raise EvaluationError(f"Invalid date {text}: {error}") from None
+
+
+def _read_duration(data: Any) -> Duration:
+    text = _text(data)
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise EvaluationError(f"Invalid duration {text}: {error}") from None
+
+
+_READERS: dict[Type, Reader] = {
+    DOUBLE: _read_double,
+    BYTES: _read_bytes,
+    TIMESTAMP: _read_timestamp,
+    DURATION: _read_duration,
+}

@@ -1,0 +1,164 @@
+"""Equality and addition of values whose declared types say how: lists that are sets or maps,
+objects with times in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.codec.cel.data import reader
+from fairlead.codec.cel.types import ListType, MapType, ObjectType, Type
+from fairlead.codec.cel.values import Frame, equal, work
+
+Equality = Callable[[Any, Any, Frame], bool]
+
+
+Equalities = dict[str, Equality | None]
+
+
+def equality(type_: Type, known: Equalities) -> Equality:
+    """How two values of a type are compared; `known` are those of objects by their names."""
+    return _special(type_, known) or equal
+
+
+def _special(type_: Type, known: Equalities) -> Equality | None:
+    """A comparison that follows the type; None if plain equality does."""
+    if isinstance(type_, ListType):
+        return _list_equality(type_, known)
+    if isinstance(type_, MapType):
+        inner = _special(type_.value, known)
+        return _map_equality(inner) if inner else None
+    if isinstance(type_, ObjectType):
+        if type_.name not in known:
+            known[type_.name] = None
+            known[type_.name] = _object_equality(type_, known)
+        return known[type_.name]
+    return None
+
+
+def _list_equality(type_: ListType, known: Equalities) -> Equality | None:
+    inner = _special(type_.element, known)
+    same = inner or equal
+    if type_.keys is not None:
+        keys = type_.keys
+
+        def as_set(left: list[Any] | None, right: list[Any] | None, frame: Frame) -> bool:
+            if left is None or right is None:
+                return left is right
+            if len(left) != len(right):
+                return False
+            found = _Index(right, keys, frame)
+            return all(
+                (other := found.get(item)) is not _MISSING and same(item, other, frame)
+                for item in left
+            )
+
+        return as_set
+    if inner is None:
+        return None
+
+    def same_items(left: list[Any] | None, right: list[Any] | None, frame: Frame) -> bool:
+        if left is None or right is None:
+            return left is right
+        if len(left) != len(right):
+            return False
+        work(frame, len(left))
+        return all(same(item, other, frame) for item, other in zip(left, right, strict=True))
+
+    return same_items
+
+
+def _map_equality(same: Equality) -> Equality:
+    def same_entries(
+        left: dict[str, Any] | None, right: dict[str, Any] | None, frame: Frame
+    ) -> bool:
+        if left is None or right is None:
+            return left is right
+        if left.keys() != right.keys():
+            return False
+        work(frame, len(left))
+        return all(same(value, right[key], frame) for key, value in left.items())
+
+    return same_entries
+
+
+_Fields = dict[str, tuple[type | None, Callable[[Any], Any], Equality]]
+
+
+def _fields(type_: ObjectType, known: Equalities) -> _Fields:
+    """How the fields of an object are read and compared, by their keys in the data."""
+    return {
+        type_.properties.get(name, name): (*reader(declared), _special(declared, known) or equal)
+        for name, declared in type_.fields.items()
+    }
+
+
+def _object_equality(type_: ObjectType, known: Equalities) -> Equality:
+    fields: _Fields = {}
+
+    def same(left: dict[str, Any] | None, right: dict[str, Any] | None, frame: Frame) -> bool:
+        """A field that is null equals nothing. Of two fields without a type that have different
+        names the reference takes no notice."""
+        if left is None or right is None:
+            return left is right
+        if len(left) != len(right):
+            return False
+        work(frame, len(left))
+        if not fields:  # most programs never compare what they could
+            fields.update(_fields(type_, known))
+        for name, value in left.items():
+            other = right.get(name)
+            if name in fields:
+                if value is None or other is None:
+                    return False
+                kind, read, compare = fields[name]
+                value = value if type(value) is kind or kind is None else read(value)
+                other = other if type(other) is kind or kind is None else read(other)
+                if not compare(value, other, frame):
+                    return False
+            elif name in right and not equal(value, other, frame):
+                return False
+        return True
+
+    return same
+
+
+_MISSING = object()
+
+
+class _Index:
+    """The elements of a set or map list by what tells them apart."""
+
+    def __init__(self, items: list[Any], keys: tuple[str, ...], frame: Frame) -> None:
+        self._keys = keys
+        self._frame = frame
+        self._found = {self._key(item): item for item in items}
+
+    def _key(self, item: Any) -> Any:
+        if self._keys and type(item) is dict:
+            return tuple(_frozen(item.get(key), self._frame) for key in self._keys)
+        return _frozen(item, self._frame)
+
+    def get(self, item: Any) -> Any:
+        return self._found.get(self._key(item), _MISSING)
+
+    def merge(self, items: list[Any]) -> list[Any]:
+        """What was there, with the new elements in the place of their equals or behind."""
+        for item in items:
+            self._found[self._key(item)] = item
+        return list(self._found.values())
+
+
+def _frozen(value: Any, frame: Frame) -> Any:
+    """A value that can be a key; true and 1 differ, 1 and 1.0 do not."""
+    work(frame, 1)
+    if type(value) is list:
+        return ("list", *(_frozen(item, frame) for item in value))
+    if type(value) is dict:
+        return ("map", frozenset((key, _frozen(item, frame)) for key, item in value.items()))
+    return ("bool", value) if type(value) is bool else value
+
+
+def addition(keys: tuple[str, ...]) -> Callable[[list[Any], list[Any], Frame], list[Any]]:
+    """How a set or map list and another list are added."""
+    return lambda left, right, frame: _Index(left, keys, frame).merge(right)

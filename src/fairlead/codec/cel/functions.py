@@ -1,0 +1,112 @@
+"""Which implementation a call has, by the classes of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.codec.cel.arithmetic import OPERATORS, Implementations
+from fairlead.codec.cel.conversions import CONVERSIONS, unconvertible
+from fairlead.codec.cel.errors import EvaluationError, no_such_overload
+from fairlead.codec.cel.lists import COMPARING, LISTS
+from fairlead.codec.cel.moments import DURATION_PARTS, TIMESTAMP_PARTS
+from fairlead.codec.cel.regexes import REGEXES
+from fairlead.codec.cel.strings import STRINGS
+from fairlead.codec.cel.urls import URLS
+from fairlead.codec.cel.values import Duration, Frame, Timestamp, UInt, type_name
+
+Implementation = Callable[..., Any]
+
+
+def _moments() -> Implementations:
+    found: Implementations = {}
+    for name, part in TIMESTAMP_PARTS.items():
+        found[name] = {(Timestamp,): part, (Timestamp, str): part}
+    for name, part in DURATION_PARTS.items():
+        found.setdefault(name, {})[(Duration,)] = part
+    return found
+
+
+def _all() -> Implementations:
+    found: Implementations = {"_+_": {(list, list): lambda left, right: left + right}}
+    for table in (OPERATORS, CONVERSIONS, STRINGS, LISTS, REGEXES, URLS, _moments()):
+        for name, overloads in table.items():
+            found.setdefault(name, {}).update(overloads)
+    return found
+
+
+_FUNCTIONS = _all()
+_NUMBERS = frozenset((int, UInt, float))
+_ORDERED = _NUMBERS | {bool, str, bytes, Timestamp, Duration}
+# The classes of first arguments that have an operator or a function at all.
+_TAKEN: dict[str, frozenset[type]] = {
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
+    "_+_": _ORDERED - {bool} | {list},
+    "_-_": _NUMBERS | {Timestamp, Duration},
+    "_*_": _NUMBERS,
+    "_/_": _NUMBERS,
+    "_%_": frozenset((int, UInt)),
+    "!_": frozenset((bool, int, float)),
+    "-_": frozenset((bool, int, float)),
+    "size": frozenset((str, bytes, list, dict)),
+    **dict.fromkeys(("contains", "startsWith", "endsWith"), frozenset((str,))),
+}
+_RECEIVERS = frozenset((str, Timestamp, Duration))
+_NAMED_WITH_TYPES = (
+    *STRINGS.keys() - _TAKEN.keys(),
+    *LISTS.keys() - {"_[_]", "@in"},
+    *REGEXES.keys() - {"matches"},
+    *("indexOf", "lastIndexOf", *URLS, *TIMESTAMP_PARTS, *DURATION_PARTS),
+)
+_known: dict[tuple[str, tuple[type | None, ...]], Implementation | None] = {}
+
+
+def implementation(function: str, classes: tuple[type | None, ...]) -> Implementation | None:
+    """The implementation for arguments of these classes (None: not known yet), if it is one."""
+    key = function, classes
+    if key not in _known:
+        _known[key] = _search(function, classes)
+    return _known[key]
+
+
+def _search(function: str, classes: tuple[type | None, ...]) -> Implementation | None:
+    return _matching(_FUNCTIONS.get(function, {}), classes)
+
+
+def _matching(
+    overloads: dict[tuple[type, ...], Implementation], classes: tuple[type | None, ...]
+) -> Implementation | None:
+    for signature, found in overloads.items():
+        if len(signature) == len(classes) and all(
+            wanted is object or wanted is given
+            for wanted, given in zip(signature, classes, strict=True)
+        ):
+            return found
+    return None
+
+
+def dispatch(function: str, values: list[Any], frame: Frame) -> Any:
+    """A call whose arguments' classes are only known now."""
+    classes = tuple(map(type, values))
+    found = implementation(function, classes)
+    if found is not None:
+        return found(*values)
+    comparing = _matching(COMPARING.get(function, {}), classes)
+    if comparing is None:
+        raise refusal(function, values)
+    return comparing(frame, *values)
+
+
+def refusal(function: str, values: list[Any]) -> EvaluationError:
+    """What a call says that has no implementation for its arguments. The reference names the
+    function, with the types or without, or does not, by how it looks for it."""
+    first = type(values[0])
+    if function in CONVERSIONS and function != "size":
+        return unconvertible(values[0], function)
+    if function in _NAMED_WITH_TYPES and (function, len(values)) != ("findAll", 3):
+        types = ", ".join(map(type_name, values))
+        return EvaluationError(f"no such overload: {function}({types})")
+    taken = _TAKEN.get(function)
+    if taken is None or first in taken or first in _RECEIVERS:
+        return no_such_overload()
+    return EvaluationError(f"no such overload: {function}")

@@ -1,0 +1,103 @@
+"""The macros that go over a list or the keys of a map, with the cost of each round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from fairlead.codec.cel.code import FAILURES, Run, charge
+from fairlead.codec.cel.errors import CostExceeded, EvaluationError, no_such_overload
+from fairlead.codec.cel.values import BUDGET, Frame, class_name
+
+# What the reference's own loop costs around the condition and the transformation.
+_TEST = {"all": 2, "exists": 3}
+_STEP, _RESULT, _COUNTED, _APPENDED = 1, 1, 2, 12
+FIXED = {"all": _RESULT, "exists": _RESULT, "exists_one": 2, "filter": _RESULT, "map": _RESULT}
+
+
+def _range(over: Run) -> Callable[[Frame], Collection[Any]]:
+    def elements(frame: Frame) -> Collection[Any]:
+        found = over(frame)
+        if type(found) is list or type(found) is dict:
+            return found
+        raise EvaluationError(f"got '{class_name(found)}', expected iterable type")
+
+    return elements
+
+
+def quantifier(macro: str, over: Run, slot: int, condition: Run, cost: int) -> Run:
+    """all, exists: errors count only if no element decides."""
+    stop = macro == "exists"
+    test = _TEST[macro]
+    each = test + _STEP + cost
+    elements = _range(over)
+
+    def decide(frame: Frame) -> bool:
+        failed: Exception | None = None
+        rest = iter(elements(frame))
+        for frame[slot] in rest:
+            frame[BUDGET] -= each
+            if frame[BUDGET] < 0:
+                raise CostExceeded
+            try:
+                value: object = condition(frame)
+            except FAILURES as error:
+                failed = failed or error
+                continue
+            if value is stop:
+                if any(True for _ in rest):
+                    charge(frame, test)
+                return stop
+            if type(value) is not bool:
+                failed = failed or no_such_overload()
+        if failed:
+            raise failed
+        return not stop
+
+    return decide
+
+
+def exists_one(over: Run, slot: int, condition: Run, cost: int) -> Run:
+    elements = _range(over)
+
+    def count(frame: Frame) -> bool:
+        found = 0
+        items = elements(frame)
+        for frame[slot] in items:
+            charge(frame, cost)
+            if _holds(condition(frame)):
+                charge(frame, _COUNTED)
+                found += 1
+        return found == 1
+
+    return count
+
+
+def collect(
+    over: Run, slot: int, condition: Run | None, cost: int, transform: Run, transform_cost: int
+) -> Run:
+    """filter, map: the elements for which the condition holds, transformed."""
+    elements = _range(over)
+
+    def gather(frame: Frame) -> list[Any]:
+        found: list[Any] = []
+        items = elements(frame)
+        for frame[slot] in items:
+            charge(frame, cost)
+            if condition is None or _holds(condition(frame)):
+                charge(frame, transform_cost)
+                found.append(transform(frame))
+        return found
+
+    return gather
+
+
+def append_cost(transform_cost: int, is_constant: bool) -> int:
+    """Adding a list of one element to the result; of a constant it was made beforehand."""
+    return 2 if is_constant else _APPENDED + transform_cost
+
+
+def _holds(value: Any) -> bool:
+    if type(value) is not bool:
+        raise no_such_overload()
+    return value

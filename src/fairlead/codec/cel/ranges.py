@@ -1,0 +1,148 @@
+"""Sizes and costs between a least and a most, and what calls cost in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from fairlead.codec.cel.costs import PER_CHARACTER, PER_PATTERN_CHARACTER
+from fairlead.codec.cel.syntax import Call
+from fairlead.codec.cel.types import BYTES, STRING, ListType, Overload
+
+MOST = 2**64 - 1
+
+
+class Estimate(NamedTuple):
+    """A range of costs or sizes; no bound goes over 64 bits."""
+
+    least: int
+    most: int
+
+    def plus(self, other: Estimate) -> Estimate:
+        return Estimate(min(self.least + other.least, MOST), min(self.most + other.most, MOST))
+
+    def times(self, other: Estimate) -> Estimate:
+        return Estimate(min(self.least * other.least, MOST), min(self.most * other.most, MOST))
+
+    def scaled(self, factor: float) -> Estimate:
+        return Estimate(_scaled(self.least, factor), _scaled(self.most, factor))
+
+    def union(self, other: Estimate) -> Estimate:
+        return Estimate(min(self.least, other.least), max(self.most, other.most))
+
+
+def fixed(value: int) -> Estimate:
+    return Estimate(value, value)
+
+
+def _scaled(value: int, factor: float) -> int:
+    found = math.ceil(float(value) * factor)
+    return min(found, MOST)
+
+
+NOTHING = Estimate(0, 0)
+UNKNOWN = Estimate(0, MOST)
+Sizes = Sequence[Estimate]
+_TEXT = (STRING, BYTES)
+
+
+def call_cost(
+    call: Call, sizes: Sizes, elements: Estimate | None
+) -> tuple[Estimate, Estimate | None]:
+    """What a call costs beside its arguments, and the size of its result if that is known.
+    `elements` is the size of those of a list that is its first argument."""
+    function = call.function.removeprefix(".")
+    if function in _OF_LISTS:
+        return _traversal(call, sizes[0], elements), None
+    if function == "join":
+        return _join(sizes, elements), None
+    rule = _RULES.get(function)
+    if rule is not None:
+        return rule(sizes), None
+    cost, made = Estimate(MOST, 0), None
+    for overload in call.overloads:  # several may be meant where types are not known
+        own, size = _overload_cost(function, overload, sizes)
+        cost = cost.union(own)
+        if size is not None:
+            made = size if made is None else made.union(size)
+    return cost, made
+
+
+def _overload_cost(
+    function: str, overload: Overload, sizes: Sizes
+) -> tuple[Estimate, Estimate | None]:
+    first, last = overload.types[0], overload.types[-1]
+    if function in _EQUALITIES or (function in _ORDERS and first in _TEXT):
+        return _compared(sizes), None
+    if function == "_+_":
+        made = sizes[0].plus(sizes[1])
+        if isinstance(first, ListType):
+            return fixed(1), made
+        return (made.scaled(PER_CHARACTER), made) if first in _TEXT else (fixed(1), None)
+    if function in ("bytes", "string") and overload.result in _TEXT and first in _TEXT:
+        return (sizes[0].scaled(PER_CHARACTER) if first != overload.result else fixed(1)), None
+    if function == "@in" and isinstance(last, ListType):
+        return sizes[1].scaled(1), None
+    if function == "matches" and overload.method:
+        return _pattern(sizes), None
+    return fixed(1), None
+
+
+def _compared(sizes: Sizes) -> Estimate:
+    most = min(sizes[0].most, sizes[1].most)
+    return Estimate(min(1, most), most).scaled(PER_CHARACTER)
+
+
+def _traversal(call: Call, size: Estimate, elements: Estimate | None) -> Estimate:
+    if elements is None:  # a text
+        return size.scaled(PER_CHARACTER)
+    each = fixed(1)
+    type_ = call.arguments[0].type
+    if isinstance(type_, ListType) and type_.element in _TEXT:
+        each = each.plus(elements.scaled(PER_CHARACTER))
+    return size.times(each)
+
+
+def _join(sizes: Sizes, elements: Estimate | None) -> Estimate:
+    count = sizes[0]
+    made = count.times(elements or NOTHING)
+    if len(sizes) > 1:
+        between = Estimate(max(count.least - 1, 0), max(count.most - 1, 0))
+        made = made.plus(sizes[1].times(between))
+    return made.scaled(PER_CHARACTER)
+
+
+def _pattern(sizes: Sizes) -> Estimate:
+    text = sizes[0].plus(fixed(1)).scaled(PER_CHARACTER)
+    return text.times(sizes[1].scaled(PER_PATTERN_CHARACTER))
+
+
+def _contains(sizes: Sizes) -> Estimate:
+    return sizes[0].scaled(PER_CHARACTER).times(sizes[1].scaled(PER_CHARACTER))
+
+
+def _once(sizes: Sizes) -> Estimate:
+    return sizes[0].scaled(PER_CHARACTER)
+
+
+def _twice(sizes: Sizes) -> Estimate:
+    return sizes[0].scaled(2 * PER_CHARACTER)
+
+
+def _prefix(sizes: Sizes) -> Estimate:
+    return sizes[1].scaled(PER_CHARACTER)
+
+
+_EQUALITIES = ("_==_", "_!=_")
+_ORDERS = ("_<_", "_<=_", "_>_", "_>=_")
+_OF_LISTS = ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf")
+_RULES: dict[str, Callable[[Sizes], Estimate]] = {
+    "find": _pattern,
+    "findAll": _pattern,
+    "contains": _contains,
+    "startsWith": _prefix,
+    "endsWith": _prefix,
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _once),
+    **dict.fromkeys(("split", "replace"), _twice),
+}

@@ -1,0 +1,181 @@
+"""Values at evaluation: plain Python ones, and the four kinds that Python or JSON does not have."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fairlead.codec.cel.errors import CostExceeded, EvaluationError, no_such_overload
+
+Frame = list[Any]
+BUDGET, WORK, READ, FIRST_SLOT = 0, 1, 2, 3
+INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
+
+
+class UInt(int):
+    """An unsigned integer of 64 bits."""
+
+    __slots__ = ()
+
+
+class Timestamp(int):
+    """A moment, in nanoseconds since 1970; it is written with the offset it was read with."""
+
+    offset = 0  # minutes
+
+
+class Duration(int):
+    """A time span in nanoseconds."""
+
+    __slots__ = ()
+
+
+class TypeName(str):
+    """A type as a value."""
+
+    __slots__ = ()
+
+
+_NAMES = {
+    bool: "bool",
+    int: "int",
+    UInt: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    list: "list",
+    dict: "map",
+    type(None): "null_type",
+    Timestamp: "google.protobuf.Timestamp",
+    Duration: "google.protobuf.Duration",
+    TypeName: "type",
+}
+_CLASSES = {
+    bool: "types.Bool",
+    int: "types.Int",
+    UInt: "types.Uint",
+    float: "types.Double",
+    str: "types.String",
+    bytes: "types.Bytes",
+    type(None): "types.Null",
+    Timestamp: "types.Timestamp",
+    Duration: "types.Duration",
+    TypeName: "*types.TypeValue",
+}
+NUMBERS = frozenset((int, UInt, float))
+TYPE_NAMES = {name: TypeName(name) for name in _NAMES.values()}
+
+
+def type_name(value: Any) -> TypeName:
+    name = _NAMES.get(type(value))
+    return TYPE_NAMES[name] if name else TypeName(value.type_name)
+
+
+def class_name(value: Any) -> str:
+    """The class of a value in the reference, which some of its messages name."""
+    return _CLASSES.get(type(value), "model.URL")
+
+
+def equal(left: Any, right: Any, frame: Frame) -> bool:
+    """Equality across types: numbers by value, everything else only within its type."""
+    kind, other = type(left), type(right)
+    if kind is not other:
+        return kind in NUMBERS and other in NUMBERS and equal_numbers(left, right)
+    if kind is list:
+        if len(left) != len(right):
+            return False
+        work(frame, len(left))
+        for item, counterpart in zip(left, right, strict=True):
+            if not equal(item, counterpart, frame):
+                return False
+        return True
+    if kind is dict:
+        if len(left) != len(right):
+            return False
+        work(frame, len(left))
+        for key, value in left.items():
+            if key not in right or not equal(value, right[key], frame):
+                return False
+        return True
+    return bool(left == right)
+
+
+def equal_numbers(left: float, right: float) -> bool:
+    """An integer is compared with a double as the double that is nearest to it."""
+    if type(left) is float or type(right) is float:
+        return float(left) == float(right)
+    return left == right
+
+
+def work(frame: Frame, amount: int) -> None:
+    """Counts what costs little in the reference's terms and could yet go on for ever."""
+    frame[WORK] -= amount
+    if frame[WORK] < 0:
+        raise CostExceeded
+
+
+def lookup(container: Any, index: Any) -> Any:
+    """`container[index]` of any list or map."""
+    if type(container) is list:
+        return item(container, index)
+    if type(container) is dict:
+        return entry(container, index)
+    raise EvaluationError(f"no such key: {shown(index)}")
+
+
+def item(items: list[Any], index: Any) -> Any:
+    """An item of a list that an expression made."""
+    if type(index) is not int:
+        if type(index) not in NUMBERS:
+            raise EvaluationError(f"unsupported index type '{type_name(index)}' in list")
+        if not math.isfinite(index) or index != int(index):
+            raise EvaluationError(f"unsupported index value {index} in list")
+        index = int(index)
+    if 0 <= index < len(items):
+        return items[index]
+    raise EvaluationError(f"index '{index}' out of range in list size '{len(items)}'")
+
+
+def data_item(items: list[Any], index: Any) -> Any:
+    """An item of a list in the data."""
+    if items is None:
+        raise EvaluationError(f"no such key: {shown(index)}")
+    if type(index) is not int:
+        raise EvaluationError(f"unsupported index: {shown(index)}")
+    if 0 <= index < len(items):
+        return items[index]
+    raise EvaluationError(f"index out of bounds: {index}")
+
+
+def data_entry(entries: dict[Any, Any], key: Any) -> Any:
+    """An entry of a map in the data, whose keys are texts."""
+    if type(key) is not str:
+        raise no_such_overload()
+    if entries is None or key not in entries:
+        raise EvaluationError(f"no such key: {key}")
+    return entries[key]
+
+
+def entry(entries: dict[Any, Any], key: Any) -> Any:
+    if has_key(entries, key):
+        return entries[key]
+    raise EvaluationError(f"no such key: {shown(key)}")
+
+
+def has_key(entries: dict[Any, Any], key: Any) -> bool:
+    if type(key) in (list, dict):
+        raise EvaluationError(f"unsupported key type: {type_name(key)}")
+    if key not in entries:
+        return False
+    if type(key) is str:
+        return True
+    # Python takes true for 1; the language does not. No map has keys of both kinds.
+    is_bool = type(key) is bool
+    others = (known for known in entries if type(known) is not str)
+    return (type(next(others, key)) is bool) is is_bool
+
+
+def shown(value: Any) -> str:
+    if type(value) is bool:
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,83 @@
+"""The tokens by which a paged list goes on. They are opaque to clients; what is wrong with one that
+a client made up is said in the reference's words."""
+
+from __future__ import annotations
+
+import base64
+import posixpath
+from typing import Any
+
+import orjson
+
+from fairlead.base.records import dataclass
+from fairlead.codec.json_syntax import describe_json_error
+from fairlead.codec.types.mismatch import json_kind
+
+_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+_TYPES = {"v": (str, "string"), "rv": (int, "int64"), "start": (str, "string")}
+
+
+class ContinuationError(ValueError):
+    """A token that was not made here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """Where a paged list goes on: the snapshot's revision and the last key that was sent. A
+    revision of -1 goes on in the newest state. `version` names the form of the token."""
+
+    revision: int
+    key: str
+
+    def encode(self, version: str) -> str:
+        raw = orjson.dumps({"v": version, "rv": self.revision, "start": self.key})
+        return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+    @classmethod
+    def decode(cls, text: str, version: str) -> Continuation:
+        value = _parsed(_decoded(text))
+        form = value.get("v") or ""
+        if form != version:
+            raise _invalid(f"server does not recognize this encoded version {form}")
+        if not value.get("rv"):
+            raise _invalid(f"incorrect encoded start resourceVersion (version {version})")
+        start = value.get("start")
+        if not start:
+            raise _invalid(f"encoded start key empty (version {version})")
+        path = start if start.startswith("/") else f"/{start}"
+        if posixpath.normpath(path) != path:
+            raise _invalid(start)
+        return cls(value["rv"], start)
+
+
+def _invalid(why: str) -> ContinuationError:
+    return ContinuationError(f"continue key is not valid: {why}")
+
+
+def _decoded(text: str) -> bytes:
+    clean = text.replace("\n", "").replace("\r", "")
+    wrong = next((at for at, letter in enumerate(clean) if letter not in _LETTERS), None)
+    if wrong is None and len(clean) % 4 == 1:
+        wrong = len(clean) - 1
+    if wrong is not None:
+        raise _invalid(f"illegal base64 data at input byte {wrong}")
+    return base64.urlsafe_b64decode(clean + "=" * (-len(clean) % 4))
+
+
+def _parsed(raw: bytes) -> dict[str, Any]:
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        raise _invalid(describe_json_error(raw)) from None
+    if value is None:
+        return {}
+    wrong = f"json: cannot unmarshal {json_kind(value)} into Go"
+    if not isinstance(value, dict):
+        raise _invalid(f"{wrong} value of type storage.continueToken")
+    for name, (wanted, word) in _TYPES.items():
+        item = value.get(name)
+        if item is not None and item.__class__ is not wanted:
+            shown = f"number {item}" if isinstance(item, float) else json_kind(item)
+            place = f"struct field continueToken.{name} of type {word}"
+            raise _invalid(f"json: cannot unmarshal {shown} into Go {place}")
+    return value

@@ -1,0 +1,146 @@
+"""Says what is wrong with a text that is not JSON, in the words clients of this API know.
+
+A parser in C finds the place, so that a long text costs little; what
+stands there is looked at here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NoReturn
+
+from fairlead.base.quotes import quote
+
+ENDED = "unexpected end of JSON input"
+TOO_DEEP = "exceeded max depth"
+
+_WHITE = " \t\r\n"
+_DIGIT = frozenset("0123456789abcdefABCDEF")
+_RAISED = re.compile("[eE]")
+_PARTED = re.compile("[.eE]")
+_LITERALS = ("true", "false", "null")
+
+
+def describe_json_error(raw: bytes) -> str:
+    """What is wrong; nothing if all is well-formed. Messages know bytes, not letters."""
+    text = raw.decode("latin-1")
+    found = _failure(text)
+    return found if isinstance(found, str) else _described(text, *found)
+
+
+def _failure(text: str) -> tuple[int, str] | str:
+    """Where a parser gives up and what it says, or what is wrong if that has no place. The error
+    itself would hold on to the frames that hold on to it."""
+    try:
+        json.loads(text, parse_constant=_refuse, parse_int=len, parse_float=len)
+    except json.JSONDecodeError as error:
+        return error.pos, error.msg
+    except _Constant as constant:
+        return str(constant)
+    except RecursionError:
+        return TOO_DEEP
+    return ""
+
+
+class _Constant(Exception):
+    """A number that JSON does not know."""
+
+
+def _refuse(name: str) -> NoReturn:
+    if name[0] == "-":
+        raise _Constant("invalid character 'I' in numeric literal")
+    raise _Constant(f"invalid character '{name[0]}' looking for beginning of value")
+
+
+def _unexpected(text: str, at: int, context: str) -> str:
+    if at >= len(text):
+        return ENDED
+    return f"invalid character {_quoted(text[at])} {context}"
+
+
+def _quoted(character: str) -> str:
+    if character == "'":
+        return r"'\''"
+    if character == '"':
+        return "'\"'"
+    return f"'{quote(character)[1:-1]}'"
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at : at + 1] and text[at] in _WHITE:
+        at += 1
+    return at
+
+
+_KEY = "looking for beginning of object key string"
+
+
+def _described(text: str, at: int, what: str) -> str:
+    if what.startswith("Illegal trailing comma"):  # releases that point at the comma
+        at = _skip(text, at + 1)
+        what = "Expecting value" if what.endswith("array") else "Expecting property name"
+    if what == "Expecting value":
+        return _no_value(text, at)
+    if what.startswith("Expecting property name"):
+        return _unexpected(text, at, _KEY)
+    if what == "Expecting ':' delimiter":
+        return _unexpected(text, at, "after object key")
+    if what == "Invalid control character at":
+        return _unexpected(text, at, "in string literal")
+    if what.startswith("Invalid \\escape"):
+        return _unexpected(text, at + 1, "in string escape code")
+    if what.startswith("Invalid \\u"):
+        return _no_hexadecimal(text, text.index("u", at))
+    if what in ("Extra data", "Expecting ',' delimiter"):
+        return _no_end(text, at, what == "Extra data")
+    return ENDED
+
+
+def _no_value(text: str, at: int) -> str:
+    start = text[at : at + 1]
+    for word in _LITERALS:
+        if start == word[0]:
+            for offset, letter in enumerate(word):
+                if text[at + offset : at + offset + 1] != letter:
+                    context = f"in literal {word} (expecting '{letter}')"
+                    return _unexpected(text, at + offset, context)
+    if start == "-":
+        return _unexpected(text, at + 1, "in numeric literal")
+    return _unexpected(text, at, "looking for beginning of value")
+
+
+def _no_hexadecimal(text: str, at: int) -> str:
+    """The first of the four digits behind a `u` that is none."""
+    places = range(at + 1, at + 5)
+    place = next((place for place in places if text[place : place + 1] not in _DIGIT), len(text))
+    return _unexpected(text, place, "in \\u hexadecimal character escape")
+
+
+def _no_end(text: str, at: int, top: bool) -> str:
+    """Something stands behind a value that should not; it may be part of an unfinished number."""
+    if at >= len(text):
+        return ENDED
+    number = _number_before(text, at)
+    if number and text[at] == "." and not _PARTED.search(number):
+        return _unexpected(text, at + 1, "after decimal point in numeric literal")
+    if number and text[at] in "eE" and not _RAISED.search(number):
+        sign = text[at + 1 : at + 2] in ("+", "-")
+        return _unexpected(text, at + 1 + sign, "in exponent of numeric literal")
+    return _unexpected(text, at, "after top-level value" if top else _container(text, at))
+
+
+def _number_before(text: str, at: int) -> str:
+    """The number that ends right here, or nothing."""
+    start = at
+    while start and text[start - 1] in "0123456789.eE+-":
+        start -= 1
+    return text[start:at] if text[start:at][-1:].isdigit() else ""
+
+
+def _container(text: str, at: int) -> str:
+    """Whether the value that ended stands in a list or an object: only a list can end
+    with a `]`."""
+    probe = _failure(text[:at] + "]")
+    in_list = probe == "" or (isinstance(probe, tuple) and probe[0] > at)
+    return "after array element" if in_list else "after object key:value pair"

@@ -1,0 +1,155 @@
+"""How messages of a struct are laid out, for who reads them: its fields by their numbers.
+
+What there is to know of a struct is found out when its first message comes: types refer to
+themselves, and most are never met.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+from fairlead.codec.messages.scalars import SCALARS, Read
+from fairlead.codec.messages.writer import NoMessage, by_number
+from fairlead.codec.protobuf_wire import BYTES, FIXED64
+from fairlead.codec.types.alternatives import Alternatives, alternatives_of
+from fairlead.codec.types.decode import Always, always_in, decoder_for, drops_zero
+from fairlead.codec.types.model import Embedded, Field, ListOf, MapOf, Presence, Scalar, Struct
+from fairlead.codec.types.scalars import Decoder
+
+_NUMBERS: Final = ("int32", "int64")
+_DROPPED: Final = ("string", "bool", "Time", "MicroTime", "int32", "int64")
+
+# How the value of a field is read.
+NUMBER: Final = 0
+BOOL: Final = 1
+TEXT: Final = 2
+STRUCT: Final = 3
+EMBEDDED: Final = 4
+CONTENT: Final = 5  # by a function, from its bytes
+ENTRY: Final = 6  # of a map, its value by a function
+TEXT_ENTRY: Final = 7
+FIXED: Final = 8  # by a function, from its eight bytes
+QUANTITY_ENTRY: Final = 9
+STRUCT_ENTRY: Final = 10
+_ENTRIES: Final = {"string": TEXT_ENTRY, "Quantity": QUANTITY_ENTRY}
+
+
+class Unusual(ValueError):
+    """What is not decoded while it is read."""
+
+
+class Part:
+    """How a field is read; `decoder` if it is decoded, too."""
+
+    def __init__(self, name: str, form: int, wire_type: int) -> None:
+        self.name = sys.intern(name)
+        self.form = form
+        self.wire_type = wire_type
+        self.is_list = False
+        self.drops_zero = False  # which is written in any case, and left out of objects
+        self.decoder: Decoder | None = None
+        self.drops_empty = False  # as the decoder does
+        self.message: Message | None = None
+        self.alternatives: Alternatives | None = None  # what messages of it stand for
+        self.read: Read | None = None
+        self.item_wire_type = BYTES  # of an entry's value
+
+
+class Message:
+    """How messages of a struct are read."""
+
+    def __init__(self, struct: Struct, decodes: bool) -> None:
+        self.struct = struct
+        self.decodes = decodes
+        self.is_known = False
+        self.always: list[Always] = []  # what an object of it has in any case
+        self.numbered: dict[int, Part] = {}
+        self.parts: list[Part | None] = []  # by what their fields begin with, where there is one
+
+
+def message_of(struct: Struct, decodes: bool) -> Message:
+    name = "protobuf decoder" if decodes else "protobuf reader"
+    found: Message | None = struct.walkers.get(name)
+    if found is None:
+        found = struct.walkers[name] = Message(struct, decodes)
+    return found
+
+
+def know(message: Message) -> None:
+    """Find out what there is to know of its struct."""
+    decodes = message.decodes
+    message.numbered = {part.number: _part(part, decodes) for part in by_number(message.struct)}
+    known = {
+        number << 3 | part.wire_type: part
+        for number, part in message.numbered.items()
+        if part.form != FIXED
+    }
+    message.parts = [known.get(head) for head in range(max(known, default=0) + 1)]
+    if decodes:
+        message.always = always_in(message.struct)
+    message.is_known = True
+
+
+def _part(part: Field | Embedded, decodes: bool) -> Part:
+    if isinstance(part, Embedded):
+        made = Part(part.name, EMBEDDED, BYTES)
+        made.message = message_of(part.struct, decodes)
+        return made
+    node = part.type
+    element = node.element if isinstance(node, (ListOf, MapOf)) else node
+    alternatives = alternatives_of(part)
+    if isinstance(element, Struct) or alternatives is not None:
+        struct = element if alternatives is None else alternatives.struct
+        assert isinstance(struct, Struct)
+        made = Part(part.name, STRUCT_ENTRY if isinstance(node, MapOf) else STRUCT, BYTES)
+        made.is_list = isinstance(node, ListOf)
+        made.message = message_of(struct, decodes)
+        made.alternatives = alternatives
+    elif not isinstance(element, Scalar):
+        raise NoMessage("a list or map inside another has no protobuf form")
+    elif isinstance(node, MapOf):
+        made = Part(part.name, _ENTRIES.get(element.name, ENTRY), BYTES)
+        made.item_wire_type = SCALARS[element.name].wire_type
+        made.read = _scalar_reader(element, decodes)
+    else:
+        made = Part(part.name, _form(element), SCALARS[element.name].wire_type)
+        made.is_list = isinstance(node, ListOf)
+        made.drops_zero = _drops_zero(part)
+        made.read = _scalar_reader(element, decodes)
+    if decodes and not isinstance(element, Struct) and element != Scalar("string"):
+        made.decoder = decoder_for(element)
+        made.drops_empty = isinstance(node, Scalar) and drops_zero(part)
+    return made
+
+
+def _form(element: Scalar) -> int:
+    if element.name == "string":
+        return TEXT
+    if element.name == "bool":
+        return BOOL
+    if element.name in _NUMBERS:
+        return NUMBER
+    return FIXED if SCALARS[element.name].wire_type == FIXED64 else CONTENT
+
+
+def _drops_zero(field: Field) -> bool:
+    """Whether a zero says nothing, since it is written in any case and left out of objects."""
+    if not isinstance(field.type, Scalar) or field.presence is not Presence.OMITTED:
+        return False
+    return field.type.name in _DROPPED
+
+
+def _scalar_reader(element: Scalar, decodes: bool) -> Read:
+    """How one value is read from its bytes or number."""
+    return _read_shallow if decodes and element.is_opaque else SCALARS[element.name].read
+
+
+_FEW_BRACKETS: Final = 100  # with those, and the levels of a type, a document is far from too deep
+
+
+def _read_shallow(raw: bytes) -> Any:
+    """JSON inside of a message."""
+    if raw.count(b"{") + raw.count(b"[") > _FEW_BRACKETS:
+        raise Unusual
+    return SCALARS["raw"].read(raw)

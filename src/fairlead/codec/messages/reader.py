@@ -1,0 +1,301 @@
+"""Messages as objects.
+
+Fields may come in any order and more than once, and what nobody knows is passed over.
+
+Messages are read as they are, or in the form in which objects are kept: a walk over the message is
+then all there is to do, as long as nothing is wrong with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.base.budget import make
+from fairlead.codec.limits import MOST_DEPTH, TooDeep
+from fairlead.codec.messages.layout import (
+    BOOL,
+    EMBEDDED,
+    ENTRY,
+    FIXED,
+    QUANTITY_ENTRY,
+    STRUCT,
+    STRUCT_ENTRY,
+    TEXT,
+    TEXT_ENTRY,
+    Message,
+    Part,
+    Unusual,
+    know,
+    message_of,
+)
+from fairlead.codec.messages.scalars import Read
+from fairlead.codec.protobuf_wire import (
+    BYTES,
+    FIXED32,
+    FIXED64,
+    VARINT,
+    WireError,
+    long_varint,
+    packed,
+    place_at,
+    signed,
+)
+from fairlead.codec.types.decode import fill
+from fairlead.codec.types.model import Struct
+from fairlead.codec.types.scalars import Found
+
+_FIRST: Final = 1 << 3 | 2  # what the parts of a map's entry begin with
+_SECOND: Final = 2 << 3 | 2
+_DEEPEST: Final = MOST_DEPTH
+_MESSAGE: Final = 16  # least bytes to account for a decoded message, however short it is
+
+
+def reader(struct: Struct) -> Read:
+    """How messages become objects of a struct. Numbers that are out of range, and so on, are still
+    to be found by who decodes them; raises WireError for what is no such message, and TooDeep."""
+    return _reader(message_of(struct, False))
+
+
+def decoding_reader(struct: Struct) -> Read:
+    """The same to objects as the decoder of the struct makes them from those. Raises a ValueError
+    for all that is wrong or unusual, which only the two of them together can tell apart."""
+    return _reader(message_of(struct, True))
+
+
+def _reader(message: Message) -> Read:
+    def read(raw: bytes) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        try:
+            _read(message, raw, 0, len(raw), out, 0)
+        except IndexError:
+            raise _unexpected_end() from None
+        fill(message.always, out)
+        return out
+
+    return read
+
+
+def _unexpected_end() -> WireError:
+    return WireError("unexpected EOF")
+
+
+_UNCOUNTED: Final = Found([])  # nobody asks it for anything: each field of a message is known
+
+
+def _read(message: Message, raw: bytes, at: int, end: int, out: dict[str, Any], depth: int) -> None:
+    """Read the message between two places into an object."""
+    if depth > _DEEPEST:
+        raise TooDeep
+    make(_MESSAGE)
+    if not message.is_known:
+        know(message)
+    parts = message.parts
+    most = len(parts)
+    last = 0  # fields mostly come in the order of their numbers
+    while at < end:
+        head = raw[at]
+        at += 1
+        if head > 0x7F:
+            head, at = long_varint(raw, at - 1)
+        part = parts[head] if head < most else None
+        if part is None:
+            at = _passed(message, raw, at, end, head, out)
+            continue
+        size = raw[at]  # or what it says, if it is a number
+        at += 1
+        if size > 0x7F:
+            if raw[at] < 0x80:
+                size = size & 0x7F | raw[at] << 7
+                at += 1
+            else:
+                size, at = long_varint(raw, at - 1)
+        if not size and part.drops_zero:
+            if head <= last and part.name in out:
+                del out[part.name]
+            continue
+        if head > last:
+            last = head
+        if part.form <= BOOL:
+            _put_number(part, size, out)
+            continue
+        start = at
+        at += size
+        if at > end:
+            raise _unexpected_end()
+        if part.form == TEXT and not part.is_list:  # as most are
+            out[part.name] = _text(raw, start, at)
+        else:
+            _put_content(part, raw, start, at, out, depth)
+    if at != end:
+        raise _unexpected_end()
+
+
+def _passed(message: Message, raw: bytes, at: int, end: int, head: int, out: dict[str, Any]) -> int:
+    """The place behind a field that nobody knows, or that is written in another way."""
+    start, wire_type = at, head & 7
+    if wire_type == VARINT:
+        at = long_varint(raw, at)[1]
+    elif wire_type == BYTES:
+        size, start = long_varint(raw, at)
+        at = start + size
+    elif wire_type in (FIXED64, FIXED32):
+        at += 8 if wire_type == FIXED64 else 4
+    else:
+        raise WireError(f"proto: illegal wireType {wire_type}")
+    if at > end:
+        raise _unexpected_end()
+    if head < 8:
+        raise WireError("proto: illegal tag 0")
+    part = message.numbered.get(head >> 3)
+    if part is None:
+        return at
+    if part.form == FIXED and wire_type == FIXED64:
+        assert part.read is not None
+        _put(part, part.read(raw[start:at]), out)
+    elif part.form <= BOOL and part.is_list and wire_type == BYTES:
+        for number in packed(raw[start:at]):
+            _put_number(part, number, out)
+    else:
+        raise WireError(f"proto: wrong wireType = {wire_type} for field {part.name}")
+    return at
+
+
+def _text(raw: bytes, start: int, end: int) -> str:
+    try:
+        return raw[start:end].decode()
+    except UnicodeDecodeError:
+        return raw[start:end].decode("utf-8", "replace")
+
+
+def _put(part: Part, value: Any, out: dict[str, Any]) -> None:
+    decoder = part.decoder
+    if decoder is not None:
+        if value is not None:
+            value = decoder.decode(value, _UNCOUNTED)
+        if value is None or (part.drops_empty and not value):
+            if part.is_list:
+                raise Unusual
+            out.pop(part.name, None)
+            return
+    if part.is_list:
+        _items(part, out).append(value)
+    else:
+        out[part.name] = value
+
+
+def _put_number(part: Part, number: int, out: dict[str, Any]) -> None:
+    if part.form == BOOL:
+        _put(part, number != 0, out)
+    else:
+        _put(part, signed(number), out)
+
+
+def _items(part: Part, out: dict[str, Any]) -> list[Any]:
+    """The list that items are added to."""
+    found: list[Any] | None = out.get(part.name)
+    if found is None:
+        found = out[part.name] = []
+    return found
+
+
+def _put_content(
+    part: Part, raw: bytes, start: int, end: int, out: dict[str, Any], depth: int
+) -> None:
+    """Read the content between two places, and put it where it belongs."""
+    form = part.form
+    value: Any
+    if form == TEXT:
+        value = _text(raw, start, end)
+    elif form == STRUCT:
+        value = _struct(part, raw, start, end, depth)
+    elif form == EMBEDDED:
+        assert part.message is not None
+        _read(part.message, raw, start, end, out, depth + 1)
+        return
+    elif form in (TEXT_ENTRY, ENTRY, QUANTITY_ENTRY, STRUCT_ENTRY):
+        _put_entry(part, raw, start, end, out, depth)
+        return
+    else:
+        assert part.read is not None
+        value = part.read(raw[start:end])
+    _put(part, value, out)
+
+
+def _struct(part: Part, raw: bytes, start: int, end: int, depth: int) -> Any:
+    """The value of the message between two places."""
+    message = part.message
+    assert message is not None
+    item: dict[str, Any] = {}
+    _read(message, raw, start, end, item, depth + 1)
+    if message.always:
+        fill(message.always, item)
+    return item if part.alternatives is None else part.alternatives.gathered(item)
+
+
+def _put_entry(
+    part: Part, raw: bytes, start: int, end: int, out: dict[str, Any], depth: int
+) -> None:
+    entries: dict[str, Any] | None = out.get(part.name)
+    if entries is None:
+        entries = out[part.name] = {}
+    is_text = part.form in (TEXT_ENTRY, QUANTITY_ENTRY)
+    if is_text and end - start > 3 and raw[start] == _FIRST:
+        # As all write it: the name, then the value.
+        size, at = long_varint(raw, start + 1)
+        behind = at + size
+        if behind < end - 1 and raw[behind] == _SECOND:
+            length, item = long_varint(raw, behind + 1)
+            ends = item + length == end
+            if ends and part.form == QUANTITY_ENTRY:  # a message with one text
+                ends = length > 1 and raw[item] == _FIRST and raw[item + 1] == length - 2 < 0x80
+                item += 2
+            if ends:
+                _put_value(part, entries, _name(raw[at:behind]), _text(raw, item, end))
+                return
+    name, first, last = _entry(part, raw, start, end)
+    if part.form == STRUCT_ENTRY:
+        value = _struct(part, raw, first, last, depth)
+    else:
+        assert part.read is not None
+        value = part.read(_content(raw, first, last, part.item_wire_type))
+    _put_value(part, entries, name, value)
+
+
+def _content(raw: bytes, first: int, last: int, wire_type: int) -> int | bytes:
+    """What stands between two places: a number or bytes, zero if that is nothing."""
+    if wire_type != VARINT:
+        return raw[first:last]
+    return long_varint(raw, first)[0] if first < last else 0
+
+
+def _put_value(part: Part, entries: dict[str, Any], name: str, value: Any) -> None:
+    if part.decoder is not None:
+        if value is None:
+            raise Unusual
+        value = part.decoder.decode(value, _UNCOUNTED)
+    entries[name] = value
+
+
+def _entry(part: Part, raw: bytes, start: int, end: int) -> tuple[str, int, int]:
+    """The name of the entry of a map between two places, and where its value begins and ends. It is
+    not copied: entries may hold others, level by level."""
+    wire_type = part.item_wire_type
+    name = b""
+    first = last = end
+    at = start
+    while at < end:
+        number, found, begin, at = place_at(raw, at, end)
+        if number in (1, 2) and found != (BYTES if number == 1 else wire_type):
+            raise WireError(f"proto: wrong wireType = {found} for an entry of {part.name}")
+        if number == 1:
+            name = raw[begin:at]
+        elif number == 2:
+            first, last = begin, at
+    return _name(name), first, last
+
+
+def _name(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise WireError("proto: a text contains invalid UTF-8") from None

@@ -1,0 +1,358 @@
+"""Objects as messages, byte for byte as the reference writes them.
+
+Fields come in the order of their numbers and entries of a map in that of their names. What is no
+pointer in the reference is always written, zero or not; pointers, lists, maps and bytes only if
+they are there.
+
+What there is to know of a struct is laid out as a list of its fields when it is first met. Walking
+over that is what takes the time of a list, which is why this module is compiled.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from fairlead.codec.messages.scalars import SCALARS, Write, text_bytes
+from fairlead.codec.protobuf_wire import BYTES, delimited, key, varint
+from fairlead.codec.types.alternatives import alternatives_of
+from fairlead.codec.types.model import (
+    Embedded,
+    Field,
+    ListOf,
+    MapOf,
+    Presence,
+    Scalar,
+    Struct,
+    Type,
+)
+
+_NAME: Final = key(1, BYTES)
+_ITEM: Final = key(2, BYTES)
+_EMPTY: Final[dict[str, Any]] = {}
+_NUMBERS: Final = ("int32", "int64")
+_ALWAYS_THERE = (Presence.OMITTED, Presence.ALWAYS)  # unless it is a list, a map or bytes
+
+# How the value of a field is written.
+_TEXT: Final = 0
+_STRUCT: Final = 1
+_EMBEDDED: Final = 2
+_BOOL: Final = 3
+_NUMBER: Final = 4
+_SIZED: Final = 5  # by a function that gives its content
+_STRUCTS: Final = 6
+_TEXTS: Final = 7
+_TEXT_MAP: Final = 8
+_MANY: Final = 9  # lists and maps by a function that gives all of it
+_WHOLE: Final = 10  # by a function that gives the field
+_QUANTITY_MAP: Final = 11
+_FEW: Final = 3  # times fewer fields than a message may have: those are looked for one by one
+
+
+_MAPS: Final = {"string": _TEXT_MAP, "Quantity": _QUANTITY_MAP}
+
+
+class NoMessage(ValueError):
+    """A type that has no binary form."""
+
+
+def writer(struct: Struct) -> Write:
+    """How objects of a struct become messages."""
+    message = _message_of(struct)
+
+    def write(value: Any) -> bytes:
+        try:
+            return _written(message, value)
+        except UnicodeEncodeError:
+            return _written(message, _with_good_texts(value))
+
+    return write
+
+
+def _with_good_texts(value: Any) -> Any:
+    """The same without halves of characters, which no other part of the server lets in."""
+    if isinstance(value, str):
+        return text_bytes(value).decode()
+    if isinstance(value, dict):
+        return {_with_good_texts(name): _with_good_texts(item) for name, item in value.items()}
+    return [_with_good_texts(item) for item in value] if isinstance(value, list) else value
+
+
+def by_number(struct: Struct) -> list[Field | Embedded]:
+    """What a message of a struct consists of, in order."""
+    flat = {name for part in struct.embedded.values() for name in part.struct.fields}
+    own = [field for field in struct.fields.values() if field.number and field.name not in flat]
+    return sorted([*own, *struct.embedded.values()], key=lambda part: part.number)
+
+
+@cache
+def _heads(field_key: bytes) -> list[bytes]:
+    """What stands before the content of a field, by the size of that; or a small number as a
+    field."""
+    return [field_key + varint(size) for size in range(0x80)]
+
+
+_NAMES: Final = _heads(_NAME)
+_ITEMS: Final = _heads(_ITEM)
+
+
+class _Message:
+    """How objects of a struct are written. Types refer to themselves, and most are never met: its
+    fields are looked at when the first object comes."""
+
+    def __init__(self, struct: Struct) -> None:
+        self.struct = struct
+        self.is_known = False
+        self.parts: list[_Part] = []
+        self.places: dict[str, int] = {}  # of parts by name, if all may be missing
+
+
+class _Part:
+    """How a field is written."""
+
+    def __init__(self, name: str, form: int, field_key: bytes) -> None:
+        self.name = name
+        self.form = form
+        self.key = field_key
+        self.heads: list[bytes] = _heads(field_key)
+        self.absent = b""  # what is written if it is not there
+        self.message: _Message | None = None
+        self.write: Write | None = None
+
+
+def _message_of(struct: Struct) -> _Message:
+    found: _Message | None = struct.walkers.get("protobuf writer")
+    if found is None:
+        found = struct.walkers["protobuf writer"] = _Message(struct)
+    return found
+
+
+def _part(part: Field | Embedded) -> _Part:
+    if isinstance(part, Embedded):
+        made = _Part(part.name, _EMBEDDED, key(part.number, BYTES))
+        made.message = _message_of(part.struct)
+        return made
+    node = part.type
+    if isinstance(node, ListOf):
+        return _list_part(part, node.element)
+    wire_type, write = _content_of(part)
+    if isinstance(node, MapOf):
+        form = _MANY
+        if isinstance(node.element, Scalar) and part.message is None:
+            form = _MAPS.get(node.element.name, _MANY)
+        made = _Part(part.name, form, key(part.number, BYTES))
+        made.write = _map_field(part.number, wire_type, write)
+        return made
+    if part.message is not None:
+        made = _Part(part.name, _SIZED, key(part.number, BYTES))
+        made.write = write
+        return made
+    if isinstance(node, Struct):
+        made = _Part(part.name, _STRUCT, key(part.number, BYTES))
+        made.message = _message_of(node)
+        if part.presence in _ALWAYS_THERE:
+            made.absent = delimited(made.key, _written(made.message, _EMPTY))
+        return made
+    return _scalar_part(part, node)
+
+
+def _is_text(node: Type) -> bool:
+    return isinstance(node, Scalar) and node.name == "string"
+
+
+def _list_part(field: Field, element: Type) -> _Part:
+    form = _MANY
+    if isinstance(element, Struct):
+        form = _STRUCTS
+    elif _is_text(element):
+        form = _TEXTS
+    made = _Part(field.name, form, key(field.number, BYTES))
+    if isinstance(element, Struct):
+        made.message = _message_of(element)
+    elif form == _MANY:
+        made.write = _list_field(field.number, element)
+    return made
+
+
+def _scalar_part(field: Field, node: Scalar) -> _Part:
+    scalar = SCALARS[node.name]
+    form = _SIZED if scalar.wire_type == BYTES else _WHOLE
+    if node.name == "string":
+        form = _TEXT
+    elif node.name == "bool":
+        form = _BOOL
+    elif node.name in _NUMBERS:
+        form = _NUMBER
+    made = _Part(field.name, form, key(field.number, scalar.wire_type))
+    made.write = scalar.write if form == _SIZED else _one_field(field.number, node)
+    if scalar.zero is not None and field.presence in _ALWAYS_THERE:
+        is_sized = scalar.wire_type == BYTES
+        made.absent = delimited(made.key, scalar.zero) if is_sized else made.key + scalar.zero
+    return made
+
+
+def _written(message: _Message, value: dict[str, Any]) -> bytes:
+    out: list[bytes] = []
+    _write(message, value, out)
+    return b"".join(out)
+
+
+def _know(message: _Message) -> None:
+    parts = [_part(part) for part in by_number(message.struct)]
+    if not any(part.absent or part.form == _EMBEDDED for part in parts):
+        message.places = {part.name: place for place, part in enumerate(parts)}
+    message.parts = parts
+    message.is_known = True
+
+
+def _write(message: _Message, value: dict[str, Any], out: list[bytes]) -> int:
+    """Add the content of a message; how many bytes it has. Everything goes into one list, with a
+    place for what stands before a message until its size is known."""
+    if not message.is_known:
+        _know(message)
+    parts = message.parts
+    if message.places and len(value) * _FEW < len(parts):
+        parts = _there(message, value)
+    size = 0
+    for part in parts:
+        form = part.form
+        if form == _EMBEDDED:
+            assert part.message is not None
+            size += _write_message(part, part.message, value, out)
+            continue
+        found: Any = value.get(part.name)
+        if found is None:
+            if part.absent:
+                out.append(part.absent)
+                size += len(part.absent)
+        elif form == _TEXT:
+            text: str = found
+            size += _write_content(part, text.encode(), out)
+        elif form == _STRUCT:
+            assert part.message is not None
+            size += _write_message(part, part.message, found, out)
+        else:
+            size += _write_other(part, found, out)
+    return size
+
+
+def _there(message: _Message, value: dict[str, Any]) -> list[_Part]:
+    """The few parts of a message that a value has, in order."""
+    places = [message.places[name] for name in value if name in message.places]
+    places.sort()
+    return [message.parts[place] for place in places]
+
+
+def _write_message(part: _Part, message: _Message, value: dict[str, Any], out: list[bytes]) -> int:
+    place = len(out)
+    out.append(b"")
+    size = _write(message, value, out)
+    head = part.heads[size] if size < 0x80 else part.key + varint(size)
+    out[place] = head
+    return len(head) + size
+
+
+def _write_content(part: _Part, body: bytes, out: list[bytes]) -> int:
+    size = len(body)
+    head = part.heads[size] if size < 0x80 else part.key + varint(size)
+    out.append(head)
+    out.append(body)
+    return len(head) + size
+
+
+def _write_other(part: _Part, found: Any, out: list[bytes]) -> int:
+    """Add a field of another form than most."""
+    form = part.form
+    size = 0
+    whole = b""
+    if form == _BOOL:
+        whole = part.heads[1 if found else 0]
+    elif form == _NUMBER:
+        number: int = found
+        whole = part.heads[number] if 0 <= number < 0x80 else part.key + varint(number)
+    elif form == _SIZED:
+        assert part.write is not None
+        return _write_content(part, part.write(found), out)
+    elif form == _STRUCTS:
+        assert part.message is not None
+        for item in found:
+            size += _write_message(part, part.message, item or _EMPTY, out)
+        return size
+    elif form == _TEXTS:
+        texts: list[str] = found
+        for text in texts:
+            size += _write_content(part, text.encode(), out)
+        return size
+    elif form in (_TEXT_MAP, _QUANTITY_MAP):
+        entries: dict[str, Any] = found
+        for name in sorted(entries):
+            size += _write_content(part, _entry(name, entries[name], form), out)
+        return size
+    elif form == _WHOLE or found:
+        assert part.write is not None
+        whole = part.write(found)
+    out.append(whole)
+    return len(whole)
+
+
+def _entry(name: str, value: str | None, form: int) -> bytes:
+    """An entry of a map of texts or quantities."""
+    named = name.encode()
+    size = len(named)
+    head = _NAMES[size] if size < 0x80 else _NAME + varint(size)
+    if value is None:
+        return head + named
+    text = value.encode()
+    if form == _QUANTITY_MAP:
+        text = delimited(_NAME, text)
+    size = len(text)
+    return b"".join((head, named, _ITEMS[size] if size < 0x80 else _ITEM + varint(size), text))
+
+
+def _content_of(field: Field) -> tuple[int, Write]:
+    """The wire type of a field's value or of a map's, and how its content is written."""
+    alternatives = alternatives_of(field)
+    if alternatives is None:
+        return _content(field.type.element if isinstance(field.type, MapOf) else field.type)
+    message, spread = _message_of(alternatives.struct), alternatives.spread
+    return BYTES, lambda value: _written(message, spread(value))
+
+
+def _content(node: Type) -> tuple[int, Write]:
+    if isinstance(node, Scalar):
+        form = SCALARS[node.name]
+        return form.wire_type, str.encode if node.name == "string" else form.write
+    if isinstance(node, Struct):
+        message = _message_of(node)
+        return BYTES, lambda value: _written(message, value or _EMPTY)
+    raise NoMessage("a list or map inside another has no protobuf form")
+
+
+def _one_field(number: int, node: Type) -> Write:
+    """How one value is written as a field of some number."""
+    wire_type, write = _content(node)
+    field_key = key(number, wire_type)
+    if wire_type != BYTES:
+        return lambda value: field_key + write(value)
+    return lambda value: delimited(field_key, write(value))
+
+
+def _list_field(number: int, element: Type) -> Write:
+    one = _one_field(number, element)
+    return lambda value: b"".join([one(item) for item in value])
+
+
+def _map_field(number: int, wire_type: int, write: Write) -> Write:
+    field_key, item_key = key(number, BYTES), key(2, wire_type)
+
+    def entries(value: dict[str, Any]) -> bytes:
+        out: list[bytes] = []
+        for name in sorted(value):
+            entry = delimited(_NAME, name.encode())
+            if value[name] is not None:
+                body = write(value[name])
+                entry += delimited(item_key, body) if wire_type == BYTES else item_key + body
+            out.append(delimited(field_key, entry))
+        return b"".join(out)
+
+    return entries

@@ -1,0 +1,171 @@
+"""Objects in the envelope that protobuf messages of the API come in.
+
+Values are the JSON values that the rest of the server works with: bytes are base64 text, times are
+text, quantities are text.
+"""
+
+from __future__ import annotations
+
+import binascii
+from functools import cache
+from typing import Any
+
+import orjson
+
+from fairlead.base.caches import remembered
+from fairlead.codec.limits import TooDeep, bounded_json
+from fairlead.codec.messages.reader import decoding_reader, reader
+from fairlead.codec.messages.scalars import text_bytes
+from fairlead.codec.messages.writer import writer as writer
+from fairlead.codec.protobuf_wire import (
+    BYTES,
+    WireError,
+    delimited,
+    fields,
+    key,
+    long_varint,
+    varint,
+)
+from fairlead.codec.types.model import Struct, recurs
+
+MAGIC = b"k8s\x00"
+
+
+class ProtobufError(ValueError):
+    """Bytes that are not an object of the type they claim to be."""
+
+
+_FIRST, _SECOND = key(1, BYTES), key(2, BYTES)
+CONTENT = _SECOND  # begins the field of an envelope that its message is
+_SMALLEST = 12  # bytes of an envelope
+EMPTY_TAIL = delimited(key(3, BYTES), b"") + delimited(key(4, BYTES), b"")
+
+
+def to_message(struct: Struct, value: dict[str, Any]) -> bytes:
+    """An object with kind and apiVersion in its envelope."""
+    return enveloped(value["apiVersion"], value["kind"], writer(struct)(value))
+
+
+def enveloped(api_version: str, kind: str, message: bytes) -> bytes:
+    """A message in the envelope of its type."""
+    opening, closing = envelope_around(api_version, kind, len(message))
+    return b"".join((opening, message, closing))
+
+
+def enveloped_field(api_version: str, kind: str, field: bytes) -> bytes:
+    """The same of a message that is its field already, see `CONTENT`."""
+    return b"".join((_type_field(api_version, kind), field, EMPTY_TAIL))
+
+
+def envelope_around(api_version: str, kind: str, size: int) -> tuple[bytes, bytes]:
+    """What stands before and behind a message of some bytes in the envelope of its type."""
+    return envelope_head(api_version, kind) + varint(size), EMPTY_TAIL
+
+
+def envelope_head(api_version: str, kind: str) -> bytes:
+    """What stands before the size of a message there."""
+    return _type_field(api_version, kind) + CONTENT
+
+
+@cache
+def _type_field(api_version: str, kind: str) -> bytes:
+    """What stands before the field of a message there. The types are ours, not of clients."""
+    meta = delimited(_FIRST, text_bytes(api_version)) + delimited(_SECOND, text_bytes(kind))
+    return MAGIC + delimited(_FIRST, meta)
+
+
+def envelope(raw: bytes) -> tuple[str, str, bytes]:
+    """The apiVersion, kind and content of an envelope."""
+    if not raw.startswith(MAGIC):
+        raise ProtobufError(
+            "provided data does not appear to be a protobuf message, expected prefix 6b387300"
+        )
+    if len(raw) == len(MAGIC):
+        raise ProtobufError("empty body")
+    if usual := usual_envelope(raw):
+        return usual
+    api_version = kind = ""
+    content = b""
+    try:
+        for number, _, value in fields(raw[len(MAGIC) :]):
+            if number == 1 and isinstance(value, bytes):
+                api_version, kind = _type_meta(value)
+            elif number == 2 and isinstance(value, bytes):
+                content = value
+    except WireError as error:
+        raise ProtobufError(_told(error)) from None
+    return api_version, kind, content
+
+
+def usual_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
+    """The same of one that has nothing but its type and content, as most writers make it."""
+    if (
+        len(raw) < _SMALLEST
+        or not (raw.startswith(MAGIC) and raw.endswith(EMPTY_TAIL))
+        or raw[4] != _FIRST[0]
+        or raw[5] > 0x7F
+    ):
+        return None
+    at = raw[5] + 6
+    end = len(raw) - len(EMPTY_TAIL)
+    if at + 1 >= end or raw[at] != _SECOND[0]:
+        return None
+    size, start = long_varint(raw, at + 1)
+    return (*_type_meta(raw[6:at]), raw[start:end]) if start + size == end else None
+
+
+@remembered(512)
+def _type_meta(raw: bytes) -> tuple[str, str]:
+    """The apiVersion and kind that stand before a message."""
+    try:
+        meta = {n: v for n, _, v in fields(raw) if isinstance(v, bytes)}
+        return meta.get(1, b"").decode(), meta.get(2, b"").decode()
+    except (WireError, UnicodeDecodeError) as error:
+        raise ProtobufError(_told(error)) from None
+
+
+def from_message(struct: Struct, content: bytes) -> dict[str, Any]:
+    """The object in an envelope, as JSON values that are still to be decoded."""
+    try:
+        value: dict[str, Any] = reader(struct)(content)
+        if _may_be_deep(struct, content):
+            bounded_json(value)
+    except (WireError, UnicodeDecodeError, orjson.JSONDecodeError, binascii.Error) as error:
+        raise ProtobufError(_told(error)) from None
+    except (TooDeep, RecursionError):
+        raise ProtobufError("proto: exceeded max depth") from None
+    return value
+
+
+def decoded_message(struct: Struct, content: bytes) -> dict[str, Any] | None:
+    """The same as the decoder of the struct would make it, in one go; None if something about it is
+    wrong or unusual, which is to be found out step by step."""
+    if recurs(struct):
+        return None
+    try:
+        value: dict[str, Any] = decoding_reader(struct)(content)
+    except ValueError:
+        return None
+    return value
+
+
+_FEW_BRACKETS = 100  # with those, and the levels of a type, a document is far from too deep
+
+
+def _may_be_deep(struct: Struct, content: bytes) -> bool:
+    """Whether it is worth to look: only types that contain themselves, and JSON inside of messages,
+    can be deep."""
+    return recurs(struct) or content.count(b"{") + content.count(b"[") > _FEW_BRACKETS
+
+
+def _told(error: ValueError) -> str:
+    """What is wrong, without the bytes that are."""
+    is_text = not isinstance(error, UnicodeDecodeError)
+    return str(error) if is_text else "proto: a text contains invalid UTF-8"
+
+
+def watch_frame(kind: str, message: bytes) -> bytes:
+    """One event of a watch stream: a length, then the event with its object."""
+    raw = delimited(_FIRST, message)
+    event = delimited(_FIRST, text_bytes(kind)) + delimited(_SECOND, raw)
+    return len(event).to_bytes(4, "big") + event

@@ -1,0 +1,59 @@
+"""The built-in types, read from this folder's tables, a group-version when it is first needed."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from fairlead.base.dialect import Dialect
+from fairlead.base.package_files import text_beside
+from fairlead.codec.types.model import Struct
+from fairlead.codec.types.notation import Structs
+
+_CONDITION = re.compile(r"^(?P<line>.*) if=(?P<switch>\w+)$", re.MULTILINE)
+
+
+class BuiltinTypes:
+    """The types of one dialect. Names are ours: `core/v1.Pod`, `rbac/v1.Role`."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._loaded: dict[str, Structs] = {}
+
+    def group_version(self, name: str) -> Structs:
+        """All types of a group-version such as `core/v1`, by name."""
+        loaded = self._loaded.get(name)
+        if loaded is None:
+            text = text_beside(__file__, name.replace("/", "-") + ".types")
+            text = text.replace("x-@-", f"x-{self.dialect.marker}-")
+            text = text.replace(".@", "." + self.dialect.group_domain)
+            text = _CONDITION.sub(self._kept_line, text)
+            loaded = self._loaded.setdefault(name, Structs(name, text, self.group_version))
+        return loaded
+
+    def _kept_line(self, found: re.Match[str]) -> str:
+        """The line of a field that hangs on a switch; nothing where the switch is off."""
+        return found["line"] if getattr(self.dialect, found["switch"]) else ""
+
+    def struct(self, name: str) -> Struct:
+        group_version, _, short = name.rpartition(".")
+        return self.group_version(group_version)[short]
+
+
+@cache
+def _names() -> dict[str, str]:
+    """The rows of `names.table`, read when the first message needs one."""
+    found: dict[str, str] = {}
+    group_version = ""
+    for line in text_beside(__file__, "names.table").splitlines():
+        words = line.split()
+        if line.startswith(" "):
+            found[f"{group_version}.{words[0]}"] = words[1]
+        elif words and words[0] != "#":
+            group_version = words[0]
+    return found
+
+
+def type_name_of(struct: Struct, field: str) -> str | None:
+    """How messages name the type of a field where it has a name of its own: `v1.ResourceList`."""
+    return _names().get(f"{struct.group_version}.{struct.name}.{field}")

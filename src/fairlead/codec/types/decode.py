@@ -1,0 +1,432 @@
+"""From parsed JSON to the form in which objects are kept: types checked, unknown fields dropped,
+scalars in their canonical text, zero values present or absent as the type says.
+
+`decoder(struct)` lays out a struct once as a table. Paths are put together only when
+something is wrong, so a good object pays nothing for them: `unknown_paths` finds the places of
+unknown fields once the decoder has seen that there are any.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, Final, final
+
+from fairlead.codec.types.alternatives import Alternatives
+from fairlead.codec.types.mismatch import DecodeError, mismatch, type_name
+from fairlead.codec.types.model import Field, ListOf, MapOf, Presence, Scalar, Struct, Type
+from fairlead.codec.types.scalars import SCALAR_ZEROS as SCALAR_ZEROS
+from fairlead.codec.types.scalars import SCALARS, UNCOUNTED, Decoder, Found
+from fairlead.codec.types.scalars import Decode as Decode
+
+
+class _Called(Decoder):
+    """One that is not made here: of a struct that came with a way of its own."""
+
+    def __init__(self, function: Decode) -> None:
+        self.function = function
+
+    def decode(self, value: Any, found: Found) -> Any:
+        found.uncounted = True
+        return self.function(value, found.unknown)
+
+
+def zero(node: Type) -> Any:
+    """A fresh zero value: what a present but unset field of this type holds."""
+    if isinstance(node, Scalar):
+        return SCALAR_ZEROS.get(node.name)
+    if isinstance(node, Struct):
+        return decoder(node)({}, [])
+    return None
+
+
+def _empty_item(node: Type) -> Any:
+    """What null stands for inside a list or map, where nothing can be left out."""
+    return "" if node == Scalar("bytes") else zero(node)
+
+
+class _List(Decoder):
+    def __init__(self, node: ListOf) -> None:
+        self.node = node
+        self.element = decoder_for(node.element)
+        self.text_only = node.element == Scalar("string")
+
+    def decode(self, value: Any, found: Found) -> Any:
+        if type(value) is not list:
+            raise mismatch(value, type_name(self.node), "slice")
+        if self.text_only and _are_texts(value):
+            found.texts += len(value)
+            return value
+        element, out = self.element, []
+        for item in value:
+            if item is None:
+                out.append(_empty_item(self.node.element))
+            else:
+                out.append(element.decode(item, found))
+        return out
+
+
+def _are_texts(value: list[Any]) -> bool:
+    return all(type(item) is str for item in value)
+
+
+class _Map(Decoder):
+    def __init__(self, node: MapOf, element: Decoder | None = None) -> None:
+        self.node = node
+        self.element = element or decoder_for(node.element)
+        self.text_only = node.element == Scalar("string")
+
+    def decode(self, value: Any, found: Found) -> Any:
+        if type(value) is not dict:
+            raise mismatch(value, type_name(self.node), "map")
+        found.texts += len(value)
+        if self.text_only and _has_texts(value):
+            found.texts += len(value)
+            return value
+        element = self.element
+        out: dict[Any, Any] = {}
+        for key, item in value.items():
+            if item is None:
+                out[key] = _empty_item(self.node.element)
+            else:
+                out[key] = element.decode(item, found)
+        return out
+
+
+def _has_texts(value: dict[Any, Any]) -> bool:
+    return all(type(item) is str for item in value.values())
+
+
+class _Either(Decoder):
+    """Of what is of one type or another. It is read by itself: nobody is told of unknown fields,
+    and places of errors begin here."""
+
+    def __init__(self, struct: Struct) -> None:
+        self.alternatives = Alternatives(struct)
+        self.fields = decoder_for(struct)
+
+    def decode(self, value: Any, found: Found) -> Any:
+        found.uncounted = True
+        spread = self.alternatives.spread(value)
+        if not spread and self.alternatives.switch:
+            raise DecodeError("boolean or JSON schema expected")
+        try:
+            return self.alternatives.gathered(self.fields.decode(spread, Found([])))
+        except DecodeError as error:
+            error.fields.pop()  # the alternative, which JSON does not name
+            if not error.fields:
+                error.struct = ""
+            raise DecodeError(str(error)) from None
+
+
+def _field_decoder(field: Field) -> Decoder:
+    if field.message is None:
+        return decoder_for(field.type)
+    either = _Either(field.message)
+    return _Map(field.type, either) if isinstance(field.type, MapOf) else either
+
+
+def decoder_for(node: Type) -> Decoder:
+    """The decoder of any type."""
+    if isinstance(node, Scalar):
+        return SCALARS[node.name]
+    if isinstance(node, ListOf):
+        return _List(node)
+    if isinstance(node, MapOf):
+        return _Map(node)
+    found = decoder(node)
+    return found if isinstance(found, Decoder) else _Called(found)
+
+
+def decoder(struct: Struct) -> Decode:
+    """The decoder of a struct; made once."""
+    found: Decode | None = struct.walkers.get("decode")
+    if found is None:
+        found = struct.walkers["decode"] = _Fields(struct)
+    return found
+
+
+def decode_counting(struct: Struct, value: Any, unknown: list[str]) -> tuple[Any, int]:
+    """Decode a value, and tell how many texts it consists of, see `Found`; UNCOUNTED if that was
+    not seen on the way."""
+    decode = decoder(struct)
+    if not isinstance(decode, Decoder):
+        return decode(value, unknown), UNCOUNTED
+    found = Found(unknown)
+    made = decode.decode(value, found)
+    return made, UNCOUNTED if found.uncounted else found.texts
+
+
+# Types that read their JSON themselves.
+_OWN_READERS: Final = frozenset({"Quantity", "Time", "MicroTime", "IntOrString"})
+
+
+def first_unreadable(node: Type, value: Any) -> DecodeError | None:
+    """The error of the first value that its own type cannot read. The reference stops there; where
+    anything else is of a wrong type it reads on, and tells that at the end."""
+    if isinstance(node, Scalar):
+        if value is not None and node.name in _OWN_READERS:
+            try:
+                SCALARS[node.name].decode(value, Found([]))
+            except DecodeError as error:
+                return error
+        return None
+    if isinstance(node, Struct):
+        named = value.items() if isinstance(value, dict) else ()
+        for name, item in named:
+            field = node.fields.get(name)
+            unread = first_unreadable(field.type, item) if field is not None else None
+            if unread is not None:
+                unread.at(node, name)
+                return unread
+        return None
+    if isinstance(node, MapOf):
+        items = list(value.values()) if isinstance(value, dict) else []
+    else:
+        items = value if isinstance(value, list) else []
+    found = (first_unreadable(node.element, item) for item in items)
+    return next((unread for unread in found if unread is not None), None)
+
+
+# What is kept as it is: texts, switches, and numbers that fit into 32 bits. Everything else goes to
+# the field's own decoder.
+_LOOKED_AT: Final = 0
+_TEXT: Final = 1
+_SWITCH: Final = 2
+_NUMBER: Final = 3
+_KEPT: Final[dict[str, int]] = {
+    "string": _TEXT,
+    "bool": _SWITCH,
+    "int32": _NUMBER,
+    "int64": _NUMBER,
+}
+
+
+@final
+class _Row:
+    """What the decoder needs of a field. Its name is the one object that all others compare with,
+    so that whoever looks for the field later finds it without comparing letters."""
+
+    def __init__(self, field: Field) -> None:
+        kind = field.type
+        self.name = sys.intern(field.name)
+        self.kept = _KEPT.get(kind.name, _LOOKED_AT) if isinstance(kind, Scalar) else _LOOKED_AT
+        self.drops_zero = drops_zero(field)
+        self.decoder = _field_decoder(field)
+
+
+@final
+class Always:
+    """A field that is there whether it was given or not, and what it holds if not."""
+
+    def __init__(self, field: Field) -> None:
+        self.name = sys.intern(field.name)
+        node = field.type if field.presence is not Presence.NULLABLE else _NULL
+        self.struct = decoder_for(node) if isinstance(node, Struct) else None
+        self.scalar: Any = None if isinstance(node, Struct) else zero(node)
+
+    def zero(self) -> Any:
+        return self.scalar if self.struct is None else self.struct.decode({}, Found([]))
+
+
+def is_struct_like(node: Type) -> bool:
+    """Types whose plain values are written even when they are zero."""
+    return isinstance(node, Struct) or node in _STRUCT_LIKE
+
+
+_NULL = Scalar("any")
+_STRUCT_LIKE = tuple(Scalar(name) for name in ("Time", "MicroTime", "Quantity", "IntOrString"))
+
+
+def _is_always(field: Field) -> bool:
+    if field.presence is Presence.OMITTED:
+        return is_struct_like(field.type)
+    return field.presence in (Presence.ALWAYS, Presence.NULLABLE)
+
+
+def always_in(struct: Struct) -> list[Always]:
+    """The fields of a struct that are always there."""
+    return [Always(field) for field in struct.fields.values() if _is_always(field)]
+
+
+def fill(always: list[Always], out: dict[str, Any]) -> None:
+    """Give a struct those that it lacks."""
+    for field in always:
+        if out.get(field.name) is None:
+            out[field.name] = field.zero()
+
+
+def drops_zero(field: Field) -> bool:
+    """Whether a field is left out if it is zero."""
+    if field.presence is Presence.ALWAYS:
+        return isinstance(field.type, (ListOf, MapOf))  # an empty one is null
+    return field.presence is Presence.OMITTED and not is_struct_like(field.type)
+
+
+# Structs of which messages or rules tell an empty list or map from none. The labels of a pod
+# template are another case, see `_Fields.prepare`.
+_SHOWN_WHEN_EMPTY = frozenset(
+    {
+        "IngressSpec",
+        "JSONSchemaProps",
+        "LabelSelector",
+        "LabelSelectorRequirement",
+        "PodFailurePolicyOnExitCodesRequirement",
+        "ResourceQuotaSpec",
+    }
+)
+
+
+class Remembering(dict[str, Any]):
+    """A decoded struct that was given empty maps or lists, which are not kept: `empty` are their
+    names."""
+
+    def __init__(self, fields: dict[str, Any], empty: tuple[str, ...]) -> None:
+        super().__init__(fields)
+        self.empty = empty
+
+
+@final
+class _Fields(Decoder):
+    """The decoder of a struct."""
+
+    def __init__(self, struct: Struct) -> None:
+        self.struct = struct
+        self.remembers_empty = struct.name in _SHOWN_WHEN_EMPTY
+        self.rows: dict[str, _Row] = {}
+        self.always: list[Always] = []
+        self.ready = False
+
+    def prepare(self) -> None:
+        """On first use, since types may refer to themselves; in any thread."""
+        self.rows = {name: _Row(field) for name, field in self.struct.fields.items()}
+        self.always = always_in(self.struct)
+        metadata = self.struct.fields.get("metadata")
+        if self.struct.name == "PodTemplateSpec" and metadata and isinstance(metadata.type, Struct):
+            decoder = _Fields(metadata.type)
+            decoder.remembers_empty = True
+            self.rows["metadata"].decoder = decoder
+        self.ready = True
+
+    def decode(self, value: Any, found: Found) -> Any:
+        if not self.ready:
+            self.prepare()
+        if not isinstance(value, dict):
+            raise mismatch(value, type_name(self.struct), "struct")
+        out: dict[str, Any] = {}
+        rows = self.rows
+        texts = len(value)
+        for key, item in value.items():
+            row = rows.get(key)
+            if row is None:
+                found.uncounted = True
+                if self.struct.preserve_unknown:
+                    out[key] = item
+                else:
+                    found.unknown.append(key)
+            elif not _is_kept(row.kept, item):
+                if item is not None:
+                    out = self.take(row, item, out, found)
+            else:
+                if row.kept == _TEXT:
+                    texts += 1
+                if item or not row.drops_zero:
+                    out[row.name] = item
+        found.texts += texts
+        fill(self.always, out)
+        return out
+
+    def take(self, row: _Row, item: Any, out: dict[str, Any], found: Found) -> dict[str, Any]:
+        """Decode a field and put it into the struct, which becomes another where it must remember
+        an empty map or list."""
+        try:
+            item = row.decoder.decode(item, found)
+        except DecodeError as error:
+            error.at(self.struct, row.name)
+            raise
+        if item or not row.drops_zero:
+            out[row.name] = item
+        elif self.remembers_empty and (item == {} or item == []):
+            return Remembering(out, (*getattr(out, "empty", ()), row.name))
+        return out
+
+
+def _is_kept(kept: int, item: Any) -> bool:
+    """Whether a value is of the form that its field keeps as it is."""
+    if kept == _TEXT:
+        return type(item) is str
+    if kept == _NUMBER:
+        return type(item) is int and -(2**31) <= item < 2**31
+    return kept == _SWITCH and type(item) is bool
+
+
+MOST_UNKNOWN = 100  # fields whose places are told
+_LONGEST_PATH = 1024
+
+
+def unknown_paths(node: Type, value: Any, *, sort_keys: bool = False) -> list[str]:
+    """The paths of the first fields in a value that its type does not have, in the order of the
+    value or of its keys."""
+    found = islice(_unknown(node, value, [], sort_keys), MOST_UNKNOWN)
+    return [path for _, path in found]
+
+
+def unknown_paths_of_custom(struct: Struct, value: dict[str, Any]) -> list[str]:
+    """The same of a custom object, by the schema that its type was made from."""
+    find: Callable[[dict[str, Any]], list[str]] = struct.walkers["unknown"]
+    return find(value)
+
+
+def known_part(node: Type, value: Any) -> Any:
+    """A value without the fields that its type does not have; nothing else of it is looked at."""
+    match node:
+        case Struct() if isinstance(value, dict):
+            fields = node.fields
+            return {
+                key: known_part(fields[key].type, item) if key in fields else item
+                for key, item in value.items()
+                if key in fields or node.preserve_unknown
+            }
+        case MapOf() if isinstance(value, dict):
+            return {key: known_part(node.element, item) for key, item in value.items()}
+        case ListOf() if isinstance(value, list):
+            return [known_part(node.element, item) for item in value]
+    return value
+
+
+def _unknown(
+    node: Type, value: Any, way: list[str], sort_keys: bool
+) -> Iterator[tuple[Struct, str]]:
+    """Each unknown field by its path, and the type that does not have it. `way` are the steps to
+    the value; a path is put together for an unknown field only."""
+    match node:
+        case Struct() if isinstance(value, dict):
+            for key in sorted(value) if sort_keys else value:
+                field = node.fields.get(key)
+                if field is not None and isinstance(field.type, Scalar):
+                    continue
+                if field is not None:
+                    yield from _below(field.type, value[key], way, key, sort_keys)
+                elif not node.preserve_unknown:
+                    yield node, joined_path(way, key)
+        case MapOf() if isinstance(value, dict) and not isinstance(node.element, Scalar):
+            for key in sorted(value) if sort_keys else value:
+                yield from _below(node.element, value[key], way, key, sort_keys)
+        case ListOf() if isinstance(value, list) and not isinstance(node.element, Scalar):
+            for index, item in enumerate(value):
+                yield from _below(node.element, item, way, f"[{index}]", sort_keys)
+
+
+def _below(
+    node: Type, value: Any, way: list[str], step: str, sort_keys: bool
+) -> Iterator[tuple[Struct, str]]:
+    way.append(step)
+    yield from _unknown(node, value, way, sort_keys)
+    way.pop()
+
+
+def joined_path(way: list[str], last: str) -> str:
+    """Steps to a field as messages show them: `spec.containers[0].name`."""
+    steps = (step if step.startswith("[") else f".{step}" for step in (*way, last))
+    return "".join(steps).removeprefix(".")[:_LONGEST_PATH]

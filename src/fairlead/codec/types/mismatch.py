@@ -1,0 +1,140 @@
+"""What is said of a value that its type cannot hold: which value, which type, and where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.codec.types.builtin import type_name_of
+from fairlead.codec.types.model import ListOf, MapOf, Scalar, Struct, Type
+
+
+class DecodeError(ValueError):
+    """A value that its type cannot hold. `fields` and `struct` tell where, once known."""
+
+    def __init__(self, message: str, *, wants_place: bool = False) -> None:
+        super().__init__(message)
+        self._message = message
+        self._wants_place = wants_place
+        self.fields: list[str] = []
+        self.struct = ""
+        self.value: Any = None  # what was found instead, where its form is what is wrong
+        self.form = ""
+
+    def at(self, struct: Struct, field: str) -> None:
+        """Note a step on the way to the value. The first one is the field itself, whose type may
+        have a name of its own."""
+        if not self.fields:
+            self.struct = struct.name
+            self._name_type(struct, field)
+        self.fields.append(field)
+
+    def _name_type(self, struct: Struct, field: str) -> None:
+        got, _, wanted = self._message.partition(" of type ")
+        named = type_name_of(struct, field) if self._wants_place else None
+        if named is None:
+            return
+        node = struct.fields[field].type
+        if isinstance(node, (ListOf, MapOf)) and wanted != type_name(node):
+            prefix = "[]" if isinstance(node, ListOf) else "map[string]"
+            if not named.startswith(prefix) or wanted != type_name(node.element):
+                return  # the name is the container's, the value is of an element
+            named = named.removeprefix(prefix)
+        self._message = f"{got} of type {named}"
+
+    @property
+    def wanted(self) -> str:
+        """The name of the type that the value does not fit."""
+        return self._message.partition(" of type ")[2]
+
+    def __str__(self) -> str:
+        if not self._wants_place:
+            return self._message
+        got, _, wanted = self._message.partition(" of type ")
+        place = f"Go struct field {self.struct}.{'.'.join(reversed(self.fields))}"
+        if not self.struct:
+            return f"json: cannot unmarshal {got} into Go value of type {wanted}"
+        return f"json: cannot unmarshal {got} into {place} of type {wanted}"
+
+
+class Number(float):
+    """A JSON number that remembers how it was written, for messages."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Number:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+def mismatch(value: Any, wanted: str, form: str = "scalar") -> DecodeError:
+    """A value of another form than the wanted one: scalar, text (of a type that is read from
+    text), slice, map or struct."""
+    error = DecodeError(f"{json_kind(value)} of type {wanted}", wants_place=True)
+    error.value, error.form = value, form
+    return error
+
+
+def conversion_error(error: DecodeError) -> str:
+    """What is said of the same value where it comes from a merge instead of from text."""
+    kind = _VALUE_KINDS.get(type(error.value), "float64")
+    got, _, wanted = error.args[0].partition(" of type ")
+    match error.form:
+        case "map" | "slice":
+            return f"cannot restore {error.form} from {kind}"
+        case "struct":
+            return f"cannot restore struct from: {kind}"
+        case "scalar":
+            if (kind, wanted) in _CONVERTIBLE:
+                return f"cannot convert {kind} to {error.wanted}"
+            return f"unrecognized type: {wanted}"
+        case "text":
+            return f"json: cannot unmarshal {got} into Go value of type {wanted}"
+    return str(error)
+
+
+# What the reference's language would turn into each other, though JSON does not.
+_CONVERTIBLE = {("int64", "string"), ("float64", "int32"), ("float64", "int64")}
+_VALUE_KINDS = {str: "string", bool: "bool", int: "int64", list: "slice", dict: "map"}
+
+
+def json_kind(value: Any) -> str:
+    """The word by which messages call the kind of a JSON value."""
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case None:
+            return "null"
+        case _:
+            return "number"
+
+
+def type_name(node: Type) -> str:
+    """How messages name a type."""
+    match node:
+        case Scalar(name="bytes"):
+            return "[]uint8"
+        case Scalar(name="double"):
+            return "float64"
+        case Scalar(name="Time" | "MicroTime" as name):
+            return "v1." + name
+        case Scalar(name="Quantity"):
+            return "resource.Quantity"
+        case Scalar(name="IntOrString"):
+            return "intstr.IntOrString"
+        case Scalar(name="raw"):
+            return "runtime.RawExtension"
+        case Scalar(name=name):
+            return name
+        case ListOf(element=element):
+            return "[]" + type_name(element)
+        case MapOf(element=element):
+            return "map[string]" + type_name(element)
+        case Struct(name=name, group_version=group_version):
+            return f"{group_version.rpartition('/')[2]}.{name}"

@@ -1,0 +1,279 @@
+"""Reading the `.types` tables.
+
+A type is a header line, `Name [atomic] [kind]`, and its indented fields, one a line:
+
+    name  TYPE  NUMBER  [mark...]
+
+TYPE is a scalar, `[T]` (list), `{T}` (map), a type of the same file, `group/version.Type`, or
+`...T` for a struct whose fields lie flat in this one. A suffix tells its presence: `?` told apart
+from zero, none left out when zero (structs always there), `!` always there, `?!` told apart from
+zero and null when not given. NUMBER is protobuf's. Fields stand in the order in which the reference
+writes them in JSON, which is not always that of their numbers.
+Marks: `list=atomic|set|map:key,key`, `map=atomic|granular`, `merge[=key]`, `retainKeys`,
+`replace`, `enum=A|B`, `default=VALUE`, `message=TYPE` where protobuf has another type with a field
+for each thing that the value may be. A line that ends in `if=SWITCH` is there where that switch of
+the dialect is on (`BuiltinTypes` sees to it). `like group/version` on a line of its own takes over
+all types of another file that this one does not define.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from threading import Lock
+from typing import Any
+
+from fairlead.codec.types.model import (
+    Embedded,
+    Field,
+    ListOf,
+    MapOf,
+    Presence,
+    Scalar,
+    Struct,
+    Type,
+)
+
+_SCALAR_NAMES = "string int32 int64 bool double bytes Time MicroTime Quantity IntOrString raw any"
+SCALARS = {name: Scalar(name) for name in _SCALAR_NAMES.split()}
+LIST_META = "meta/v1.ListMeta"
+
+
+class NotationError(ValueError):
+    """A table that does not follow the notation."""
+
+
+Load = Callable[[str], Mapping[str, Struct]]
+_reading = Lock()  # threads ask for types too
+
+
+class Structs(Mapping[str, Struct]):
+    """The structs of one table by name; every kind has one of its collections, too. The fields of
+    each are read when somebody asks for it, or for one that refers to it: most servers need few of
+    the types of a large table."""
+
+    def __init__(self, group_version: str, text: str, load: Load) -> None:
+        """`load` gives the structs of another group-version."""
+        self.group_version = group_version
+        self.load = load
+        self.unread: dict[str, list[str]] = {}  # the lines of fields, by the name of the struct
+        self._own: dict[str, Struct] = {}
+        self._alike: list[Mapping[str, Struct]] = []
+        self._scan(text)
+        for kind in [one for one in self._own.values() if one.is_kind]:
+            self._add_collection(kind)
+
+    def _scan(self, text: str) -> None:
+        lines: list[str] = []
+        for line in text.splitlines():
+            if line[:1] == " ":
+                lines.append(line)
+                continue
+            words = line.split()
+            if not words or words[0] == "#":
+                continue
+            name, *marks = words
+            if name == "like":
+                self._alike.append(self.load(marks[0]))
+                continue
+            lines = self.unread[name] = []
+            self._own[name] = Struct(
+                name, self.group_version, atomic="atomic" in marks, is_kind="kind" in marks
+            )
+
+    def _add_collection(self, kind: Struct) -> None:
+        name = f"{kind.name}List"
+        if name in self:
+            return
+        made = self._own[name] = Struct(name, self.group_version)
+        _add_type_meta(made)
+        self.unread[name] = [f" metadata {LIST_META} 1", f" items [{kind.name}]! 2"]
+
+    def __getitem__(self, name: str) -> Struct:
+        if name in self.unread:
+            with _reading:
+                _Reading().read(self, name)
+        if name in self._own:
+            return self._own[name]
+        for alike in self._alike:
+            if name in alike:
+                return alike[name]
+        raise KeyError(name)
+
+    def place(self, name: str) -> tuple[Mapping[str, Struct], Struct]:
+        """A struct whose fields may have to be read yet, and the table that it is in."""
+        if name in self._own:
+            return self, self._own[name]
+        for alike in self._alike:
+            if name in alike:
+                return alike.place(name) if isinstance(alike, Structs) else (alike, alike[name])
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(chain(*self._alike, self._own)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or any(name in alike for alike in self._alike)
+
+
+class _Reading:
+    """Reads the fields of a struct and of all that it refers to. They count as unread until all of
+    them are there."""
+
+    def __init__(self) -> None:
+        self._table: Structs
+        self._due: list[tuple[Structs, str]] = []
+
+    def read(self, table: Structs, name: str) -> None:
+        self._due.append((table, name))
+        read: dict[tuple[int, str], tuple[Structs, Struct]] = {}
+        rows: dict[tuple[int, str], list[str]] = {}
+        while self._due:
+            self._table, name = self._due.pop()
+            key = id(self._table), name
+            if key not in read and name in self._table.unread:
+                struct = self._table.place(name)[1]
+                read[key] = self._table, struct
+                rows[key] = self._fill(struct, self._table.unread[name])
+        for key, (_, struct) in reversed(
+            read.items()
+        ):  # what is embedded comes after what it is in
+            if struct.embedded:
+                _lay_flat(struct, rows[key])
+        for _, struct in read.values():
+            if struct.is_kind:
+                _add_type_meta(struct)
+        for table, struct in read.values():
+            del table.unread[struct.name]
+
+    def _fill(self, struct: Struct, lines: list[str]) -> list[str]:
+        """Read the fields of a struct; returns the names of its rows."""
+        rows = []
+        for line in lines:
+            words = line.split()
+            if not words or words[0] == "#":
+                continue
+            name, text, number, *marks = words
+            rows.append(name)
+            if text.startswith("..."):
+                struct.embedded[name] = Embedded(name, self._struct(text[3:]), int(number))
+            else:
+                struct.fields[name] = self._field(name, text, number, marks)
+        return rows
+
+    def _struct(self, name: str) -> Struct:
+        table = self._table
+        group_version, _, short = name.rpartition(".")
+        is_own = group_version in ("", table.group_version)
+        found = table if is_own else table.load(group_version)
+        try:
+            if not isinstance(found, Structs):
+                return found[short]
+            where, struct = found.place(short)
+        except KeyError:
+            raise NotationError(f"{table.group_version}: no type {name}") from None
+        if isinstance(where, Structs):
+            self._due.append((where, short))
+        return struct
+
+    def _type(self, text: str) -> Type:
+        if text.startswith("["):
+            return ListOf(self._type(text[1:-1]))
+        if text.startswith("{"):
+            return MapOf(self._type(text[1:-1]))
+        return SCALARS.get(text) or self._struct(text)
+
+    def _field(self, name: str, text: str, number: str, marks: list[str]) -> Field:
+        bare = text.rstrip("?!")
+        text, presence = bare, Presence(text[len(bare) :])
+        made = Field(name, self._type(text), presence, int(number) if number != "-" else 0)
+        for mark in marks:
+            word, _, value = mark.partition("=")
+            if word == "message":
+                made.message = self._struct(value)
+            else:
+                _MARKS[word](made, value)
+        _derive_list_kind(made, marks)
+        return made
+
+
+def _list_mark(made: Field, value: str) -> None:
+    kind, _, keys = value.partition(":")
+    if isinstance(made.type, ListOf):
+        made.type.kind = kind
+        made.type.keys = tuple(keys.split(",")) if keys else ()
+
+
+def _map_mark(made: Field, value: str) -> None:
+    if isinstance(made.type, MapOf):
+        made.type.atomic = value == "atomic"
+    else:
+        made.granular = value == "granular"
+
+
+def _merge_mark(made: Field, value: str) -> None:
+    made.merge, made.merge_key = True, value
+
+
+def _default_mark(made: Field, value: str) -> None:
+    made.default = parse_value(value)
+
+
+def _enum_mark(made: Field, value: str) -> None:
+    made.enum = tuple(value.split("|"))
+
+
+def _retain_mark(made: Field, _: str) -> None:
+    made.retain_keys = True
+
+
+def _replace_mark(made: Field, _: str) -> None:
+    made.replace = True
+
+
+_MARKS: dict[str, Callable[[Field, str], None]] = {
+    "list": _list_mark,
+    "map": _map_mark,
+    "merge": _merge_mark,
+    "default": _default_mark,
+    "enum": _enum_mark,
+    "retainKeys": _retain_mark,
+    "replace": _replace_mark,
+}
+
+
+def _derive_list_kind(made: Field, marks: list[str]) -> None:
+    """Without a list type, a merge strategy is read as a map list by its key, or as a set."""
+    if isinstance(made.type, ListOf) and made.merge and not any(m[:5] == "list=" for m in marks):
+        made.type.kind = "map" if made.merge_key else "set"
+        made.type.keys = (made.merge_key,) if made.merge_key else ()
+
+
+def parse_value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def parse(group_version: str, text: str, load: Load) -> dict[str, Struct]:
+    """The structs of one table by name, all of them read."""
+    return dict(Structs(group_version, text, load))
+
+
+def _lay_flat(struct: Struct, rows: list[str]) -> None:
+    """Put the fields of embedded structs where these stand among the rows of a struct."""
+    own = dict(struct.fields)
+    struct.fields.clear()
+    for name in rows:
+        part = struct.embedded.get(name)
+        struct.fields.update({name: own[name]} if part is None else part.struct.fields)
+
+
+def _add_type_meta(struct: Struct) -> None:
+    for name in ("apiVersion", "kind"):
+        struct.fields[name] = Field(name, SCALARS["string"])

@@ -1,0 +1,194 @@
+"""Quantities: decimal numbers with a suffix, compared by value and printed canonically."""
+
+from __future__ import annotations
+
+import re
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, localcontext
+from typing import Final, NamedTuple
+
+from fairlead.base.caches import remembered
+
+# The rest matches whatever is left, so that nothing is ever tried twice.
+_PATTERN = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(.*)", re.ASCII | re.DOTALL)
+_EXPONENT = re.compile(r"[eE]([+-]?\d{1,19})\Z", re.ASCII)
+
+_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY_NAMES = {power: name for name, power in _BINARY.items()}
+_DECIMAL_NAMES = {power: name for name, power in _DECIMAL.items()}
+
+_CONTEXT = Context(prec=60, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
+_NANO = Decimal("1e-9")
+_LARGEST = Decimal(2**63 - 1)
+_LEAST_POWER = -9  # of digits that are taken for canonical
+_SMALLEST_SIZE, _LARGEST_SIZE = -12, 20  # as powers of ten: rounded to nano, and over the largest
+
+FORMAT_ERROR = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+
+
+class QuantityError(ValueError):
+    """Text that is not a quantity."""
+
+
+class Amount(NamedTuple):
+    """A quantity to reckon with: its value, and the format in which it is printed: binary, decimal
+    or exponent."""
+
+    value: Decimal
+    kind: str = "decimal"
+
+    def plus(self, other: Amount) -> Amount:
+        """The sum, in our own format unless we are nothing."""
+        return Amount(self.value + other.value, self.kind if self.value else other.kind)
+
+    def __str__(self) -> str:
+        return format_quantity(self.value, self.kind)
+
+
+# What people and programs write: whole numbers with such a suffix, all of them below the largest.
+_USUAL_DECIMAL: Final[dict[str, Decimal]] = {
+    name: Decimal(10) ** _DECIMAL[name] for name in ("", "m", "k", "M", "G", "T")
+}
+_USUAL_BINARY: Final[dict[str, int]] = {
+    name: 1024 ** _BINARY[name] for name in ("Ki", "Mi", "Gi", "Ti")
+}
+
+
+def _usual_digits(text: str) -> int:
+    """How many digits a text has that is written in such a way; none if it is not."""
+    cut = len(text)
+    if cut < 1 or text[0] == "0":
+        return 0
+    unit = text[-1]
+    if unit == "i":
+        cut -= 2
+        if cut < 1 or text[cut] not in "KMGT":
+            return 0
+        unit = text[cut]
+    elif not unit.isdigit():
+        cut -= 1
+        if unit not in "mkMGT":
+            return 0
+    if cut > (6 if unit == "G" or unit == "T" else 12):
+        return 0
+    return cut if text[:cut].isdigit() and text.isascii() else 0
+
+
+@remembered(4096, longest=64)
+def amount(text: str) -> Amount:
+    """What a text says, rounded away from zero to nano; raises QuantityError."""
+    cut = _usual_digits(text)
+    if cut:
+        digits, suffix = text[:cut], text[cut:]
+        if suffix in _USUAL_BINARY:
+            return Amount(Decimal(int(digits) * _USUAL_BINARY[suffix]).quantize(_NANO), "binary")
+        return Amount((Decimal(digits) * _USUAL_DECIMAL[suffix]).quantize(_NANO))
+    match = _PATTERN.match(text)
+    if match is None:
+        raise QuantityError(FORMAT_ERROR)
+    sign, digits, suffix = match.groups()
+    with localcontext(_CONTEXT):
+        number = +Decimal(sign + digits)
+        if suffix in _BINARY:
+            value, kind = number * 1024 ** _BINARY[suffix], "binary"
+        elif suffix in _DECIMAL:
+            value, kind = number.scaleb(_DECIMAL[suffix]), "decimal"
+        elif exponent := _EXPONENT.match(suffix):
+            value, kind = _scaled(number, int(exponent[1])), "exponent"
+        else:
+            raise QuantityError(FORMAT_ERROR)
+        if abs(value) > _LARGEST:
+            return Amount(_LARGEST.copy_sign(value), kind)
+        return Amount(value.quantize(_NANO), kind)
+
+
+def _scaled(number: Decimal, power: int) -> Decimal:
+    """A number times a power of ten; one that is out of all bounds stands right beyond them."""
+    if not number:
+        return number
+    size = min(max(number.adjusted() + power, _SMALLEST_SIZE), _LARGEST_SIZE)
+    return number.scaleb(size - number.adjusted())
+
+
+def quantity(text: str) -> Decimal:
+    """The value of a quantity; raises QuantityError."""
+    return amount(text).value
+
+
+def canonical(text: str) -> str:
+    """How a quantity is printed: no fraction, the largest suffix that fits; but a text that the
+    reference takes for canonical at a glance stays as it is, like `2.125`."""
+    cut = _usual_digits(text)
+    return text if cut and _has_largest_suffix(text, cut) else _canonical(text)
+
+
+def _has_largest_suffix(text: str, cut: int) -> bool:
+    """Whether no larger suffix fits to what is written in the usual way."""
+    if text[-1] == "i":
+        return ord(text[cut - 1]) & 1 == 1 or int(text[:cut]) % 1024 != 0
+    return cut < 3 or text[cut - 3 : cut] != "000"
+
+
+def is_less(one: str, other: str) -> bool:
+    """Whether an amount is less than another; raises QuantityError."""
+    cut, beside = _usual_digits(one), _usual_digits(other)
+    if not cut or not beside or one[cut:] != other[beside:]:
+        return quantity(one) < quantity(other)
+    return one < other if cut == beside else cut < beside
+
+
+@remembered(4096, longest=64)
+def _canonical(text: str) -> str:
+    text = text.strip()
+    value, kind = amount(text)
+    fits = abs(value) < _LARGEST  # a larger one says what is kept of it
+    return text if fits and _seems_canonical(text) else format_quantity(value, kind)
+
+
+def _seems_canonical(text: str) -> bool:
+    """Whether the digits of a quantity, with their point moved, fit to a suffix and end in nothing
+    that a larger suffix would take."""
+    digits, power, kind = quantity_digits(text)
+    if kind == "binary":
+        return 0 <= power < 15 - len(digits) and int(digits) % 8 != 0
+    usual = power >= _LEAST_POWER and power % 3 == 0
+    return usual and len(digits) <= 18 and digits[0] != "0" and not digits.endswith("000")
+
+
+def quantity_digits(text: str) -> tuple[str, int, str]:
+    """The digits of a quantity without their point, the power of ten they are times (of a binary
+    one three for each suffix, -1 with a fraction), and its format."""
+    match = _PATTERN.match(text)
+    if match is None:
+        raise QuantityError(FORMAT_ERROR)
+    whole, _, part = match[2].partition(".")
+    digits, suffix = (whole.lstrip("0") or "0") + part, match[3]
+    if suffix in _BINARY:
+        return digits, -1 if part else 3 * _BINARY[suffix], "binary"
+    if suffix in _DECIMAL:
+        return digits, _DECIMAL[suffix] - len(part), "decimal"
+    return digits, int(suffix[1:]) - len(part), "exponent"
+
+
+def format_quantity(value: Decimal, kind: str = "decimal") -> str:
+    if value == 0:
+        return "0"
+    if kind == "binary" and abs(value) >= 1024 and value == value.to_integral_value():
+        return _format_binary(int(value))
+    mantissa, power = int(value), 0
+    if mantissa != value:
+        mantissa, power = int(value.scaleb(9)), -9
+    while mantissa % 1000 == 0 and power < 18:
+        mantissa, power = mantissa // 1000, power + 3
+    if kind == "exponent":
+        return f"{mantissa}e{power}" if power else str(mantissa)
+    return f"{mantissa}{_DECIMAL_NAMES[power]}"
+
+
+def _format_binary(mantissa: int) -> str:
+    power = 0
+    while mantissa % 1024 == 0 and power < 6:
+        mantissa, power = mantissa // 1024, power + 1
+    return f"{mantissa}{_BINARY_NAMES[power]}" if power else str(mantissa)

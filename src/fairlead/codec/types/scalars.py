@@ -1,0 +1,179 @@
+"""Values without parts, from parsed JSON to the form in which they are kept."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any, Final
+
+from fairlead.codec.types import quantity, times
+from fairlead.codec.types.base64 import Base64Error, canonical_base64
+from fairlead.codec.types.mismatch import DecodeError, Number, mismatch
+
+# Takes a value and the list that names of unknown fields are added to; gives the value to keep.
+Decode = Callable[[Any, list[str]], Any]
+
+
+UNCOUNTED: Final = -1
+
+
+class Found:
+    """What decoders see on their way: names of unknown fields, and of how many texts the value
+    consists, names of fields included. `uncounted`: there is something that they did not look
+    into."""
+
+    def __init__(self, unknown: list[str]) -> None:
+        self.unknown = unknown
+        self.texts = 0
+        self.uncounted = False
+
+
+class Decoder:
+    """A Decode for values of one type. Native classes call each other without the interpreter."""
+
+    def __call__(self, value: Any, unknown: list[str]) -> Any:
+        return self.decode(value, Found(unknown))
+
+    def decode(self, value: Any, found: Found) -> Any:
+        raise NotImplementedError
+
+
+class _String(Decoder):
+    def decode(self, value: Any, found: Found) -> Any:
+        if type(value) is str:
+            found.texts += 1
+            return value
+        raise mismatch(value, "string")
+
+
+class _Bool(Decoder):
+    def decode(self, value: Any, found: Found) -> Any:
+        if type(value) is bool:
+            return value
+        raise mismatch(value, "bool")
+
+
+_INT_LIMITS: Final[dict[str, int]] = {"int32": 2**31, "int64": 2**63}
+
+
+class _Int(Decoder):
+    def __init__(self, name: str, form: str = "scalar") -> None:
+        self.name = name
+        self.form = form
+        self.limit = _INT_LIMITS[name]
+
+    def decode(self, value: Any, found: Found) -> Any:
+        if type(value) is int and -self.limit <= value < self.limit:
+            return value
+        if isinstance(value, (int, float)) and type(value) is not bool:
+            shown = value.text if isinstance(value, Number) else value
+            error = DecodeError(f"number {shown} of type {self.name}", wants_place=True)
+            if isinstance(value, float):
+                error.value, error.form = value, self.form
+            raise error
+        raise mismatch(value, self.name, self.form)
+
+
+class _Double(Decoder):
+    def decode(self, value: Any, found: Found) -> Any:
+        if isinstance(value, (int, float)) and type(value) is not bool:
+            return value
+        raise mismatch(value, "float64")
+
+
+class _Bytes(Decoder):
+    def decode(self, value: Any, found: Found) -> Any:
+        if type(value) is list:
+            return base64.b64encode(bytes(_byte(item) for item in value)).decode()
+        if type(value) is not str:
+            raise mismatch(value, "[]uint8", "slice")
+        found.texts += 1
+        try:
+            return canonical_base64(value)
+        except Base64Error as error:
+            raise DecodeError(str(error)) from None
+
+
+def _byte(value: Any) -> int:
+    """An item of bytes that are written as a list of numbers."""
+    if value is None:
+        return 0
+    if type(value) is int and 0 <= value < 256:
+        return value
+    if isinstance(value, (int, float)) and type(value) is not bool:
+        shown = value.text if isinstance(value, Number) else value
+        raise DecodeError(f"number {shown} of type uint8", wants_place=True)
+    raise mismatch(value, "uint8")
+
+
+class _Time(Decoder):
+    def decode(self, value: Any, found: Found) -> Any:
+        if type(value) is not str:
+            raise mismatch(value, "string", "text")
+        found.texts += 1
+        try:
+            return self.canonical(value)
+        except times.TimeError as error:
+            raise DecodeError(str(error)) from None
+
+    def canonical(self, text: str) -> str:
+        return times.canonical_time(text)
+
+
+class _MicroTime(_Time):
+    def canonical(self, text: str) -> str:
+        return times.canonical_micro_time(text)
+
+
+class _Quantity(Decoder):
+    def decode(self, value: Any, found: Found) -> Any:
+        if type(value) is not str:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise DecodeError(quantity.FORMAT_ERROR)
+            value = value.text if isinstance(value, Number) else str(value)
+        else:
+            found.texts += 1
+        try:
+            return quantity.canonical(value)
+        except quantity.QuantityError as error:
+            raise DecodeError(str(error)) from None
+
+
+class _IntOrString(_Int):
+    def decode(self, value: Any, found: Found) -> Any:
+        if type(value) is str:
+            found.texts += 1
+            return value
+        return super().decode(value, found)
+
+
+class _Raw(Decoder):
+    def decode(self, value: Any, found: Found) -> Any:
+        found.uncounted = True
+        return value
+
+
+SCALARS: Final[dict[str, Decoder]] = {
+    "string": _String(),
+    "bool": _Bool(),
+    "int32": _Int("int32"),
+    "int64": _Int("int64"),
+    "double": _Double(),
+    "bytes": _Bytes(),
+    "Time": _Time(),
+    "MicroTime": _MicroTime(),
+    "Quantity": _Quantity(),
+    "IntOrString": _IntOrString("int32", "text"),
+    "raw": _Raw(),
+    "any": _Raw(),
+}
+
+SCALAR_ZEROS: dict[str, Any] = {
+    "string": "",
+    "bool": False,
+    "int32": 0,
+    "int64": 0,
+    "double": 0,
+    "Quantity": "0",
+    "IntOrString": 0,
+}

@@ -1,0 +1,118 @@
+"""What types and fields are for, in words: the `.texts` tables beside the `.types` tables.
+
+A line is a type and its text, or, indented, a field and its text. A type may be several names or
+patterns, `VolumeSource|*Probe`; an exact name comes before a pattern. `like group/version` takes
+over what this table does not say, and all tables take over from `meta/v1`. The tables are read
+when they are first asked for.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from fairlead.base.dialect import Dialect
+from fairlead.base.package_files import file_beside
+from fairlead.base.records import dataclass, field
+from fairlead.codec.types import builtin
+from fairlead.codec.types.model import Struct
+
+COMMON = "meta/v1"
+_LONG = ("core/v1", COMMON)
+
+
+@dataclass(slots=True)
+class _Block:
+    names: tuple[str, ...]
+    text: str
+    fields: dict[str, str] = field(default_factory=dict)
+
+    def speaks_of(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self.names)
+
+
+@dataclass(slots=True)
+class _Table:
+    """`exact` has the blocks of one name; `patterns` all others in their order."""
+
+    exact: dict[str, _Block] = field(default_factory=dict)
+    patterns: list[_Block] = field(default_factory=list)
+    likes: list[str] = field(default_factory=list)
+
+    def blocks(self, name: str) -> list[_Block]:
+        own = [self.exact[name]] if name in self.exact else []
+        return own + [block for block in self.patterns if block.speaks_of(name)]
+
+
+class Texts:
+    """The texts of the built-in types in one dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._tables: dict[str, _Table] = {}
+        self._blocks: dict[tuple[str, str], list[_Block]] = {}
+
+    def read_long(self) -> None:
+        """Read the tables that take a while, before they are asked for; in any thread."""
+        for name in _LONG:
+            self._table(name)
+
+    def of_type(self, struct: Struct) -> str:
+        """What a type is; empty if nothing is said of it."""
+        for block in self._of(struct.group_version, struct.name):
+            if block.text:
+                return block.text
+        kind = struct.name.removesuffix("List")
+        return f"A list of {kind} objects." if kind != struct.name else ""
+
+    def of_field(self, struct: Struct, name: str) -> str:
+        """What a field is for; empty if nothing is said of it."""
+        for block in self._of(struct.group_version, struct.name):
+            if name in block.fields:
+                return block.fields[name]
+        for part in struct.embedded.values():
+            if name in part.struct.fields and (found := self.of_field(part.struct, name)):
+                return found
+        return ""
+
+    def _of(self, group_version: str, name: str) -> list[_Block]:
+        """All that is said of a type, the closest first."""
+        key = (group_version, name)
+        found = self._blocks.get(key)
+        if found is None:
+            table = self._table(group_version)
+            found = table.blocks(name)
+            for other in (*table.likes, COMMON):
+                if other != group_version:
+                    found = found + self._table(other).blocks(name)
+            self._blocks[key] = found
+        return found
+
+    def _table(self, group_version: str) -> _Table:
+        table = self._tables.get(group_version)
+        if table is None:
+            file = file_beside(builtin.__file__, group_version.replace("/", "-") + ".texts")
+            text = file.read_text("utf-8") if file.is_file() else ""
+            table = parse_texts(text.replace("x-@-", self._dialect.marked("x-@-")))
+            self._tables[group_version] = table
+        return table
+
+
+def parse_texts(text: str) -> _Table:
+    """One table."""
+    table = _Table()
+    block = _Block((), "")
+    for line in text.splitlines():
+        head, _, said = line.strip().partition(" ")
+        if not head or head == "#":
+            continue
+        if line[0] == " ":
+            block.fields[head] = said.strip()
+        elif head == "like":
+            table.likes.append(said.strip())
+        else:
+            block = _Block(tuple(head.split("|")), said.strip())
+            if head.isalnum():
+                table.exact[head] = block
+            else:
+                table.patterns.append(block)
+    return table

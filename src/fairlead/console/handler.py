@@ -1,0 +1,70 @@
+"""Everything below /console: who may ask, and who answers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fairlead.api.answers import Answer
+from fairlead.api.chain import Handler
+from fairlead.api.methods import check_reading
+from fairlead.api.request import Request
+from fairlead.auth.authentication.user import ANONYMOUS, User
+from fairlead.console import PATH
+from fairlead.console.about import about
+from fairlead.console.headers import NO_STORE, SafeAnswer
+from fairlead.console.sign_in import LONGEST_BODY, SigningIn
+
+if TYPE_CHECKING:  # loaded by who opens the console
+    from fairlead.console.files import StaticFiles
+
+_LINK, _SESSION, _ABOUT = f"{PATH}/link", f"{PATH}/session", f"{PATH}/about"
+
+
+class Door:
+    """The page has to come before anybody is known; only links are for users alone."""
+
+    def __init__(self, signing_in: SigningIn, facts: dict[str, object]) -> None:
+        self._signing_in = signing_in
+        self._about = SafeAnswer(200, json.dumps(facts).encode(), "application/json", (NO_STORE,))
+
+    @cached_property
+    def _files(self) -> StaticFiles:
+        from fairlead.console.files import StaticFiles
+
+        return StaticFiles()
+
+    async def rule(self, request: Request) -> User | None:
+        """Who asks; None where that has to be found out."""
+        request.exchange.body_limit = LONGEST_BODY
+        if request.path == _LINK:
+            return None
+        if request.path == _SESSION:
+            return await self._signing_in.user_of(request)
+        return ANONYMOUS
+
+    async def answer(self, request: Request) -> Answer:
+        path = request.path
+        if path == _LINK:
+            return await self._signing_in.link(request)
+        if path == _SESSION:
+            return await self._signing_in.session(request)
+        check_reading(request)
+        if path == PATH:
+            return SafeAnswer(308, b"", "text/plain", ((b"location", f"{PATH}/".encode()),))
+        if path == _ABOUT:
+            return self._about
+        return await self._files.answer(request, path.removeprefix(f"{PATH}/"))
+
+
+def add_console(handler: Handler, options: argparse.Namespace) -> None:
+    """Serve the console at PATH, where sessions can be had."""
+    authentication = handler.api.authentication
+    if authentication.sessions is None:
+        return
+    facts = about(handler.api.dialect, testing=options.testing, read_only=options.read_only)
+    door = Door(SigningIn(authentication, authentication.sessions), facts)
+    handler.prefixes[PATH] = door.answer
+    handler.own_rules[PATH.strip("/")] = door.rule

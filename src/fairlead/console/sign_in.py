@@ -1,0 +1,234 @@
+"""Signing in and out: links for users who are known by other credentials, and sessions for those
+who come with a link."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from fairlead.api.answers import Answer
+from fairlead.api.request import Request
+from fairlead.auth.authentication.account_names import split_account_name
+from fairlead.auth.authentication.authorities import Untrusted
+from fairlead.auth.authentication.bearer import BearerTokens, bearer_token
+from fairlead.auth.authentication.chain import Rejected
+from fairlead.auth.authentication.console_sessions import PREFIX, Basis, ConsoleSessions, Session
+from fairlead.auth.authentication.factory import Authentication
+from fairlead.auth.authentication.grants import Anchor
+from fairlead.auth.authentication.handouts import TooManyHandouts
+from fairlead.auth.authentication.impersonation import Impersonation, impersonation_headers
+from fairlead.auth.authentication.origins import refuse_foreign
+from fairlead.auth.authentication.service_accounts import ACCOUNTS
+from fairlead.auth.authentication.tokens import BadToken, seconds, unverified
+from fairlead.auth.authentication.user import ANONYMOUS, ANONYMOUS_NAME, UNAUTHENTICATED, User
+from fairlead.base.errors import (
+    StatusError,
+    bad_request,
+    internal,
+    method_not_allowed,
+    too_large,
+    too_many_requests,
+    unauthorized,
+    unsupported_media_type,
+)
+from fairlead.codec.types.times import format_time
+from fairlead.console.failed_sign_ins import Failures
+from fairlead.console.headers import NO_STORE, SafeAnswer
+from fairlead.operations.tokens import user_info
+
+logger = logging.getLogger("fairlead.console")
+
+LONGEST_BODY = 4096
+_JSON = "application/json"
+_MOST_AT_ONCE = 32
+_NOTE, _NOTE_OF_IMPERSONATOR = "console.fairlead.dev/user", "console.fairlead.dev/impersonator"
+_BAD_CODE = "the link was used before, or is too old: ask for another one"
+_BAD_SESSION = "the session has ended: sign in again"
+_BUSY = "too many sign-ins, please try again later"
+
+T = TypeVar("T")
+
+
+class SigningIn:
+    """Answers at two paths: of links, and of sessions."""
+
+    def __init__(self, authentication: Authentication, sessions: ConsoleSessions) -> None:
+        self._authentication = authentication
+        self._sessions = sessions
+        self._failures = Failures()
+        self._under_way = 0
+
+    async def user_of(self, request: Request) -> User:
+        """Whose session a request comes with, for the audit log."""
+        session = await self._session(request)
+        if session is None:
+            return ANONYMOUS
+        request.impersonation = session.impersonation
+        return session.user
+
+    async def link(self, request: Request) -> Answer:
+        """A code for the user of a request, who was authenticated."""
+        await _sent(request)
+        _check_form(request, ("POST",))
+        if request.user.name == ANONYMOUS_NAME or UNAUTHENTICATED in request.user.groups:
+            raise unauthorized()
+        if _token(request).startswith(PREFIX):
+            raise StatusError(403, "Forbidden", "a session of the console makes no links")
+        basis = await basis_of(self._authentication, request)
+        try:
+            code, until = await self._aside(self._sessions.link, request.user, basis)
+        except Rejected as error:
+            raise StatusError(403, "Forbidden", f"there can be no session: {error}") from None
+        return _answer(201, {"code": code, "expires": _moment(until)})
+
+    async def session(self, request: Request) -> Answer:
+        """Open, renew or end a session."""
+        sent = await _sent(request)
+        _check_form(request, ("POST", "DELETE"))
+        if request.method == "DELETE":
+            return await self._end(request)
+        code = _code(sent)
+        if code:
+            opened = await self._aside(self._sessions.open, code)
+            if opened is None:
+                raise self._failed(request, _BAD_CODE)
+            request.note(_NOTE, opened.user.name)
+            if opened.impersonation is not None:
+                request.note(_NOTE_OF_IMPERSONATOR, opened.impersonation.impersonator.name)
+            return _shown(201, opened)
+        session = await self._session(request)
+        renewed = None
+        if session is not None:
+            renewed = await self._aside(self._sessions.renew, session)
+        if renewed is None:
+            raise self._failed(request, _BAD_SESSION)
+        return _shown(200, renewed)
+
+    async def _end(self, request: Request) -> Answer:
+        session = await self._session(request)
+        if session is None:
+            raise self._failed(request, _BAD_SESSION)
+        await self._aside(self._sessions.end, session.token)
+        done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+        return _answer(200, done)
+
+    async def _session(self, request: Request) -> Session | None:
+        token = _token(request)
+        if not token.startswith(PREFIX):
+            return None
+        return await self._aside(self._sessions.find, token)
+
+    def _failed(self, request: Request, why: str) -> StatusError:
+        return self._failures.add(request.peer.address, why)
+
+    async def _aside(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do what touches files without holding others up; raises StatusError."""
+        if self._under_way >= _MOST_AT_ONCE:
+            raise too_many_requests(_BUSY)
+        self._under_way += 1
+        try:
+            return await asyncio.to_thread(work, *arguments)
+        except TooManyHandouts:
+            raise too_many_requests(_BUSY) from None
+        except OSError as error:
+            logger.error("sessions of the console cannot be kept: %s", error.strerror)
+            raise internal("sessions of the console cannot be kept") from None
+        finally:
+            self._under_way -= 1
+
+
+async def basis_of(authentication: Authentication, request: Request) -> Basis:
+    """What the credentials of a request rest on: a session made of them shall not be good when
+    they are not any more. With impersonation it rests on what both users rest on."""
+    until = _certificate_end(authentication, request)
+    token = _token(request)
+    basis = await _token_basis(authentication.tokens, token, until) if token else Basis(until)
+    impersonator = request.impersonator
+    if impersonator is None:
+        return basis
+    impersonation = Impersonation(impersonator, impersonation_headers(request.raw_headers))
+    return Basis(basis.until, (*basis.anchors, *_account(request.user)), impersonation)
+
+
+def _account(user: User) -> tuple[Anchor, ...]:
+    account = split_account_name(user.name)
+    return ((ACCOUNTS, "/".join(account)),) if account is not None else ()
+
+
+async def _token_basis(tokens: BearerTokens, token: str, until: float) -> Basis:
+    try:
+        grant = await tokens.check(token, tokens.audiences)
+        read = unverified(token)
+        expiry = seconds(read[1], "exp") if read is not None else None
+    except (Rejected, BadToken):  # it came beside other credentials
+        return Basis(until)
+    return Basis(until if expiry is None else min(until, expiry), grant.anchors)
+
+
+def _certificate_end(authentication: Authentication, request: Request) -> float:
+    peer = request.peer
+    if not peer.certificates or peer.problem:
+        return float("inf")
+    try:
+        return authentication.client_authorities.subject(peer.certificates).end
+    except Untrusted:
+        return float("inf")
+
+
+async def _sent(request: Request) -> bytes:
+    """The body, which nobody else gets to see; raises StatusError."""
+    sent = await request.body()
+    request.forget_body()
+    if len(sent) > LONGEST_BODY:  # it came with the head
+        raise too_large(LONGEST_BODY)
+    return sent
+
+
+def _check_form(request: Request, methods: tuple[str, ...]) -> None:
+    """Raises StatusError for what no page of ours and no command sends."""
+    if request.method not in methods:
+        raise method_not_allowed()
+    refuse_foreign(request)
+    media_type = request.header(b"content-type").partition(";")[0].strip().lower()
+    if request.method == "POST" and media_type != _JSON:
+        raise unsupported_media_type((_JSON,))
+
+
+def _token(request: Request) -> str:
+    return bearer_token(request.header(b"authorization"))[0]
+
+
+def _code(sent: bytes) -> str:
+    """What a body says the code is, if anything."""
+    try:
+        value = json.loads(sent) if sent.strip() else {}
+    except (ValueError, RecursionError):
+        raise bad_request("the body is not JSON") from None
+    code = value.get("code", "") if isinstance(value, dict) else None
+    if not isinstance(code, str):
+        raise bad_request('the body is an object such as {"code": "..."}')
+    return code
+
+
+def _shown(status: int, session: Session) -> Answer:
+    value = {
+        "token": session.token,
+        "expires": _moment(session.expires),
+        "ends": _moment(session.ends),
+        "user": user_info(session.user),
+    }
+    if session.impersonation is not None:
+        value["impersonator"] = session.impersonation.impersonator.name
+    return _answer(status, value)
+
+
+def _answer(status: int, value: dict[str, Any]) -> Answer:
+    return SafeAnswer(status, json.dumps(value).encode(), _JSON, (NO_STORE,))
+
+
+def _moment(unix: float) -> str:
+    return format_time(datetime.fromtimestamp(unix, UTC))

@@ -1,0 +1,126 @@
+"""The condition Available of APIServices tells whether what they register can be used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+
+from fairlead.controllers.aggregation.extension import extension_of
+from fairlead.controllers.aggregation.metrics import TURNED_UNAVAILABLE, UNAVAILABLE
+from fairlead.controllers.aggregation.probe import ENDPOINTS, SERVICES, Prober, Verdict
+from fairlead.controllers.aggregation.registry import API_SERVICES, Extensions
+from fairlead.controllers.framework import Keys
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.resources.apiregistration.api_services import LOCAL, availability
+from fairlead.storage.change import Change
+
+_RESYNC = 30.0  # seconds until a server is asked again
+_FIRST_PAUSE = 0.125  # after it gave no good answer; longer each time
+
+
+class Availability:
+    """Keys are names of APIServices. Each is judged when it changes, when its service or the
+    endpoints of that do, and every now and then."""
+
+    name = "available-controller"
+    workers = 5
+    is_steady = True
+
+    def __init__(self, client: Client, extensions: Extensions, prober: Prober) -> None:
+        self._client = client
+        self._extensions = extensions
+        self._prober = prober
+        self._told: dict[str, Object] = {}  # the condition that was written last
+        self._failures: dict[str, int] = {}  # in a row, of those that are asked
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {
+            API_SERVICES: self._changed,
+            SERVICES: self._service_changed,
+            ENDPOINTS: self._service_changed,
+        }
+
+    def _changed(self, change: Change) -> Iterable[str]:
+        """Not where the condition is as it was left: that change is ours."""
+        if change.before is not None and change.after is not None:
+            before, after = change.before.object(), change.after.object()
+            written = _condition(after)
+            if before.get("spec") == after.get("spec") and written == self._told.get(
+                change.key, {}
+            ):
+                return ()
+        return (change.key,)
+
+    def _service_changed(self, change: Change) -> Iterable[str]:
+        if not self._extensions:
+            return ()
+        return self._extensions.of_service(change.namespace, change.name)
+
+    async def sync(self, key: str) -> float | None:
+        await asyncio.sleep(0)  # there may be thousands, and most need nothing
+        found = self._client.find(API_SERVICES, "", key)
+        if found is None:
+            self._forget(key)
+            return None
+        extension = extension_of(found)
+        verdict = Verdict(*LOCAL) if extension is None else await self._prober.judge(extension)
+        written = await self._tell(key, found, verdict)
+        UNAVAILABLE.set(0 if verdict.is_available else 1, of=(key,))
+        if not written or extension is None:
+            return None
+        return self._pause(key, verdict)
+
+    def _pause(self, key: str, verdict: Verdict) -> float:
+        """Who gives no good answer is asked again sooner."""
+        if verdict.is_available or not verdict.is_probed:
+            self._failures.pop(key, None)
+            return _RESYNC
+        count = self._failures.get(key, 0)
+        self._failures[key] = count + 1
+        return min(_FIRST_PAUSE * float(1 << min(count, 16)), _RESYNC)
+
+    async def _tell(self, key: str, found: Object, verdict: Verdict) -> bool:
+        """Write the condition if it says something else; gives whether it is still about the same
+        server."""
+        before = _condition(found)
+        new = self._told[key] = _following(before, verdict)
+        if new != before:
+            written = await self._client.change(
+                API_SERVICES, "", key, _writing(found, new), "status"
+            )
+            if written.get("spec") != found.get("spec"):
+                return False  # it has a new key on its way
+            if before.get("status") == "True" and not verdict.is_available:
+                TURNED_UNAVAILABLE.add(of=(key, verdict.reason))
+        return True
+
+    def _forget(self, key: str) -> None:
+        self._told.pop(key, None)
+        self._failures.pop(key, None)
+        UNAVAILABLE.values.pop((key,), None)
+
+
+def _condition(value: Object) -> Object:
+    """The condition that an APIService has, empty if it has none."""
+    listed = (value.get("status") or {}).get("conditions") or ()
+    return next((one for one in listed if one["type"] == "Available"), {})
+
+
+def _following(before: Object, verdict: Verdict) -> Object:
+    """A condition keeps the time of its last turn."""
+    new = availability(verdict.status, verdict.reason, verdict.message)
+    if before.get("status") == verdict.status and before.get("lastTransitionTime"):
+        new["lastTransitionTime"] = before["lastTransitionTime"]
+    return new
+
+
+def _writing(judged: Object, new: Object) -> Callable[[Object], Object]:
+    def change(current: Object) -> Object:
+        if current.get("spec") != judged.get("spec"):
+            return current
+        status = current.get("status") or {}
+        others = [one for one in status.get("conditions") or () if one["type"] != new["type"]]
+        return {**current, "status": {**status, "conditions": [*others, new]}}
+
+    return change

@@ -1,0 +1,65 @@
+"""A version of a group that another server serves, as its APIService says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.base.records import dataclass
+
+Object = dict[str, Any]
+_DEFAULT_PORT = 443
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """`available` is what the condition of that name says."""
+
+    name: str
+    group: str
+    version: str
+    service_namespace: str
+    service_name: str
+    service_port: int
+    ca_bundle: str
+    insecure: bool
+    group_priority: int
+    version_priority: int
+    available: bool
+    revision: int
+
+    @property
+    def group_version(self) -> tuple[str, str]:
+        return (self.group, self.version)
+
+    @property
+    def path(self) -> str:
+        """Below which it serves; the group without a name has a path of its own."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    @property
+    def host(self) -> str:
+        """The name that its certificate must have."""
+        return f"{self.service_name}.{self.service_namespace}.svc"
+
+
+def extension_of(value: Object) -> Extension | None:
+    """What an APIService says; None for a local one."""
+    metadata, spec = value["metadata"], value.get("spec") or {}
+    service = spec.get("service")
+    if service is None:
+        return None
+    conditions = (value.get("status") or {}).get("conditions") or ()
+    return Extension(
+        metadata["name"],
+        spec.get("group", ""),
+        spec.get("version", ""),
+        service.get("namespace", ""),
+        service.get("name", ""),
+        service.get("port") or _DEFAULT_PORT,
+        spec.get("caBundle") or "",
+        spec.get("insecureSkipTLSVerify", False),
+        spec.get("groupPriorityMinimum", 0),
+        spec.get("versionPriority", 0),
+        any(one["type"] == "Available" and one["status"] == "True" for one in conditions),
+        int(metadata["resourceVersion"]),
+    )

@@ -1,0 +1,93 @@
+"""What this server itself serves, as it registers it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from fairlead.base.dialect import Dialect
+from fairlead.base.package_files import text_beside
+from fairlead.controllers.aggregation.registry import Registration
+from fairlead.resources.registry import GroupVersion, Resources
+
+# Of groups that definitions make: behind all others, and their versions by name alone.
+_CUSTOM = (1000, 100)
+# Of groups that are not registered, such as that of tests: in front of those.
+_UNLISTED = (2000, 15)
+
+
+def _read(dialect: Dialect, text: str) -> dict[tuple[str, str], tuple[int, int]]:
+    """The priorities of a group and version, by both."""
+    found = {}
+    for line in text.splitlines():
+        words = line.split()
+        if not words or words[0] == "#":
+            continue
+        name, group_priority, *versions = words
+        group = "" if name == "-" else dialect.group_name(name)
+        for one in versions:
+            version, _, priority = one.partition("=")
+            found[group, version] = int(group_priority), int(priority)
+    return found
+
+
+class LocalVersions:
+    """The versions of groups that this server serves now."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        dialect = resources.dialect
+        self.own_group = dialect.group_name("apiregistration.@")
+        text = text_beside(__file__, "priorities.table")
+        self._priorities = _read(dialect, text)
+
+    @property
+    def generation(self) -> int:
+        """Counts changes."""
+        return self._resources.generation
+
+    def __iter__(self) -> Iterator[Registration]:
+        for found in self._resources.group_versions():
+            yield self._registration(found)
+
+    def _registration(self, found: GroupVersion) -> Registration:
+        group, version = found.group, found.version
+        priorities = self._priorities.get((group, version))
+        if priorities is None:
+            priorities = _CUSTOM if _is_custom(found) else _UNLISTED
+        return Registration(f"{version}.{group}", group, version, *priorities)
+
+    def is_builtin(self, group: str, version: str) -> bool:
+        """Whether this server serves it without a definition."""
+        found = self._resources.groups.get(group, {}).get(version)
+        return found is not None and not _is_custom(found)
+
+    def registered(self, name: str) -> tuple[Registration, bool] | None:
+        """What is registered under the name of an APIService, and whether a definition asks for
+        it; the group of APIServices itself is not."""
+        version, _, group = name.partition(".")
+        found = self._resources.groups.get(group, {}).get(version)
+        if found is None:
+            return None
+        is_builtin = (group, version) in self._priorities
+        if not is_builtin and not _is_custom(found):
+            return None
+        return self._registration(found), not is_builtin
+
+    def builtin(self) -> list[str]:
+        """The names under which what needs no definition is registered."""
+        served = ((found.group, found.version) for found in self._resources.group_versions())
+        return [
+            f"{version}.{group}"
+            for group, version in served
+            if (group, version) in self._priorities
+        ]
+
+    def of_group(self, group: str) -> list[str]:
+        """The names of the versions of a group."""
+        return [f"{version}.{group}" for version in self._resources.groups.get(group, ())]
+
+
+def _is_custom(found: GroupVersion) -> bool:
+    """Whether a version that no table names is there for definitions: there may be thousands."""
+    return all(one.custom is not None for one in islice(found.resources.values(), 1))

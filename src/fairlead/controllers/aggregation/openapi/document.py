@@ -1,0 +1,158 @@
+"""What an extension server says about its version of a group, and nothing else of what it says.
+
+Clients read the merged document whole or not at all, so whatever could break it for them is
+refused here. All of it is work for a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from fairlead.base.records import dataclass
+from fairlead.codec.gnostic import encode_document
+from fairlead.controllers.aggregation.openapi.json_slices import Pieces, Unreadable
+from fairlead.controllers.aggregation.openapi.schema_walk import (
+    Schema,
+    operations,
+    parameter_lists,
+    schemas_of_path,
+    schemas_within,
+    target,
+)
+
+_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+_PARAMETER = "#/parameters/"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The paths of a version of a group and the definitions that they lead to, in OpenAPI 2."""
+
+    info: Schema
+    paths: dict[str, Schema]
+    definitions: dict[str, Schema]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What goes into the merged document, as JSON: it is kept for long and seldom needed.
+    `identity` tells it from any other."""
+
+    identity: str
+    paths: dict[str, bytes]
+    definitions: dict[str, bytes]
+
+
+def read_description(raw: bytes, group: str, version: str) -> Description:
+    """Raises Unreadable."""
+    pieces = Pieces(raw)
+    if not isinstance(pieces.whole, dict) or pieces.whole.get("swagger") != "2.0":
+        raise Unreadable("it is not a document of OpenAPI 2")
+    shared = pieces.members("parameters")
+    paths = {}
+    for name, piece in pieces.members("paths").items():
+        if _is_own(name, group, version):
+            paths[name] = _with_parameters(pieces.parsed(piece), pieces, shared)
+    definitions = _reached(paths, pieces)
+    _check("paths", paths)
+    _check("definitions", definitions)
+    info = pieces.whole.get("info")
+    return Description(info if isinstance(info, dict) else {}, paths, definitions)
+
+
+def part_of(found: Description, group: str, version: str, kind_mark: str) -> Part:
+    """`kind_mark` is the extension by which definitions say what kinds they describe. Changes what
+    it is given."""
+    for schema in found.definitions.values():
+        _keep_own_kinds(schema, group, version, kind_mark)
+        for one in schemas_within(schema):
+            one.pop("default", None)
+    paths, definitions = _written(found.paths), _written(found.definitions)
+    digest = sha256()
+    for kept in (paths, definitions):
+        for name, text in sorted(kept.items()):
+            digest.update(b"%b %d\n%b" % (name.encode(), len(text), text))
+    return Part(digest.hexdigest(), paths, definitions)
+
+
+def _is_own(path: str, group: str, version: str) -> bool:
+    own = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    return path in (own, f"/apis/{group}/") or path.startswith(f"{own}/")
+
+
+def _with_parameters(path: Schema, pieces: Pieces, shared: dict[str, Any]) -> Schema:
+    """Parameters that the whole document shares are put where they are meant."""
+
+    def meant(parameter: Schema) -> Schema:
+        name = parameter.get("$ref")
+        if name is None:
+            return parameter
+        if not isinstance(name, str) or not name.startswith(_PARAMETER):
+            raise Unreadable("a reference leads to no parameter")
+        return pieces.parsed(shared.get(name.removeprefix(_PARAMETER)))
+
+    holders = [path, *(operation for _, operation in operations(path))]
+    for holder, listed in zip(holders, list(parameter_lists(path)), strict=True):
+        if listed:
+            holder["parameters"] = [meant(parameter) for parameter in listed]
+    return path
+
+
+def _reached(paths: dict[str, Schema], pieces: Pieces) -> dict[str, Schema]:
+    """The definitions that paths lead to, directly or through others."""
+    known = pieces.members("definitions")
+    found: dict[str, Schema] = {}
+    waiting = [name for path in paths.values() for name in _targets(schemas_of_path(path))]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        if name not in known:
+            raise Unreadable("a reference leads to a definition that is not there")
+        found[name] = schema = pieces.parsed(known[name])
+        waiting += _targets(schemas_within(schema))
+    return found
+
+
+def _targets(schemas: Iterator[Schema]) -> Iterator[str]:
+    for schema in schemas:
+        kinds = schema.get("type", [])
+        if any(kind not in _TYPES for kind in (kinds if isinstance(kinds, list) else [kinds])):
+            raise Unreadable("a schema has a type that there is not")
+        if isinstance(found := schema.get("$ref"), str):
+            yield target(found)
+
+
+def _keep_own_kinds(schema: Schema, group: str, version: str, kind_mark: str) -> None:
+    """Nobody describes the kinds of others."""
+    kinds = schema.pop(kind_mark, None)
+    if not isinstance(kinds, list):
+        return
+    own = [
+        {"group": group, "kind": one["kind"], "version": version}
+        for one in kinds
+        if isinstance(one, dict)
+        and (one.get("group"), one.get("version")) == (group, version)
+        and isinstance(one.get("kind"), str)
+    ]
+    if own:
+        schema[kind_mark] = own
+
+
+def _check(place: str, values: dict[str, Schema]) -> None:
+    """Raises Unreadable for what could not be written in the other form of the document."""
+    try:
+        for name, value in values.items():
+            encode_document({place: {name: value}})
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        raise Unreadable("it has what no document of OpenAPI 2 has") from None
+
+
+def _written(values: dict[str, Schema]) -> dict[str, bytes]:
+    return {
+        name: orjson.dumps(value, option=orjson.OPT_SORT_KEYS) for name, value in values.items()
+    }

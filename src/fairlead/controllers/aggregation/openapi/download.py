@@ -1,0 +1,132 @@
+"""Asking an extension server for its OpenAPI documents."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import orjson
+
+from fairlead.api.openapi.answers import TEXT, Document, pack
+from fairlead.base.budget import OverSize
+from fairlead.base.records import dataclass
+from fairlead.codec.limits import check_values
+from fairlead.controllers.aggregation.calls import ExtensionCalls, Fetched
+from fairlead.controllers.aggregation.extension import Extension
+from fairlead.controllers.aggregation.identity import DESCRIBER
+from fairlead.controllers.aggregation.openapi.json_slices import Unreadable
+
+if TYPE_CHECKING:  # few servers have others behind them: the start does not wait for it
+    from fairlead.controllers.aggregation.openapi.document import Part
+
+OLD, NEW = "/openapi/v2", "/openapi/v3"
+SECONDS = 60.0
+LARGEST_DOCUMENT = 32 * 1024 * 1024
+LARGEST_INDEX = 1024 * 1024
+_HASH = re.compile(r"[-.~\w]{1,128}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a server has told so far, and the headers by which it knows what that was. `address` is
+    that of its own document of version 3. A server that knows nothing of that version `is_old`:
+    what it says is put in terms of it, as `made`."""
+
+    part: Part | None = None
+    address: str = ""
+    is_old: bool = False
+    made: Document | None = None
+    old_tag: str = ""
+    new_tag: str = ""
+
+
+def without_tags(told: Told) -> Told:
+    """Have everything told again."""
+    return replace(told, old_tag="", new_tag="")
+
+
+class Asking:
+    """`kind_mark` is the extension by which definitions say what kinds they describe."""
+
+    def __init__(self, calls: ExtensionCalls, kind_mark: str) -> None:
+        self._calls = calls
+        self._kind_mark = kind_mark
+        self._reading = asyncio.Semaphore(1)
+
+    async def index(self, extension: Extension, told: Told) -> Told:
+        """Take in what it has in version 3. Raises CallError, and Unreadable."""
+        reply = await self._fetch(extension, NEW, told.new_tag, LARGEST_INDEX)
+        if reply.status == 304:
+            return told
+        if reply.status == 404:
+            return told if told.is_old else replace(told, address="", is_old=True, old_tag="")
+        address = _address(reply.content, extension)
+        tag = reply.header("etag")
+        return replace(told, address=address, is_old=False, made=None, new_tag=tag)
+
+    async def whole(self, extension: Extension, told: Told) -> Told:
+        """Take in what it says in version 2; the same errors."""
+        reply = await self._fetch(extension, OLD, told.old_tag, LARGEST_DOCUMENT)
+        if reply.status == 304:
+            return told
+        if reply.status == 404:
+            return replace(told, part=None, made=None, old_tag="")
+        async with self._reading:  # one after the other: each takes a while and some memory
+            part, made = await asyncio.to_thread(
+                self._read, reply.content, extension, convert=told.is_old
+            )
+        return replace(told, part=part, made=made, old_tag=reply.header("etag"))
+
+    def _read(
+        self, raw: bytes, extension: Extension, *, convert: bool
+    ) -> tuple[Part, Document | None]:
+        from fairlead.controllers.aggregation.openapi.conversion import converted
+        from fairlead.controllers.aggregation.openapi.document import part_of, read_description
+
+        group, version = extension.group_version
+        found = read_description(raw, group, version)
+        made: Document | None = None
+        if convert:
+            text = orjson.dumps(converted(found), option=orjson.OPT_SORT_KEYS)
+            made = pack(sha256(text).hexdigest().upper(), text, TEXT)
+        return part_of(found, group, version, self._kind_mark), made
+
+    async def _fetch(self, extension: Extension, path: str, tag: str, most: int) -> Fetched:
+        asked = (("accept", "application/json"), *((("if-none-match", tag),) if tag else ()))
+        reply = await self._calls.fetch(
+            extension, path, user=DESCRIBER, headers=asked, timeout=SECONDS, most=most
+        )
+        if reply.status not in (200, 304, 404) or (reply.status == 304 and not tag):
+            raise Unreadable(f"{path} was answered with {reply.status}")
+        if reply.header("content-encoding") not in ("", "identity"):
+            raise Unreadable(f"{path} was answered in an encoding that was not asked for")
+        return reply
+
+
+def document_name(extension: Extension) -> str:
+    """What the document of version 3 is listed as."""
+    return extension.path[1:]
+
+
+def address_of(name: str, tag: str = "") -> str:
+    return f"{NEW}/{name}?hash={tag}" if tag else f"{NEW}/{name}"
+
+
+def _address(raw: bytes, extension: Extension) -> str:
+    """Where we list its document, if it has one: only the hash is of its own choice."""
+    name = document_name(extension)
+    try:
+        check_values(raw)
+        entry = orjson.loads(raw)["paths"].get(name)
+        shown = entry["serverRelativeURL"] if entry is not None else None
+        query = parse_qs(urlsplit(shown).query) if shown is not None else {}
+    except (OverSize, orjson.JSONDecodeError, AttributeError, LookupError, TypeError, ValueError):
+        raise Unreadable(f"{NEW} is not a list of documents") from None
+    if shown is None:
+        return ""
+    [tag, *_] = query.get("hash", [""])
+    return address_of(name, tag if _HASH.fullmatch(tag) else "")

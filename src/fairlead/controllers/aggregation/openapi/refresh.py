@@ -1,0 +1,207 @@
+"""Keeping up with what extension servers say about themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from fairlead.api.openapi.others import NOBODY, Others, Remote
+from fairlead.base.logs import quoted
+from fairlead.base.records import dataclass, field
+from fairlead.controllers.aggregation.calls import ExtensionCalls
+from fairlead.controllers.aggregation.extension import Extension
+from fairlead.controllers.aggregation.openapi.download import (
+    Asking,
+    Told,
+    address_of,
+    document_name,
+    without_tags,
+)
+from fairlead.controllers.aggregation.openapi.v3 import DocumentProxy, made_answer
+from fairlead.controllers.aggregation.registry import Extensions
+from fairlead.controllers.queue import WorkQueue
+from fairlead.wire.outgoing.client import CallError
+
+if TYPE_CHECKING:
+    from fairlead.controllers.aggregation.openapi.document import Part
+
+logger = logging.getLogger("fairlead.controllers.aggregation")
+
+AT_ONCE = 8
+FRESH_FOR = 60.0
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 3600.0
+_MOST_COMPLAINTS = 10  # that are logged
+_BETWEEN = 1.0  # seconds at least from one asking to the next
+
+
+@dataclass(slots=True)
+class _Known:
+    """One extension server. `wanted`: it is to be asked as soon as it can be."""
+
+    extension: Extension
+    told: Told = field(default_factory=Told)
+    wanted: bool = True
+    failures: int = 0
+    complaints: set[str] = field(default_factory=set)  # since it last worked
+    asked_at: float = float("-inf")
+
+
+class Descriptions:
+    """Asks each extension server when it becomes available and from time to time. What one has
+    told stays until its APIService goes, whether it is available or not; `others` is all of it."""
+
+    def __init__(
+        self,
+        extensions: Extensions,
+        calls: ExtensionCalls,
+        proxy: DocumentProxy,
+        kind_mark: str,
+    ) -> None:
+        self.others: Others = NOBODY
+        self._extensions = extensions
+        self._proxy = proxy
+        self._kind_mark = kind_mark
+        self._asking = Asking(calls, kind_mark)
+        self._known: dict[str, _Known] = {}
+        self._queue = WorkQueue[str]("openapi-of-extensions", is_steady=True)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        self._extensions.listeners.append(self._changed)
+        try:
+            for name in {*self._known, *(extension.name for extension in self._extensions)}:
+                self._changed(name)
+            async with asyncio.TaskGroup() as group:
+                for _ in range(AT_ONCE):
+                    group.create_task(self._work())
+        finally:
+            self._extensions.listeners.remove(self._changed)
+
+    def _changed(self, name: str) -> None:
+        extension = self._extensions.named(name)
+        known = self._known.get(name)
+        if extension is None:
+            if known is not None:
+                del self._known[name]
+                self._publish()
+            return
+        if known is None:
+            known = self._known[name] = _Known(extension)
+        before, known.extension = known.extension, extension
+        if _place(before) != _place(extension):
+            known.wanted, known.told = True, without_tags(known.told)
+        if known.wanted and extension.available:
+            pause = known.asked_at + _BETWEEN - asyncio.get_running_loop().time()
+            self._queue.add_later(name, max(pause, 0.0))
+        if _rank(before) != _rank(extension):
+            self._publish()
+
+    async def _work(self) -> None:
+        while True:
+            name = await self._queue.get()
+            try:
+                later = await self._ask(name)
+            finally:
+                self._queue.done(name)
+            if later:
+                self._queue.add_later(name, later)
+
+    async def _ask(self, name: str) -> float:
+        """Ask an extension server; the answer is when to ask again, 0 if something else tells."""
+        known = self._known.get(name)
+        if known is None:
+            return 0.0
+        known.wanted = True
+        if not known.extension.available:
+            return 0.0
+        known.asked_at = asyncio.get_running_loop().time()
+        before, extension = known.told, known.extension
+        complaint = await self._renew(known)
+        if self._known.get(name) is not known:
+            return 0.0
+        if _place(extension) != _place(known.extension):
+            known.told = without_tags(before)
+            return _BETWEEN
+        if known.told != before:
+            self._publish()
+        if complaint:
+            if complaint not in known.complaints and len(known.complaints) < _MOST_COMPLAINTS:
+                known.complaints.add(complaint)
+                logger.warning("no OpenAPI document of %s: %s", name, quoted(complaint))
+            known.failures += 1
+            return float(min(FIRST_PAUSE * 2 ** min(known.failures - 1, 30), LONGEST_PAUSE))
+        known.wanted, known.failures = False, 0
+        known.complaints.clear()
+        return FRESH_FOR
+
+    async def _renew(self, known: _Known) -> str:
+        """Take in what it tells; the answer is what went wrong. One version may be there without
+        the other."""
+        extension, asking = known.extension, self._asking
+        complaints = []
+        for ask in (asking.index, asking.whole):
+            try:
+                known.told = await ask(extension, known.told)
+            except CallError as error:
+                complaints.append(error.brief)
+            except ValueError as error:
+                complaints.append(str(error))
+            except Exception as error:  # of one extension server, which others are not to feel
+                logger.exception("cannot read the OpenAPI document of %s", extension.name)
+                complaints.append(type(error).__name__)
+        return "; ".join(dict.fromkeys(complaints))
+
+    def _publish(self) -> None:
+        """Let others see what is known now."""
+        ordered = self._in_order()
+        parts = [known.told.part for known in ordered if known.told.part is not None]
+        documents = {}
+        for known in ordered:
+            if (remote := self._remote(known)) is not None:
+                documents[document_name(known.extension)] = remote
+        if not parts:
+            self.others = Others(documents)
+            return
+        tag = sha256(" ".join(part.identity for part in parts).encode()).hexdigest()
+        self.others = Others(documents, tag, partial(_merged, parts, self._kind_mark))
+
+    def _in_order(self) -> list[_Known]:
+        """Those that matter most come first."""
+        group_ranks: dict[str, int] = {}
+        for known in self._known.values():
+            group, rank = known.extension.group, known.extension.group_priority
+            group_ranks[group] = max(rank, group_ranks.get(group, rank))
+
+        def order(known: _Known) -> tuple[int, str, int, str]:
+            one = known.extension
+            return -group_ranks[one.group], one.group, -one.version_priority, one.name
+
+        return sorted(self._known.values(), key=order)
+
+    def _remote(self, known: _Known) -> Remote | None:
+        """The document of version 3 of an extension server, if there is one."""
+        name, told = known.extension.name, known.told
+        if told.made is not None:
+            address = address_of(document_name(known.extension), told.made.identity)
+            return Remote(address, partial(made_answer, told.made, address))
+        if not told.address:
+            return None
+        return Remote(told.address, partial(self._proxy.document, name))
+
+
+def _place(extension: Extension) -> tuple[object, ...]:
+    """Where it is and how it is known to be the right one."""
+    return (extension.host, extension.service_port, extension.ca_bundle, extension.insecure)
+
+
+def _rank(extension: Extension) -> tuple[int, int]:
+    return extension.group_priority, extension.version_priority
+
+
+def _merged(parts: list[Part], kind_mark: str, document: dict[str, Any]) -> dict[str, Any]:
+    from fairlead.controllers.aggregation.openapi.merge import merged
+
+    return merged(document, parts, kind_mark)

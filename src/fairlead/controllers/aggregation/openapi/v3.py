@@ -1,0 +1,34 @@
+"""Answering with the documents of version 3 that extension servers have."""
+
+from __future__ import annotations
+
+from fairlead.api.answers import Answer
+from fairlead.api.openapi.answers import Document, document_answer, moved_answer, not_found_answer
+from fairlead.api.relay.forward import Passed
+from fairlead.api.relay.headers import leads_up
+from fairlead.api.request import Request
+from fairlead.controllers.aggregation.openapi.download import NEW
+from fairlead.controllers.aggregation.proxy import ExtensionProxy
+
+
+class DocumentProxy(ExtensionProxy):
+    """Passes requests for documents on to the extension servers that have them. Who asks for an
+    old one may be sent to the new one, and nowhere else."""
+
+    async def document(self, name: str, request: Request) -> Answer:
+        """The answer of who serves what an APIService of this name registers."""
+        extension = self._extensions.named(name)
+        return await self._answer(extension, request) if extension else not_found_answer()
+
+    def _refuses(self, passed: Passed) -> bool:
+        where = passed.answer.field(b"location").decode("latin-1")
+        is_document = where.startswith(f"{NEW}/") and not leads_up(where)
+        return not is_document and super()._refuses(passed)
+
+
+async def made_answer(document: Document, address: str, request: Request) -> Answer:
+    """A document that this server has made of what the extension server says in version 2."""
+    wanted = request.parameter("hash")
+    if wanted and wanted != document.identity:
+        return moved_answer(address)
+    return await document_answer(request, document, for_good=bool(wanted))

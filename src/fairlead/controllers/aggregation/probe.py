@@ -1,0 +1,125 @@
+"""Whether an extension server can be used: what its service says, and whether it answers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fairlead.base.records import dataclass
+from fairlead.controllers.aggregation.calls import ExtensionCalls
+from fairlead.controllers.aggregation.extension import Extension
+from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.webhooks import Find, Webhooks
+
+Object = dict[str, Any]
+
+SERVICES, ENDPOINTS = "core/v1/services", "core/v1/endpoints"
+_ATTEMPTS = 5  # not every endpoint of a service has to work
+_SECONDS = 5.0  # of each
+_HEAD_START = 0.25  # seconds, of one over the next
+_MOST_BYTES = 2 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the condition is to say. `is_probed`: the server itself was asked."""
+
+    status: str
+    reason: str
+    message: str
+    is_probed: bool = False
+
+    @property
+    def is_available(self) -> bool:
+        return self.status == "True"
+
+
+PASSED = Verdict("True", "Passed", "all checks passed", is_probed=True)
+
+
+class Prober:
+    """`find` reads services and their endpoints, `services` knows those that are elsewhere."""
+
+    def __init__(self, find: Find, services: Webhooks, calls: ExtensionCalls) -> None:
+        self._find = find
+        self._services = services
+        self._calls = calls
+
+    async def judge(self, extension: Extension) -> Verdict:
+        place = extension.service_namespace, extension.service_name, extension.service_port
+        if self._services.mapped(*place) is None:
+            wrong = self._look(*place)
+            if wrong is not None:
+                return wrong
+        return await self._ask(extension)
+
+    def _look(self, namespace: str, name: str, port: int) -> Verdict | None:
+        """What is wrong with a service, if that can be seen without asking anybody."""
+        shown = f'service/{name} in "{namespace}"'
+        service = self._find(SERVICES, namespace, name)
+        if service is None:
+            return Verdict("False", "ServiceNotFound", f"{shown} is not present")
+        spec = service["spec"]
+        if spec.get("type", "ClusterIP") != "ClusterIP":
+            return None  # nothing has to be behind it here
+        listening = next((one for one in spec.get("ports") or () if one["port"] == port), None)
+        if listening is None:
+            return Verdict("False", "ServicePortError", f"{shown} is not listening on port {port}")
+        endpoints = self._find(ENDPOINTS, namespace, name)
+        if endpoints is None:
+            return Verdict("False", "EndpointsNotFound", f"cannot find endpoints for {shown}")
+        wanted = listening.get("name", "")
+        if not _has_addresses(endpoints, wanted):
+            message = f'endpoints for {shown} have no addresses with port name "{wanted}"'
+            return Verdict("False", "MissingEndpoints", message)
+        return None
+
+    async def _ask(self, extension: Extension) -> Verdict:
+        """One good answer is enough; who is slow to give it is asked again meanwhile."""
+        failure, begun = "", 0
+        running: set[asyncio.Task[str]] = set()
+        try:
+            while running or begun < _ATTEMPTS:
+                if begun < _ATTEMPTS:
+                    running.add(asyncio.create_task(self._attempt(extension)))
+                    begun += 1
+                done, running = await asyncio.wait(
+                    running,
+                    timeout=_HEAD_START if begun < _ATTEMPTS else None,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                for task in done:
+                    failure = task.result()
+                    if not failure:
+                        return PASSED
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        return Verdict("False", "FailedDiscoveryCheck", failure, is_probed=True)
+
+    async def _attempt(self, extension: Extension) -> str:
+        """Why a server gave no good answer, nothing if it did."""
+        path = extension.path
+        url = f"https://{extension.host}:{extension.service_port}{path}"
+        try:
+            async with asyncio.timeout(_SECONDS):
+                answer = await self._calls.fetch(
+                    extension, path, timeout=2 * _SECONDS, most=_MOST_BYTES
+                )
+        except TimeoutError:
+            late = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+            return f'failing or missing response from {url}: Get "{url}": {late}'
+        except CallError as error:
+            return f'failing or missing response from {url}: Get "{url}": {error}'
+        if 200 <= answer.status < 300:
+            return ""
+        return f"failing or missing response from {url}: bad status from {url}: {answer.status}"
+
+
+def _has_addresses(endpoints: Object, port_name: str) -> bool:
+    return any(
+        subset.get("addresses")
+        and any(one.get("name", "") == port_name for one in subset.get("ports") or ())
+        for subset in endpoints.get("subsets") or ()
+    )

@@ -1,0 +1,141 @@
+"""Passing requests on to extension servers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from urllib.parse import quote
+
+from fairlead.api.answers import Answer, text_answer
+from fairlead.api.chain import Page, is_long_running
+from fairlead.api.relay.answers import NoChange, answer_of
+from fairlead.api.relay.forward import Passed, pass_on
+from fairlead.api.relay.headers import forwarded, wanted_protocol
+from fairlead.api.request import Request
+from fairlead.base.errors import ResourceRef, bad_request, forbidden
+from fairlead.base.logs import quoted
+from fairlead.controllers.aggregation.extension import Extension
+from fairlead.controllers.aggregation.identity import identity_fields
+from fairlead.controllers.aggregation.links import Link, Links
+from fairlead.controllers.aggregation.registry import Extensions
+from fairlead.wire.incoming.head import raw_parts
+from fairlead.wire.outgoing.client import CallError
+
+logger = logging.getLogger("fairlead")
+
+_SECONDS_TO_DISCOVER = 5.0
+_READING = ("GET", "HEAD", "OPTIONS")
+_PLAIN_IN_PATHS = "/$&+,:;=@"  # beside letters, digits and `-_.~`
+_NO_SNIFF = (b"x-content-type-options", b"nosniff")
+_NO_REDIRECTS = "the backend attempted to redirect this request, which is not permitted"
+
+
+class ExtensionProxy:
+    """`identity` is how headers begin in which a proxy in front of us names users. One that is
+    `read_only` lets nobody change what other servers keep."""
+
+    def __init__(
+        self,
+        extensions: Extensions,
+        links: Links,
+        identity: tuple[bytes, ...],
+        *,
+        passes_redirects: bool,
+        read_only: bool = False,
+    ) -> None:
+        self._extensions = extensions
+        self._links = links
+        self._identity = identity
+        self._passes_redirects = passes_redirects
+        self._read_only = read_only
+
+    def find(self, request: Request) -> Page | None:
+        """What answers a request, if that is an extension server."""
+        if not request.path.startswith("/apis/"):
+            return None
+        _, _, group, *rest = request.path.split("/", 4)
+        extension = self._extensions.serving(group, rest[0]) if rest else None
+        if extension is None:
+            return None
+        return lambda request: self._answer(extension, request)
+
+    async def _answer(self, extension: Extension, request: Request) -> Answer:
+        request.target.remote = True
+        if _is_ambiguous(request.path):
+            raise bad_request("the path has empty or dotted segments")
+        if self._read_only and request.method not in _READING:
+            target = request.target
+            ref = ResourceRef(target.group, target.resource_name, target.name)
+            raise forbidden(ref, "the server is read-only")
+        if not extension.available:
+            return _error(503, "service unavailable")
+        try:
+            context = self._links.trust(extension)
+        except CallError as error:
+            return _error(500, str(error))
+        try:
+            link = await self._links.to(extension, context)
+        except CallError as error:
+            logger.warning("%s cannot be reached: %s", extension.name, quoted(str(error)))
+            return _error(503, "service unavailable")
+        try:
+            return await self._passed(link, request)
+        except NoChange as error:
+            return _error(503, str(error))
+        except CallError as error:
+            changes = wanted_protocol(request)
+            what = "error dialing backend" if changes else "error trying to reach service"
+            return _error(503, f"{what}: {error}")
+
+    async def _passed(self, link: Link, request: Request) -> Answer:
+        if is_long_running(request.target):
+            request.exchange.no_deadline()
+        path, query = _target(request)
+        own = [
+            *identity_fields(request.user),
+            *forwarded(request, path),
+            (b"x-forwarded-host", str(link.place).encode()),
+            (b"x-forwarded-proto", b"https"),
+        ]
+        # What it serves is told quickly, or not at all: every client asks for that first.
+        seconds = None if request.target.is_resource else _SECONDS_TO_DISCOVER
+        try:
+            async with asyncio.timeout(seconds):
+                passed = await pass_on(
+                    link.conversations,
+                    link.place,
+                    request,
+                    path + (b"?" + query if query else b""),
+                    own,
+                    self._identity,
+                )
+        except TimeoutError:
+            raise CallError("context deadline exceeded", retryable=True) from None
+        if self._refuses(passed):
+            passed.end()
+            return text_answer(502, _NO_REDIRECTS)
+        return answer_of(request, passed)
+
+    def _refuses(self, passed: Passed) -> bool:
+        """Clients would follow it with their credentials, wherever it leads."""
+        if self._passes_redirects or not 300 <= passed.answer.status < 400:
+            return False
+        return bool(passed.answer.field(b"location"))
+
+
+def _target(request: Request) -> tuple[bytes, bytes]:
+    """The path and the query to ask for. What was judged here is the decoded path: of `a%2Fb` the
+    other server has to see two segments as well."""
+    path, query = raw_parts(request.exchange.head.target)
+    if b"%" in path:
+        path = quote(request.path, _PLAIN_IN_PATHS, errors="surrogateescape").encode()
+    return path, query
+
+
+def _is_ambiguous(path: str) -> bool:
+    """Whether who cleans paths would read another one than was judged here."""
+    return any(part in ("", ".", "..") for part in path.strip("/").split("/")) or "//" in path
+
+
+def _error(code: int, text: str) -> Answer:
+    return text_answer(code, f"{text}\n", (_NO_SNIFF,))

@@ -1,0 +1,113 @@
+"""The APIServices of what this server itself serves come and go with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.controllers.aggregation.local import LocalVersions
+from fairlead.controllers.aggregation.registry import API_SERVICES, Registration
+from fairlead.controllers.framework import Keys
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
+from fairlead.resources.custom.definition import DEFINITIONS
+from fairlead.storage.change import Change
+from fairlead.storage.version import Version
+
+# The values of the label by which we know our own: looked after at the start, or always.
+_AT_START, _ALWAYS = "onstart", "true"
+_ATTEMPTS = 3
+
+
+class LocalServices:
+    """Keys are names of APIServices. As long as they have the label they are put back when they are
+    changed. One of a definition that is deleted is made again, one of a built-in group with the
+    next start."""
+
+    name = "autoregister"
+    workers = 5
+
+    def __init__(self, client: Client, dialect: Dialect, local: LocalVersions) -> None:
+        self._client = client
+        self._local = local
+        self._label = dialect.label("kube-aggregator.@/automanaged")
+        self._found_at_start: frozenset[str] = frozenset()
+        self._seen: set[str] = set()  # looked after since the start
+
+    async def register(self) -> None:
+        """Make those of built-in groups right, the others may come later; all writes are on their
+        way at once, to share their commits."""
+        if not self._client.serves(API_SERVICES):
+            return
+        existing = self._client.collection(API_SERVICES).current("")
+        self._found_at_start = frozenset(version.key for version in existing)
+        await asyncio.gather(*map(self._settle, self._local.builtin()))
+
+    async def _settle(self, name: str) -> None:
+        """Another server may be at the same work: look again after a conflict."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                await self.sync(name)
+                return
+            except StatusError as error:
+                if error.code != 409:
+                    raise
+        await self.sync(name)
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {API_SERVICES: lambda change: (change.key,), DEFINITIONS: self._versions}
+
+    def _versions(self, change: Change) -> Iterable[str]:
+        """The names that the versions of a definition have, or had. Those of all that exist are
+        asked for at once, and need not be read."""
+        group = change.name.partition(".")[2]
+        names = self._local.of_group(group)
+        if change.before is not None:
+            names += [f"{version}.{group}" for version in _version_names(change.before)]
+        return names
+
+    async def sync(self, key: str) -> float | None:
+        await asyncio.sleep(0)  # there may be thousands, and most need nothing
+        registered = self._local.registered(key)
+        found = self._client.find(API_SERVICES, "", key)
+        wanted, always = registered or (None, False)
+        label = (found["metadata"].get("labels") or {}).get(self._label, "") if found else ""
+        if found is None:
+            if wanted is not None and (always or key not in self._seen):
+                await self._create(wanted, _ALWAYS if always else _AT_START)
+        elif wanted is not None:
+            if label in (_ALWAYS, _AT_START):
+                await self._correct(found, wanted)
+        elif label == _ALWAYS or (label == _AT_START and self._was_left(key)):
+            options = DeleteOptions(uid=found["metadata"]["uid"])
+            await self._client.delete(API_SERVICES, "", key, options)
+        self._seen.add(key)
+        return None
+
+    def _was_left(self, key: str) -> bool:
+        """Whether it is from before this start, and nobody has looked at it since."""
+        return key in self._found_at_start and key not in self._seen
+
+    async def _create(self, wanted: Registration, label: str) -> None:
+        metadata = {"name": wanted.name, "labels": {self._label: label}}
+        await self._client.create(API_SERVICES, {"metadata": metadata, "spec": _spec(wanted)})
+
+    async def _correct(self, found: Object, wanted: Registration) -> None:
+        if found.get("spec") != _spec(wanted):
+            await self._client.replace(API_SERVICES, {**found, "spec": _spec(wanted)})
+
+
+def _spec(wanted: Registration) -> Object:
+    spec: Object = {
+        "version": wanted.version,
+        "groupPriorityMinimum": wanted.group_priority,
+        "versionPriority": wanted.version_priority,
+    }
+    return {"group": wanted.group, **spec} if wanted.group else spec
+
+
+def _version_names(definition: Version) -> list[str]:
+    return [version["name"] for version in definition.object()["spec"]["versions"]]

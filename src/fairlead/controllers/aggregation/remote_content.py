@@ -1,0 +1,250 @@
+"""What extension servers keep in namespaces, which goes with the namespace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from fairlead.auth.authentication.user import User
+from fairlead.base.budget import OverSize
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import REASONS, StatusError
+from fairlead.base.records import dataclass
+from fairlead.codec.limits import check_values
+from fairlead.codec.types.names import path_segment
+from fairlead.controllers.aggregation.calls import ExtensionCalls
+from fairlead.controllers.aggregation.extension import Extension
+from fairlead.controllers.aggregation.groups import RegisteredGroups
+from fairlead.controllers.aggregation.registry import Extensions
+from fairlead.controllers.namespace_remains import Remains
+from fairlead.wire.outgoing.answers import WORDS, check_success
+from fairlead.wire.outgoing.client import CallError, Reply
+
+Object = dict[str, Any]
+
+_SECONDS = 30.0
+_PAGE = 500
+_AT_ONCE = 10
+_NOT_THERE = (404, 405)  # the resource, or the verb
+_DELETE = orjson.dumps(
+    {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Resource:
+    """A resource whose objects lie in namespaces and can be deleted."""
+
+    extension: Extension
+    name: str
+    verbs: frozenset[str]
+
+    def path(self, namespace: str, name: str = "") -> str:
+        steps = ("namespaces", namespace, self.name, name)
+        return "/".join((self.extension.path, *(quote(step, safe="") for step in steps if step)))
+
+
+class RemoteContent:
+    """`groups` says which version of a group is preferred."""
+
+    def __init__(
+        self,
+        extensions: Extensions,
+        groups: RegisteredGroups,
+        calls: ExtensionCalls,
+        dialect: Dialect,
+    ) -> None:
+        self._extensions = extensions
+        self._groups = groups
+        self._calls = calls
+        form = f"application/json;as=PartialObjectMetadataList;g={dialect.meta_group};v=v1"
+        self._list_headers = (("accept", f"{form},application/json"),)
+
+    def serves(self, group: str, version: str) -> bool:
+        return self._extensions.serving(group, version) is not None
+
+    async def empty(self, user: User, namespace: str, remains: Remains) -> None:
+        if not self._extensions:
+            return
+        room = asyncio.Semaphore(_AT_ONCE)
+        resources = await self._discover(user, remains, room)
+
+        async def empty_one(resource: _Resource) -> None:
+            async with room:
+                await self._empty(user, resource, namespace, remains)
+
+        await asyncio.gather(*map(empty_one, resources))
+
+    async def _discover(
+        self, user: User, remains: Remains, room: asyncio.Semaphore
+    ) -> list[_Resource]:
+        """The resources that extension servers have, each in the version that its group prefers;
+        notes who does not tell."""
+        asked = []
+        for one in self._preferred():
+            if one.available:
+                asked.append(one)
+            else:
+                remains.undiscovered["/".join(one.group_version)] = WORDS[503]
+
+        async def tell(extension: Extension) -> list[_Resource]:
+            async with room:
+                return await self._tell(user, extension, remains.undiscovered)
+
+        answers = await asyncio.gather(*map(tell, asked))
+        found: dict[tuple[str, str], _Resource] = {}
+        for resource in (one for answer in answers for one in answer):
+            found.setdefault((resource.extension.group, resource.name), resource)
+        return list(found.values())
+
+    def _preferred(self) -> Iterator[Extension]:
+        for group, versions in self._groups.versions().items():
+            for version in versions:
+                extension = self._extensions.serving(group, version)
+                if extension is not None:
+                    yield extension
+
+    async def _tell(
+        self, user: User, extension: Extension, undiscovered: dict[str, str]
+    ) -> list[_Resource]:
+        group, version = extension.group_version
+        try:
+            found = await self._call(user, extension, "GET", extension.path)
+            return list(_namespaced(extension, found))
+        except CallError as error:
+            undiscovered[f"{group}/{version}"] = str(error)
+            return []
+
+    async def _empty(
+        self, user: User, resource: _Resource, namespace: str, remains: Remains
+    ) -> None:
+        """Look whether there is anything, delete it, and look what is left."""
+        try:
+            items, _ = await self._list(user, resource, namespace)
+            if items or "list" not in resource.verbs:
+                await self._delete(user, resource, namespace, items)
+                items, more = await self._list(user, resource, namespace)
+                if items:
+                    _note(resource, items, more, remains)
+        except CallError as error:
+            reason = REASONS.get(error.code, "InternalError")
+            remains.failures.append(StatusError(error.code or 503, reason, str(error)))
+
+    async def _list(
+        self, user: User, resource: _Resource, namespace: str
+    ) -> tuple[list[Object], int]:
+        """The metadata of the first objects, and how many more there are."""
+        if "list" not in resource.verbs:
+            return [], 0
+        path = f"{resource.path(namespace)}?limit={_PAGE}"
+        try:
+            found = await self._call(
+                user, resource.extension, "GET", path, headers=self._list_headers
+            )
+        except CallError as error:
+            if error.code in _NOT_THERE:
+                return [], 0
+            raise
+        listed = _objects(one.get("metadata") for one in _objects(found.get("items")))
+        more = next(_objects([found.get("metadata")]), {}).get("remainingItemCount")
+        return list(listed), more if isinstance(more, int) else 0
+
+    async def _delete(
+        self, user: User, resource: _Resource, namespace: str, items: list[Object]
+    ) -> None:
+        """All at once where the server knows how to, else one by one."""
+        if "deletecollection" in resource.verbs and await self._gone(
+            user, resource, resource.path(namespace)
+        ):
+            return
+        for name in _names(items):
+            await self._gone(user, resource, resource.path(namespace, name))
+
+    async def _gone(self, user: User, resource: _Resource, path: str) -> bool:
+        """Whether a server deleted what a path names, or will."""
+        try:
+            await self._call(user, resource.extension, "DELETE", path, body=_DELETE)
+        except CallError as error:
+            if error.code in _NOT_THERE:
+                return False
+            raise
+        return True
+
+    async def _call(
+        self,
+        user: User,
+        extension: Extension,
+        method: str,
+        path: str,
+        headers: tuple[tuple[str, str], ...] = (),
+        body: bytes = b"",
+    ) -> Object:
+        """The object of a successful answer; raises CallError with the words of clients."""
+        if body:
+            headers = (*headers, ("content-type", "application/json"))
+        try:
+            answer = await self._calls.fetch(
+                extension,
+                path,
+                user=user,
+                method=method,
+                headers=headers,
+                body=body,
+                timeout=_SECONDS,
+            )
+        except CallError:
+            raise CallError(WORDS[503], 503, retryable=True) from None
+        check_success(Reply(answer.status, answer.content, answer.header("content-type")))
+        try:
+            check_values(answer.content)  # on the loop: nobody else runs while it is parsed
+            found = orjson.loads(answer.content)
+        except OverSize as error:
+            raise CallError(f"the answer is too large: {error}") from None
+        except orjson.JSONDecodeError as error:
+            raise CallError(f"the answer is not JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise CallError("the answer is not an object")
+        return found
+
+
+def _namespaced(extension: Extension, found: Object) -> Iterator[_Resource]:
+    """What of a list of resources can lie in a namespace and be deleted."""
+    for one in _objects(found.get("resources")):
+        verbs = frozenset(_texts(one.get("verbs")))
+        if one.get("namespaced") is True and "delete" in verbs:
+            for name in _names([one]):  # subresources have none that could stand in a path
+                yield _Resource(extension, name, verbs)
+
+
+def _note(resource: _Resource, items: list[Object], more: int, remains: Remains) -> None:
+    count = len(items) + more
+    remains.elsewhere += count
+    remains.objects[f"{resource.name}.{resource.extension.group}"] = count
+    held = (name for item in items for name in _texts(item.get("finalizers")))
+    remains.finalizers.update(Counter(held))
+
+
+# Others may answer anything: what is not as it should be is left out.
+
+
+def _objects(listed: object) -> Iterator[Object]:
+    return (one for one in _items(listed) if isinstance(one, dict))
+
+
+def _texts(listed: object) -> Iterator[str]:
+    return (one for one in _items(listed) if isinstance(one, str))
+
+
+def _items(listed: object) -> Iterable[object]:
+    return listed if isinstance(listed, Iterable) and not isinstance(listed, str | dict) else ()
+
+
+def _names(values: Iterable[Object]) -> Iterator[str]:
+    for name in _texts(one.get("name") for one in values):
+        if name and not path_segment(name):
+            yield name

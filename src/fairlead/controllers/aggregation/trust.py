@@ -1,0 +1,81 @@
+"""How extension servers are spoken to: whose certificates are good, and which one we show."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from pathlib import Path
+from time import monotonic
+
+from fairlead.base.file_stamps import stamp
+from fairlead.controllers.aggregation.extension import Extension
+from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.tls import unchecked
+from fairlead.wire.outgoing.webhooks import trusting_bundle
+
+logger = logging.getLogger("fairlead")
+
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+class ProxyTrust:
+    """The TLS settings towards extension servers. `certificate` and `key` are files with what this
+    server shows; they are read again when they have changed."""
+
+    def __init__(self, certificate: Path | None = None, key: Path | None = None) -> None:
+        self._files = (certificate, key) if certificate is not None and key is not None else None
+        self._stamps: object = None
+        self._next_look = 0.0
+        self._contexts: dict[str, tuple[Extension, ssl.SSLContext]] = {}
+
+    def context(self, extension: Extension) -> ssl.SSLContext:
+        """The same one as long as nothing has changed; raises CallError."""
+        self._look_at_files()
+        if not self.knows(extension):
+            self._contexts[extension.name] = extension, self._made(extension)
+        return self._contexts[extension.name][1]
+
+    def _look_at_files(self) -> None:
+        now = monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + _SECONDS_BETWEEN_LOOKS
+        stamps = [stamp(path) for path in self._files or ()]
+        if stamps != self._stamps and self._can_be_shown():
+            self._contexts.clear()
+            self._stamps = stamps
+
+    def _can_be_shown(self) -> bool:
+        """Whether the files are good; while they are being replaced the old ones are used."""
+        try:
+            self._show_in(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        except CallError as error:
+            logger.warning("%s", error)
+            return False
+        return True
+
+    def knows(self, extension: Extension) -> bool:
+        """Whether an extension is still reached as it was."""
+        known, _ = self._contexts.get(extension.name) or (None, None)
+        return known is not None and _asks_for(known) == _asks_for(extension)
+
+    def forget(self, name: str) -> None:
+        """An extension is gone."""
+        self._contexts.pop(name, None)
+
+    def _made(self, extension: Extension) -> ssl.SSLContext:
+        made = unchecked() if extension.insecure else trusting_bundle(extension.ca_bundle)
+        self._show_in(made)
+        return made
+
+    def _show_in(self, context: ssl.SSLContext) -> None:
+        if self._files is None:
+            return
+        try:
+            context.load_cert_chain(*self._files)
+        except (OSError, ValueError) as error:
+            raise CallError(f"the proxy's client certificate cannot be used: {error}") from None
+
+
+def _asks_for(extension: Extension) -> tuple[str, int, str, bool]:
+    return extension.host, extension.service_port, extension.ca_bundle, extension.insecure

@@ -1,0 +1,122 @@
+"""Requests of nodes for their own client certificates are approved if whoever sent them may have
+such certificates."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.rbac import CLUSTER_ROLES
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.base.records import dataclass
+from fairlead.controllers.certificates.asked import REQUESTS, Asked, Unreadable, read_asked
+from fairlead.controllers.certificates.rules import rules_of
+from fairlead.controllers.certificates.states import is_undecided, with_condition, write
+from fairlead.controllers.framework import Keys
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.resources.certificates.conditions import APPROVED
+from fairlead.storage.change import Change
+
+BINDINGS = "rbac/v1/clusterrolebindings"
+_ASK_AGAIN = 300.0  # seconds: not every authorizer tells when it changes its mind
+
+
+@dataclass(frozen=True, slots=True)
+class _Recognized:
+    """`right` is the subresource of signing requests whose creation one has to be allowed."""
+
+    right: str
+    message: str
+
+
+_OWN = _Recognized(
+    "selfnodeclient",
+    "Auto approving self kubelet client certificate after SubjectAccessReview.",
+)
+_ANY = _Recognized(
+    "nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview."
+)
+
+
+class Approving:
+    """Keys are names of requests."""
+
+    name = "csrapproving"
+    workers = 1
+
+    def __init__(
+        self,
+        client: Client,
+        dialect: Dialect,
+        allowed: Callable[[Attributes], Awaitable[bool]],
+    ) -> None:
+        self._client = client
+        self._allowed = allowed
+        self._group = dialect.group_name("certificates.@")
+        self._signer = dialect.signer_client_node
+        self._rule = rules_of(dialect)[self._signer]
+        self._refused: set[str] = set()
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {
+            REQUESTS: self._request,
+            BINDINGS: self._refused_so_far,
+            CLUSTER_ROLES: self._refused_so_far,
+        }
+
+    def _request(self, change: Change) -> Iterable[str]:
+        if change.after is None:
+            self._refused.discard(change.name)
+            return ()
+        return (change.name,) if change.after.fields["spec.signerName"] == self._signer else ()
+
+    def _refused_so_far(self, change: Change) -> Iterable[str]:
+        """Those whose senders may have been given the right."""
+        return tuple(self._refused)
+
+    async def sync(self, key: str) -> float | None:
+        self._refused.discard(key)
+        request = self._client.find(REQUESTS, "", key)
+        if request is None or not is_undecided(request):
+            return None
+        recognized = await asyncio.to_thread(self._recognized, request)
+        for one in recognized:
+            if await self._may(request, one.right):
+                await self._approve(request, one.message)
+                return None
+        if not recognized:
+            return None
+        self._refused.add(key)
+        return _ASK_AGAIN
+
+    def _recognized(self, request: Object) -> list[_Recognized]:
+        spec = request["spec"]
+        try:
+            asked: Asked = read_asked(request)
+        except Unreadable:
+            return []
+        if spec["signerName"] != self._signer or self._rule(asked, spec["usages"]):
+            return []
+        return [_OWN, _ANY] if spec.get("username") == asked.common_name else [_ANY]
+
+    async def _may(self, request: Object, right: str) -> bool:
+        spec = request["spec"]
+        extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
+        groups = tuple(spec.get("groups") or ())
+        user = User(spec.get("username", ""), spec.get("uid", ""), groups, extra)
+        resource = REQUESTS.rpartition("/")[2]
+        return await self._allowed(Attributes(user, "create", self._group, "*", resource, right))
+
+    async def _approve(self, request: Object, message: str) -> None:
+        def approved(newest: Object) -> Object:
+            return with_condition(newest, APPROVED, "AutoApproved", message)
+
+        try:
+            await write(self._client, request, "approval", is_undecided, approved)
+        except StatusError as error:
+            if error.code != 404:
+                raise

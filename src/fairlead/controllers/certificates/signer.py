@@ -1,0 +1,104 @@
+"""Approved requests for the built-in signers get their certificate, or are told why not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.base.logs import quoted
+from fairlead.controllers.certificates.asked import REQUESTS, Asked, Unreadable, read_asked
+from fairlead.controllers.certificates.authority import Expired, SigningAuthority, SigningFileError
+from fairlead.controllers.certificates.rules import rules_of
+from fairlead.controllers.certificates.states import is_to_be_signed, with_condition, write
+from fairlead.controllers.framework import Keys
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.resources.certificates.conditions import FAILED
+from fairlead.storage.change import Change
+
+logger = logging.getLogger("fairlead.controllers")
+
+_TRY_AGAIN = 60.0  # seconds: somebody has to bring other files
+_SHORTEST = timedelta(minutes=10)
+_TOO_LARGE = 413
+
+
+class Signing:
+    """Keys are names of requests. `authorities` are by names of signers; `lifetime` is that of
+    certificates which do not ask for a shorter one."""
+
+    name = "csrsigning"
+    workers = 2
+
+    def __init__(
+        self,
+        client: Client,
+        dialect: Dialect,
+        authorities: Mapping[str, SigningAuthority],
+        lifetime: timedelta,
+    ) -> None:
+        self._client = client
+        self._rules = rules_of(dialect)
+        self._authorities = authorities
+        self._lifetime = lifetime
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {REQUESTS: self._ours}
+
+    def _ours(self, change: Change) -> Iterable[str]:
+        if change.after is None:
+            return ()
+        return (change.name,) if change.after.fields["spec.signerName"] in self._rules else ()
+
+    async def sync(self, key: str) -> float | None:
+        request = self._client.find(REQUESTS, "", key)
+        if request is None or not is_to_be_signed(request):
+            return None
+        try:
+            asked = await asyncio.to_thread(read_asked, request)
+            problem = self._rules[request["spec"]["signerName"]](asked, request["spec"]["usages"])
+        except Unreadable as error:
+            problem = str(error)
+        try:
+            if problem:
+                logger.info("%s: %s is refused: %s", self.name, quoted(key), problem)
+                await self._refuse(request, problem)
+            else:
+                await self._sign(request, asked)
+        except StatusError as error:
+            if error.code == _TOO_LARGE:  # nor will it be smaller another time
+                await self._refuse(request, "the certificate is too large to be stored")
+            elif error.code != 404:
+                raise
+        except (Expired, SigningFileError) as error:
+            logger.warning("%s: %s is not signed: %s", self.name, quoted(key), error)
+            return _TRY_AGAIN
+        return None
+
+    async def _refuse(self, request: Object, problem: str) -> None:
+        def failed(newest: Object) -> Object:
+            return with_condition(newest, FAILED, "SignerValidationFailure", problem)
+
+        await write(self._client, request, "status", is_to_be_signed, failed)
+
+    async def _sign(self, request: Object, asked: Asked) -> None:
+        spec = request["spec"]
+        authority = self._authorities[spec["signerName"]]
+        lifetime = self._granted(spec.get("expirationSeconds"))
+        pem = await asyncio.to_thread(authority.sign, asked, spec["usages"], lifetime)
+        certificate = b64encode(pem).decode()
+
+        def signed(newest: Object) -> Object:
+            return {**newest, "status": {**newest["status"], "certificate": certificate}}
+
+        await write(self._client, request, "status", is_to_be_signed, signed)
+
+    def _granted(self, seconds: int | None) -> timedelta:
+        if seconds is None:
+            return self._lifetime
+        return min(self._lifetime, max(_SHORTEST, timedelta(seconds=seconds)))

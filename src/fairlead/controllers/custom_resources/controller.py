@@ -1,0 +1,182 @@
+"""Looks after definitions: their names and conditions, and their end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+
+from fairlead.base import clock
+from fairlead.base.errors import StatusError
+from fairlead.codec.types.times import parse_time
+from fairlead.controllers.custom_resources.names import Taken, accept_names
+from fairlead.controllers.framework import Follow, Keys, Unfollow
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
+from fairlead.resources.apiextensions.approval import approval
+from fairlead.resources.apiextensions.conditions import (
+    APPROVED,
+    CLEANUP,
+    ESTABLISHED,
+    NON_STRUCTURAL,
+    TERMINATING,
+    condition,
+    drop_condition,
+    is_true,
+    set_condition,
+)
+from fairlead.resources.custom.registry import DEFINITIONS, Registry
+from fairlead.storage.change import Change
+
+_LOOK_AGAIN = 1.0  # where nothing tells that objects go
+_PATIENCE = 60.0  # seconds until objects that do not go are worth a word
+
+
+class DefinitionController:
+    """Keys are names of definitions."""
+
+    name = "customresourcedefinition-controller"
+    workers = 2
+
+    def __init__(self, api: Api, registry: Registry, client: Client) -> None:
+        self._api = api
+        self._registry = registry
+        self._client = client
+        self._cleanup = api.dialect.group_name(CLEANUP)
+        self._ending: dict[str, Unfollow] = {}  # definitions whose objects are followed
+        self._follow: Follow
+
+    def grow_by(self, follow: Follow) -> None:
+        self._follow = follow
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {DEFINITIONS: self._concerned}
+
+    def _concerned(self, change: Change) -> Iterable[str]:
+        """The definition, and those of its group that may be waiting for its names."""
+        group = change.name.partition(".")[2]
+        others = (one for one in self._registry.of_group(group) if not one.names_accepted)
+        return {change.name, *(one.name for one in others)}
+
+    async def sync(self, key: str) -> float | None:
+        await asyncio.sleep(0)  # there may be thousands, and most need nothing
+        value = self._client.find(DEFINITIONS, "", key)
+        if value is None:
+            self._unfollow(key)
+            return None
+        if value["metadata"].get("deletionTimestamp"):
+            return await self._end(value)
+        wanted = self._described(value)
+        if wanted["status"] != value["status"]:
+            await self._write(key, self._described)
+        return None
+
+    def _described(self, current: Object) -> Object:
+        """The definition with the names and conditions that it should have now."""
+        value = {**current}
+        group, name = value["spec"]["group"], value["metadata"]["name"]
+        taken = Taken(*self._registry.builtin_names(group))
+        taken.add(other for other in self._registry.of_group(group) if other.name != name)
+        accept_names(value, taken)
+        approved = approval(value, self._api.dialect)
+        if approved is None:
+            drop_condition(value, APPROVED)
+        else:
+            set_condition(value, condition(APPROVED, *approved))
+        if value["spec"].get("preserveUnknownFields"):
+            # The rules of definitions see to the rest; this one an older server may have let pass.
+            why = "spec.preserveUnknownFields: Invalid value: true: must be false"
+            set_condition(value, condition(NON_STRUCTURAL, True, "Violations", why))
+        else:
+            drop_condition(value, NON_STRUCTURAL)
+        return value
+
+    async def _write(self, name: str, change: Callable[[Object], Object]) -> None:
+        await self._client.change(DEFINITIONS, "", name, change, "status")
+
+    async def _end(self, value: Object) -> float | None:
+        """Delete the objects; when none is left the definition goes too."""
+        name = value["metadata"]["name"]
+        if self._cleanup not in (value["metadata"].get("finalizers") or ()):
+            return None
+        if not is_true(value, ESTABLISHED):
+            await self._finish(name, "NeverEstablished", "resource was never established")
+            return None
+        problem = await self._delete_objects(name)
+        is_followed = self._follow_objects(name)
+        if self._is_empty(name):
+            await self._finish(name, "InstanceDeletionCompleted", "removed all instances")
+            return None
+        pause = _LOOK_AGAIN if problem or not is_followed else None
+        patience = _PATIENCE - _seconds_since(value)
+        if not problem and patience <= 0:
+            problem = (
+                "could not confirm zero CustomResources remaining: timed out waiting for the"
+                " condition"
+            )
+        reason, message = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+        if problem:
+            reason, message = "InstanceDeletionFailed", problem
+        await self._say(name, reason, message)
+        return patience if pause is None and patience > 0 else pause
+
+    def _follow_objects(self, name: str) -> bool:
+        """Hear of the last object that goes, if they are served: else nobody tells."""
+        self._unfollow(name)
+        resource = self._registry.storage_resource(name)
+        if resource is None or not self._api.resources.serves(resource.key):
+            return False
+
+        collection = self._api.collection(resource)
+
+        def emptied(change: Change) -> Iterable[str]:
+            return (name,) if not len(collection) else ()
+
+        self._ending[name] = self._follow(resource.key, emptied, replay=False)
+        return True
+
+    def _unfollow(self, name: str) -> None:
+        unfollow = self._ending.pop(name, None)
+        if unfollow is not None:
+            unfollow()
+
+    def _is_empty(self, name: str) -> bool:
+        resource = self._registry.storage_resource(name)
+        return resource is None or not len(self._api.collection(resource))
+
+    async def _delete_objects(self, name: str) -> str:
+        """Delete what is not on its way already; gives what went wrong."""
+        resource = self._registry.storage_resource(name)
+        if resource is None:
+            return ""
+        versions = self._api.collection(resource).current("")
+        if all(version.object()["metadata"].get("deletionTimestamp") for version in versions):
+            return ""
+        try:
+            await self._client.delete_collection(resource.key, "", DeleteOptions())
+        except StatusError as error:
+            return f"could not issue all deletes: {error}"
+        return ""
+
+    async def _say(self, name: str, reason: str, message: str) -> None:
+        def change(current: Object) -> Object:
+            value = {**current}
+            set_condition(value, condition(TERMINATING, True, reason, message))
+            return value
+
+        await self._write(name, change)
+
+    async def _finish(self, name: str, reason: str, message: str) -> None:
+        def change(current: Object) -> Object:
+            value = {**current}
+            set_condition(value, condition(TERMINATING, False, reason, message))
+            held = value["metadata"].get("finalizers") or ()
+            left = [one for one in held if one != self._cleanup]
+            return {**value, "metadata": {**value["metadata"], "finalizers": left}}
+
+        await self._write(name, change)
+
+
+def _seconds_since(value: Object) -> float:
+    marked = parse_time(value["metadata"]["deletionTimestamp"])
+    return (clock.now() - marked).total_seconds()

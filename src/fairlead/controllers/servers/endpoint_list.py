@@ -1,0 +1,206 @@
+"""Which servers the Endpoints of the own service list: `--endpoint-reconciler-type`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import NamedTuple, Protocol
+
+from fairlead.base import clock
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.codec.types.times import format_micro_time
+from fairlead.controllers.servers.election import LEASES
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
+from fairlead.resources.core.addresses import special_uses
+
+_RENEWAL = 10.0  # seconds between two signs of life
+_LIFE = 15  # after so many without one a server counts as gone
+
+
+class Server(NamedTuple):
+    """Where clients reach a server; in the order in which Endpoints list them."""
+
+    address: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{host}:{self.port}"
+
+    @classmethod
+    def parse(cls, text: str) -> Server | None:
+        """None unless Endpoints could list it."""
+        host, _, port = text.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        try:
+            address = str(ip_address(host))
+        except ValueError:
+            return None
+        if special_uses(address) or not (port.isascii() and port.isdigit() and len(port) <= 5):
+            return None
+        return cls(address, int(port)) if 0 < int(port) < 65536 else None
+
+
+class Listing(Protocol):
+    """Tells which servers there are."""
+
+    prefix: str  # of the keys of the Leases by which they tell each other; empty if there are none
+
+    async def keep(self) -> float | None:
+        """Tell the others of this one; gives the seconds after which that is due again."""
+
+    def servers(self, endpoints: Object | None) -> Sequence[Server]:
+        """All that the Endpoints, which are like this now, should list; nothing to leave them as
+        they are."""
+
+    async def leave(self) -> None:
+        """Tell the others that this one ends."""
+
+
+class NoListing:
+    """Leaves the Endpoints to somebody else."""
+
+    prefix = ""
+
+    async def keep(self) -> float | None:
+        return None
+
+    def servers(self, endpoints: Object | None) -> Sequence[Server]:
+        return ()
+
+    async def leave(self) -> None:
+        return None
+
+
+class OnlyThis(NoListing):
+    """There is no other server."""
+
+    def __init__(self, own: Server) -> None:
+        self._own = own
+
+    def servers(self, endpoints: Object | None) -> Sequence[Server]:
+        return (self._own,)
+
+
+class LastSoMany(NoListing):
+    """Those that the Endpoints list already and this one, up to a number; who is beyond it is
+    dropped, alive or not."""
+
+    def __init__(self, own: Server, most: int) -> None:
+        self._own = own
+        self._most = most
+        self._left = False
+
+    def servers(self, endpoints: Object | None) -> Sequence[Server]:
+        own, port = self._own, self._own.port
+        found = {Server(address, port) for address in _listed(endpoints)}
+        if self._left:
+            return sorted(found - {own})
+        listed = sorted(found | {own})
+        at = listed.index(own)
+        while len(listed) > self._most:
+            gone = (at + 1) % len(listed)  # the ones behind our own first
+            at -= gone < at
+            del listed[gone]
+        return listed
+
+    async def leave(self) -> None:
+        self._left = True
+
+
+def _listed(endpoints: Object | None) -> list[str]:
+    """The addresses of Endpoints such as we write them."""
+    subsets = (endpoints or {}).get("subsets") or []
+    if len(subsets) != 1:
+        return []
+    return [one["ip"] for one in subsets[0].get("addresses") or ()]
+
+
+class LiveServers:
+    """Every server keeps a Lease in the system namespace, named by its address and renewed while
+    it lives. Who sees one that has not moved for its time deletes it: so what exists is what lives,
+    for all servers alike, and no clock is compared with another."""
+
+    def __init__(self, client: Client, dialect: Dialect, own: Server) -> None:
+        self._client = client
+        self._own = own
+        self._namespace = dialect.system_namespace
+        self._start = f"{dialect.system_prefix}-apiserver-endpoint-"
+        self._name = f"{self._start}{own.address.replace(':', '-')}-{own.port}"
+        self.prefix = f"{self._namespace}/{self._start}"
+        self._renewed = -math.inf
+        self._seen: dict[str, tuple[Object, float]] = {}  # and since when they have not moved
+        self._left = False
+
+    async def keep(self) -> float | None:
+        if self._left:
+            return None
+        if self._find() is None or clock.steady() >= self._renewed + _RENEWAL:
+            began = clock.steady()
+            await self._renew()
+            self._renewed = began
+        ends = [self._renewed + _RENEWAL]
+        for record in self._records():
+            if record["metadata"]["name"] != self._name:
+                ends.append(await self._mind(record))
+        return max(0.0, min(ends) - clock.steady())
+
+    def _find(self) -> Object | None:
+        return self._client.find(LEASES, self._namespace, self._name)
+
+    def _records(self) -> list[Object]:
+        versions = self._client.collection(LEASES).current(self._namespace)
+        return [one.object() for one in versions if one.name.startswith(self._start)]
+
+    async def _renew(self) -> None:
+        moment = format_micro_time(clock.now())
+        lives = {
+            "holderIdentity": str(self._own),
+            "leaseDurationSeconds": _LIFE,
+            "renewTime": moment,
+        }
+        if self._find() is None:
+            metadata = {"name": self._name, "namespace": self._namespace}
+            spec = {**lives, "acquireTime": moment}
+            await self._client.create(LEASES, {"metadata": metadata, "spec": spec})
+        else:
+            await self._client.change(
+                LEASES,
+                self._namespace,
+                self._name,
+                lambda old: {**old, "spec": {**(old.get("spec") or {}), **lives}},
+            )
+
+    async def _mind(self, record: Object) -> float:
+        """Look after another's record; gives when it ends unless it moves."""
+        metadata, spec = record["metadata"], record.get("spec") or {}
+        name, now = metadata["name"], clock.steady()
+        seen, since = self._seen.get(name, (None, now))
+        if seen != spec:
+            self._seen[name] = spec, now
+            return now + _LIFE
+        if now < since + _LIFE:
+            return since + _LIFE
+        del self._seen[name]
+        await self._forget(name, metadata["resourceVersion"])
+        return math.inf
+
+    async def _forget(self, name: str, revision: str = "") -> None:
+        options = DeleteOptions(revision=revision)
+        try:
+            await self._client.delete(LEASES, self._namespace, name, options)
+        except StatusError as error:
+            if error.code != 409:  # it has moved after all
+                raise
+
+    def servers(self, endpoints: Object | None) -> Sequence[Server]:
+        holders = ((one.get("spec") or {}).get("holderIdentity") or "" for one in self._records())
+        return sorted({one for one in map(Server.parse, holders) if one is not None})
+
+    async def leave(self) -> None:
+        self._left = True
+        await self._forget(self._name)

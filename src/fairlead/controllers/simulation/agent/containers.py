@@ -1,0 +1,282 @@
+"""What becomes of one container: pure steps from one status to the next.
+
+All that the next step rests on is in the status, so that a server that was stopped goes on where it
+was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+from fairlead.base.records import dataclass, field
+from fairlead.codec.types.times import parse_time
+from fairlead.controllers.events import NORMAL, WARNING
+from fairlead.controllers.simulation.agent.images import (
+    full_name,
+    image_id,
+    pause_before,
+    pull_attempt,
+)
+from fairlead.controllers.simulation.behaviour import ContainerBehaviour
+from fairlead.operations.api import Object
+
+_SHORT_LIFE = 1.0  # seconds that a container runs which is to end by itself
+_LONG_RUN = 600.0  # after one of these earlier failures are forgotten
+ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
+CREATING, INITIALIZING, CRASHING = "ContainerCreating", "PodInitializing", "CrashLoopBackOff"
+_PULL_ERROR, _PULL_PAUSE = "ErrImagePull", "ImagePullBackOff"
+
+
+class Said(NamedTuple):
+    """An event about a container of a pod, or about the pod if there is no path."""
+
+    kind: str
+    reason: str
+    text: str
+    path: str = ""
+
+
+class Moment(NamedTuple):
+    """Now: in seconds since the epoch, and as the API writes it."""
+
+    time: float
+    text: str
+
+
+@dataclass(slots=True)
+class Step:
+    """A status, what is said on the way to it, and the moment at which it has to change."""
+
+    status: Object
+    said: list[Said] = field(default_factory=list)
+    due: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A container within its pod. `restarts` is the policy that holds for it, `lifetime` the
+    seconds after which it ends by itself."""
+
+    container: Object
+    pod: Object
+    path: str
+    behaviour: ContainerBehaviour
+    restarts: str
+    lifetime: float | None
+
+    @property
+    def name(self) -> str:
+        found: str = self.container["name"]
+        return found
+
+
+def lifetime_of(behaviour: ContainerBehaviour, policy: str, *, first: bool) -> float | None:
+    """How long a container runs. One that prepares its pod (`first`) takes no time unless it is
+    told to; one of a pod that is to come to an end takes a short time."""
+    if behaviour.exit_after is not None:
+        return behaviour.exit_after
+    if first:
+        return 0.0
+    if behaviour.exit_code is not None or policy != ALWAYS:
+        return _SHORT_LIFE
+    return None
+
+
+def waiting(role: Role, reason: str, old: Object | None) -> Object:
+    """The status of a container that has not been started yet."""
+    if old is not None:
+        return old
+    return {
+        "name": role.name,
+        "state": {"waiting": {"reason": reason}},
+        "lastState": {},
+        "ready": False,
+        "restartCount": 0,
+        "image": role.container["image"],
+        "imageID": "",
+        "started": False,
+    }
+
+
+def state_of(status: Object) -> Object:
+    """The state of a container; others may have written a status without one."""
+    found: Object = status.get("state") or {}
+    return found
+
+
+def _time(text: str | None, now: Moment) -> float:
+    return now.time if not text or text == now.text else parse_time(text).timestamp()
+
+
+def is_over(status: Object, restarts: str) -> bool:
+    """Whether a container has ended and does not run again."""
+    end = state_of(status).get("terminated")
+    if end is None:
+        return False
+    return restarts == NEVER or (restarts == ON_FAILURE and not end.get("exitCode"))
+
+
+def advance(role: Role, old: Object | None, started: float, now: Moment) -> Step:
+    """One step. `started` is the moment at which the pod came to its node."""
+    state = state_of(old) if old is not None else {}
+    if old is not None and "terminated" in state:
+        step = Step(old) if is_over(old, role.restarts) else _again(role, old, now)
+    elif old is not None and "running" in state:
+        step = Step(old)
+    else:
+        step = _begin(role, old, started, now)
+    if "running" in state_of(step.status):
+        _run(role, step, now)
+    return step
+
+
+def _begin(role: Role, old: Object | None, started: float, now: Moment) -> Step:
+    """From waiting, whatever for, to running."""
+    if old is not None and is_crashing(old):
+        return _again(role, old, now)
+    due = started + role.behaviour.start_delay
+    if now.time < due:
+        return Step(waiting(role, CREATING, old), due=due)
+    if role.behaviour.pull_failure:
+        return _fail_to_pull(role, old, due, now)
+    return _start(role, old, now)
+
+
+def is_crashing(status: Object) -> bool:
+    """Whether a container waits to be started again."""
+    reason = (state_of(status).get("waiting") or {}).get("reason")
+    return bool(reason == CRASHING and (status.get("lastState") or {}).get("terminated"))
+
+
+def _fail_to_pull(role: Role, old: Object | None, since: float, now: Moment) -> Step:
+    failed, changes_in = pull_attempt(now.time - since)
+    image = role.container["image"]
+    if failed:
+        reason, message = _PULL_ERROR, role.behaviour.pull_failure
+        said = [
+            Said(NORMAL, "Pulling", f'Pulling image "{image}"', role.path),
+            Said(WARNING, "Failed", f'Failed to pull image "{image}": {message}', role.path),
+            Said(WARNING, "Failed", f"Error: {reason}", role.path),
+        ]
+    else:
+        reason, message = _PULL_PAUSE, f'Back-off pulling image "{image}"'
+        said = [
+            Said(NORMAL, "BackOff", message, role.path),
+            Said(WARNING, "Failed", f"Error: {reason}", role.path),
+        ]
+    state = {"waiting": {"message": message, "reason": reason}}
+    before = waiting(role, CREATING, old)
+    due = now.time + changes_in
+    if before.get("state") == state:
+        return Step(before, due=due)
+    return Step({**before, "state": state}, said, due)
+
+
+def _start(role: Role, old: Object | None, now: Moment, restarts: int = 0) -> Step:
+    image = role.container["image"]
+    last: Object = {}
+    if old is not None:
+        state = state_of(old)
+        last = state if "terminated" in state else old.get("lastState") or {}
+    status = {
+        "name": role.name,
+        "state": {"running": {"startedAt": now.text}},
+        "lastState": last,
+        "ready": False,
+        "restartCount": restarts,
+        "image": full_name(image),
+        "imageID": image_id(image),
+        "containerID": _container_id(role, restarts),
+        "started": True,
+    }
+    return Step(status, _said_of_start(role, image))
+
+
+def _said_of_start(role: Role, image: str) -> list[Said]:
+    if role.container.get("imagePullPolicy") == ALWAYS:
+        pulled = [
+            Said(NORMAL, "Pulling", f'Pulling image "{image}"', role.path),
+            Said(NORMAL, "Pulled", f'Successfully pulled image "{image}" in 0s', role.path),
+        ]
+    else:
+        present = f'Container image "{image}" already present on machine'
+        pulled = [Said(NORMAL, "Pulled", present, role.path)]
+    return [
+        *pulled,
+        Said(NORMAL, "Created", f"Created container {role.name}", role.path),
+        Said(NORMAL, "Started", f"Started container {role.name}", role.path),
+    ]
+
+
+def _container_id(role: Role, restarts: int) -> str:
+    seed = f"{role.pod['metadata']['uid']}/{role.name}/{restarts}"
+    return f"simulated://{hashlib.sha256(seed.encode()).hexdigest()}"
+
+
+def _run(role: Role, step: Step, now: Moment) -> None:
+    """What has to become of a running container: ready, or ended."""
+    status, behaviour = step.status, role.behaviour
+    began = _time(status["state"]["running"].get("startedAt"), now)
+    if role.lifetime is not None:
+        if now.time >= began + role.lifetime:
+            step.status = ended(status, behaviour.exit_code or 0, now)
+            step.due = None if is_over(step.status, role.restarts) else now.time
+            return
+        step.due = began + role.lifetime
+    ready_at = began + behaviour.ready_after
+    ready = not behaviour.never_ready and now.time >= ready_at
+    if status.get("ready") != ready:
+        step.status = {**status, "ready": ready}
+    if ready:
+        return
+    if behaviour.never_ready:
+        if step.said and role.container.get("readinessProbe"):
+            text = "Readiness probe failed: the container simulates that it is never ready"
+            step.said.append(Said(WARNING, "Unhealthy", text, role.path))
+    elif step.due is None or ready_at < step.due:
+        step.due = ready_at
+
+
+def ended(status: Object, code: int, now: Moment) -> Object:
+    """The status of a container that ran and has ended now."""
+    end = {
+        "exitCode": code,
+        "reason": "Error" if code else "Completed",
+        "startedAt": status["state"]["running"].get("startedAt") or now.text,
+        "finishedAt": now.text,
+        "containerID": status.get("containerID", ""),
+    }
+    return {**status, "state": {"terminated": end}, "ready": False, "started": False}
+
+
+def _again(role: Role, old: Object, now: Moment) -> Step:
+    """From its end, after a pause that grows, to its next start."""
+    crashed = "terminated" in state_of(old)
+    end = (old["state"] if crashed else old["lastState"])["terminated"]
+    count = old.get("restartCount", 0)
+    finished = _time(end.get("finishedAt"), now)
+    ran = finished - _time(end.get("startedAt"), now)
+    pause = pause_before(count - 1) if count and ran < _LONG_RUN else 0.0
+    due = finished + pause
+    if now.time >= due:
+        return _start(role, old, now, count + 1)
+    if not crashed:
+        return Step(old, due=due)
+    metadata = role.pod["metadata"]
+    whole = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
+    message = f"back-off {_shown(pause)} restarting failed container={role.name} pod={whole}"
+    status = {
+        **old,
+        "state": {"waiting": {"message": message, "reason": CRASHING}},
+        "lastState": {"terminated": end},
+        "ready": False,
+        "started": False,
+    }
+    text = "Back-off restarting failed container"
+    return Step(status, [Said(WARNING, "BackOff", text, role.path)], due)
+
+
+def _shown(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

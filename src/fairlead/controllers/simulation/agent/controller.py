@@ -1,0 +1,227 @@
+"""Walks the pods of simulated nodes through their lives."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+
+from fairlead.base import clock
+from fairlead.base.caches import Bounded
+from fairlead.base.errors import StatusError, not_found
+from fairlead.codec.types.times import now
+from fairlead.controllers.events import NORMAL, WARNING, EventWriter, Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.simulation.addresses import AddressPool, node_address, pod_network
+from fairlead.controllers.simulation.agent.containers import Moment, Said
+from fairlead.controllers.simulation.agent.pods import Place, Walk, status_at_end, walk
+from fairlead.controllers.simulation.agent.stop import running, stop_moments
+from fairlead.controllers.simulation.behaviour import (
+    MARK,
+    NOT_READY,
+    ORDINARY,
+    READY,
+    PodBehaviour,
+    pod_behaviour,
+)
+from fairlead.controllers.simulation.fleet import STATE_MARK, Fleet
+from fairlead.controllers.simulation.names import NODES, PODS
+from fairlead.operations.api import Api, Object
+from fairlead.operations.options import DeleteOptions
+from fairlead.resources.core.pods import FINISHED
+from fairlead.storage.change import Change
+from fairlead.storage.version import Version
+
+_MOST_KNOWN = 4_096
+_STOPPING = "stopping"
+_NEXT_ATTEMPT = 10.0  # seconds after which a pod that got no address is tried again
+_NO_ADDRESS = Said(
+    WARNING,
+    "FailedCreatePodSandBox",
+    "Failed to create pod sandbox: the node has no address left for another pod",
+)
+
+
+class PodAgents:
+    """Keys are `namespace/name` of pods. They act for all nodes, each as the node's own user, and
+    only for pods that are bound to one of them. Many are under way at once, so that they share
+    their commits."""
+
+    name = "simulated-node-agents"
+    workers = 32
+
+    def __init__(self, api: Api, fleet: Fleet, events: EventWriter) -> None:
+        self._fleet = fleet
+        self._pods = api.resources.named(PODS)
+        self._collection = api.collection(self._pods)
+        self._on: dict[str, set[str]] = defaultdict(set)
+        self._node_of: dict[str, str] = {}
+        self._pools = {
+            name: AddressPool(pod_network(number)) for name, number in fleet.numbers.items()
+        }
+        agent = api.dialect.node_agent
+        self._recorders = {
+            name: Recorder(events, fleet.client(name), agent, name) for name in fleet.numbers
+        }
+        # What was said already of pods that have not changed since; nothing rests on it.
+        self._told: Bounded[str, object] = Bounded(_MOST_KNOWN)
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {PODS: self._pod, NODES: self._node}
+
+    def _pod(self, change: Change) -> Iterable[str]:
+        key, version = change.key, change.after
+        node = version.fields.get("spec.nodeName", "") if version is not None else ""
+        known = self._node_of.get(key)
+        if known is not None and (known != node or change.added):
+            del self._node_of[key]
+            self._on[known].discard(key)
+            self._pools[known].give_back(key)
+        if version is None or node not in self._fleet:
+            return ()
+        self._node_of[key] = node
+        self._on[node].add(key)
+        self._account(version, node)
+        return (key,)
+
+    def _account(self, version: Version, node: str) -> None:
+        """A pod has its address until it has come to its end."""
+        fields = version.fields
+        if fields.get("status.phase") in FINISHED:
+            self._pools[node].give_back(version.key)
+        elif address := fields.get("status.podIP"):
+            self._pools[node].hold(version.key, address)
+
+    def _node(self, change: Change) -> Iterable[str]:
+        """All pods of a node if its state may be another now."""
+        if change.name not in self._fleet:
+            return ()
+        versions = (change.before, change.after)
+        marked = any(one and one.body and STATE_MARK in one.body for one in versions)
+        if change.added or change.deleted or marked:
+            return tuple(self._on[change.name])
+        return ()
+
+    async def sync(self, key: str) -> float | None:
+        version = self._collection.get(key)
+        node = self._node_of.get(key)
+        if version is None or version.body is None or node is None:
+            return None
+        state = self._fleet.state(node)
+        if state not in (READY, NOT_READY):
+            return None
+        pod = version.object()
+        behaviour = self._behaviour(version.body, pod, node)
+        if pod["metadata"].get("deletionTimestamp"):
+            return await self._stop(pod, behaviour, node)
+        if pod["status"].get("phase") in FINISHED or state == NOT_READY:
+            return None
+        return await self._advance(pod, behaviour, node)
+
+    def _behaviour(self, body: bytes, pod: Object, node: str) -> PodBehaviour:
+        if MARK not in body:
+            return ORDINARY
+        behaviour = pod_behaviour(pod["metadata"].get("annotations"))
+        uid = pod["metadata"]["uid"]
+        if behaviour.problems and self._told.get(uid) != behaviour.problems:
+            self._told.keep(uid, behaviour.problems, len(uid))
+            for problem in behaviour.problems:
+                self._say(node, pod, [Said(WARNING, "InvalidSimulation", problem)])
+        return behaviour
+
+    async def _advance(self, pod: Object, behaviour: PodBehaviour, node: str) -> float | None:
+        metadata = pod["metadata"]
+        key, pool = f"{metadata['namespace']}/{metadata['name']}", self._pools[node]
+        place = Place(node_address(self._fleet.numbers[node]), lambda: pool.take(key))
+
+        def step(current: Object) -> Walk:
+            if _is_ending(current):
+                return Walk(current["status"])
+            return walk(current, behaviour, place, _moment())
+
+        shared = pod["spec"].get("hostNetwork") or pod["status"].get("podIP")
+        if not shared and not pool.has_room_for(key):
+            self._say(node, pod, [_NO_ADDRESS])
+            return _NEXT_ATTEMPT
+        found = step(pod)
+        if found.status != pod["status"]:
+            found = await self._write(pod, found, step)
+        self._say(node, pod, found.said)
+        return None if found.due is None else max(0.0, found.due - clock.time())
+
+    async def _write(self, pod: Object, found: Walk, step: Callable[[Object], Walk]) -> Walk:
+        """Write the status of a pod; if the pod is another by now, the one that follows then."""
+        metadata = pod["metadata"]
+
+        def change(current: Object) -> Object:
+            nonlocal found
+            if current["metadata"]["uid"] != metadata["uid"]:
+                raise not_found(self._pods.ref(metadata["name"]))
+            if current["metadata"]["resourceVersion"] != metadata["resourceVersion"]:
+                found = step(current)
+            return {**current, "status": found.status}
+
+        client = self._fleet.client(pod["spec"]["nodeName"])
+        try:
+            await client.change(
+                PODS, metadata["namespace"], metadata["name"], change, "status", "patch"
+            )
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            return Walk(pod["status"])
+        return found
+
+    async def _stop(self, pod: Object, behaviour: PodBehaviour, node: str) -> float | None:
+        """End a pod that is being deleted, in its own time or when that is up."""
+        metadata = pod["metadata"]
+        if self._told.get(metadata["uid"]) != _STOPPING:
+            self._told.keep(metadata["uid"], _STOPPING, len(metadata["uid"]))
+            self._say(node, pod, _said_of_stop(pod))
+        stopped, killed = stop_moments(pod, behaviour, self._pods.dialect)
+        left = min(stopped, killed) - clock.time()
+        if left > 0:
+            return left
+        if metadata.get("finalizers"):  # somebody will want to know how it ended
+            await self._write_end(pod, is_killed=killed < stopped)
+            if not metadata.get("deletionGracePeriodSeconds"):
+                return None
+        options = DeleteOptions(grace_period=0, uid=metadata["uid"])
+        client = self._fleet.client(node)
+        try:
+            await client.delete(PODS, metadata["namespace"], metadata["name"], options)
+        except StatusError as error:
+            if error.code != 409:  # another pod has its name
+                raise
+        return None
+
+    async def _write_end(self, pod: Object, *, is_killed: bool) -> None:
+        def step(current: Object) -> Walk:
+            return Walk(status_at_end(current, _moment(), is_killed=is_killed))
+
+        found = step(pod)
+        if found.status != pod["status"]:
+            await self._write(pod, found, step)
+
+    def _say(self, node: str, pod: Object, said: Iterable[Said]) -> None:
+        for one in said:
+            self._recorders[node].record(self._pods, pod, one.kind, one.reason, one.text, one.path)
+
+
+def _moment() -> Moment:
+    return Moment(clock.time(), now())
+
+
+def _is_ending(pod: Object) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp") or pod["status"].get("phase") in FINISHED)
+
+
+def _said_of_stop(pod: Object) -> list[Said]:
+    return [
+        Said(
+            NORMAL,
+            "Killing",
+            f"Stopping container {one['name']}",
+            f"spec.containers{{{one['name']}}}",
+        )
+        for one in running(pod)
+    ]

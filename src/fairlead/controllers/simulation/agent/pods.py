@@ -1,0 +1,224 @@
+"""What becomes of a pod on its node: the steps of its containers, in order, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fairlead.base.records import dataclass, field
+from fairlead.codec.types.times import parse_time
+from fairlead.controllers.simulation.agent.conditions import pod_conditions
+from fairlead.controllers.simulation.agent.containers import (
+    ALWAYS,
+    CREATING,
+    INITIALIZING,
+    NEVER,
+    ON_FAILURE,
+    Moment,
+    Role,
+    Said,
+    Step,
+    advance,
+    ended,
+    is_over,
+    lifetime_of,
+    state_of,
+    waiting,
+)
+from fairlead.controllers.simulation.behaviour import PodBehaviour
+from fairlead.operations.api import Object
+from fairlead.resources.core.pods import FINISHED
+
+# Exit codes of containers that did not end in time, and of those that were told to end too early.
+KILLED, STOPPED = 137, 143
+_LATE = "Pod was active on the node longer than the specified deadline"
+
+
+@dataclass(slots=True)
+class Walk:
+    """The status that a pod shall have, what is said of it, and when it has to be looked at."""
+
+    status: Object
+    said: list[Said] = field(default_factory=list)
+    due: float | None = None
+
+    def take(self, step: Step) -> Object:
+        self.said += step.said
+        self.look_at(step.due)
+        return step.status
+
+    def look_at(self, due: float | None) -> None:
+        if due is not None and (self.due is None or due < self.due):
+            self.due = due
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pod is: the address of the node, and how it gets one of its own (None if there is
+    none left)."""
+
+    host: str
+    address: Callable[[], str | None]
+
+
+_FAMILIES = (
+    ("initContainers", "initContainerStatuses"),
+    ("containers", "containerStatuses"),
+    ("ephemeralContainers", "ephemeralContainerStatuses"),
+)
+
+
+def roles_of(pod: Object, family: str, behaviour: PodBehaviour) -> list[Role]:
+    """The containers of a family (`containers`, ...) and how each of them behaves."""
+    policy = pod["spec"].get("restartPolicy", ALWAYS)
+    first = family == "initContainers"
+    restarts = policy
+    if first and policy == ALWAYS:
+        restarts = ON_FAILURE
+    elif family == "ephemeralContainers":
+        restarts = NEVER
+    found = []
+    for container in pod["spec"].get(family) or ():
+        own = behaviour.of(container["name"])
+        lasting = ALWAYS if family == "ephemeralContainers" else policy
+        lifetime = lifetime_of(own, lasting, first=first)
+        path = f"spec.{family}{{{container['name']}}}"
+        found.append(Role(container, pod, path, own, restarts, lifetime))
+    return found
+
+
+def walk(pod: Object, behaviour: PodBehaviour, place: Place, now: Moment) -> Walk:
+    """The next step of a pod that has not come to its end."""
+    old = pod["status"]
+    since = old.get("startTime") or now.text
+    started = now.time if since == now.text else parse_time(since).timestamp()
+    found = Walk({**old, "startTime": since, "hostIP": place.host})
+    deadline = pod["spec"].get("activeDeadlineSeconds")
+    if deadline is not None and now.time >= started + deadline:
+        _cut_off(pod, found, now)
+        return found
+    if deadline is not None:
+        found.look_at(started + deadline)
+    unfinished, failed = _prepare(pod, behaviour, found, started, now)
+    _carry_on(pod, behaviour, found, started, now, held_up=bool(unfinished))
+    status = found.status
+    status["phase"] = "Failed" if failed else _phase(pod, status, bool(unfinished))
+    _give_address(pod, status, place)
+    status["conditions"] = pod_conditions(pod, status, unfinished, now.text)
+    return found
+
+
+def _prepare(
+    pod: Object, behaviour: PodBehaviour, found: Walk, started: float, now: Moment
+) -> tuple[list[str], bool]:
+    """Bring the containers forward that prepare the pod, one after the other. Gives those that are
+    not through, and whether one of them never will be."""
+    known = _by_name(pod["status"].get("initContainerStatuses"))
+    unfinished: list[str] = []
+    failed, statuses = False, []
+    for role in roles_of(pod, "initContainers", behaviour):
+        before = known.get(role.name)
+        if unfinished:
+            statuses.append(waiting(role, INITIALIZING, before))
+            unfinished.append(role.name)
+            continue
+        status = found.take(advance(role, before, started, now))
+        statuses.append(status)
+        end = state_of(status).get("terminated")
+        if end is None or end.get("exitCode"):
+            unfinished.append(role.name)
+            failed = end is not None and is_over(status, role.restarts)
+    if statuses:
+        found.status["initContainerStatuses"] = statuses
+    return unfinished, failed
+
+
+def _carry_on(
+    pod: Object,
+    behaviour: PodBehaviour,
+    found: Walk,
+    started: float,
+    now: Moment,
+    *,
+    held_up: bool,
+) -> None:
+    for family, place in _FAMILIES[1:]:
+        roles = roles_of(pod, family, behaviour)
+        if not roles:
+            continue
+        known = _by_name(pod["status"].get(place))
+        if held_up:
+            statuses = [waiting(role, INITIALIZING, known.get(role.name)) for role in roles]
+        else:
+            statuses = [
+                found.take(advance(role, known.get(role.name), started, now)) for role in roles
+            ]
+        found.status[place] = statuses
+
+
+def _by_name(statuses: Sequence[Object] | None) -> dict[str, Object]:
+    return {one["name"]: one for one in statuses or ()}
+
+
+def _phase(pod: Object, status: Object, held_up: bool) -> str:
+    statuses = status["containerStatuses"]
+    if held_up or any(_is_unstarted(one) for one in statuses):
+        return "Pending"
+    policy = pod["spec"].get("restartPolicy", ALWAYS)
+    if not all(is_over(one, policy) for one in statuses):
+        return "Running"
+    codes = [one["state"]["terminated"].get("exitCode") for one in statuses]
+    return "Failed" if any(codes) else "Succeeded"
+
+
+def _is_unstarted(status: Object) -> bool:
+    return "waiting" in state_of(status) and not status.get("lastState")
+
+
+def _has_sandbox(status: Object) -> bool:
+    """Whether anything was tried yet."""
+    every = [*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())]
+    reasons = ((state_of(one).get("waiting") or {}).get("reason") for one in every)
+    return any(reason not in (CREATING, INITIALIZING) for reason in reasons)
+
+
+def _give_address(pod: Object, status: Object, place: Place) -> None:
+    if status.get("podIP") or not _has_sandbox(status):
+        return
+    shared = pod["spec"].get("hostNetwork")
+    address = place.host if shared else place.address()
+    if address is not None:
+        status["podIP"] = address
+        status["podIPs"] = [{"ip": address}]
+
+
+def _cut_off(pod: Object, found: Walk, now: Moment) -> None:
+    """End a pod that took longer than it may."""
+    status = found.status
+    _end_all(status, KILLED, now)
+    status.update(phase="Failed", reason="DeadlineExceeded", message=_LATE)
+    status.setdefault("containerStatuses", [])
+    status["conditions"] = pod_conditions(pod, status, (), now.text)
+
+
+def status_at_end(pod: Object, now: Moment, *, is_killed: bool) -> Object:
+    """The status of a pod that was told to stop and has. What was to do something and did not come
+    to its end has failed."""
+    status = dict(pod["status"])
+    if status.get("phase") in FINISHED:
+        return status
+    lasting = pod["spec"].get("restartPolicy", ALWAYS) == ALWAYS
+    _end_all(status, KILLED if is_killed else 0 if lasting else STOPPED, now)
+    if not lasting:
+        status["phase"] = "Failed"
+    status["conditions"] = pod_conditions(pod, status, (), now.text)
+    return status
+
+
+def _end_all(status: Object, code: int, now: Moment) -> None:
+    """End all containers that run, in a status that may be changed."""
+    for _, place in _FAMILIES:
+        if status.get(place):
+            status[place] = [
+                ended(one, code, now) if "running" in state_of(one) else one
+                for one in status[place]
+            ]

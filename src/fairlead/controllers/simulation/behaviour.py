@@ -1,0 +1,132 @@
+"""How simulated pods and nodes behave, as annotations on them say (docs/simulation.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fairlead.base.records import dataclass, field
+from fairlead.codec.types.durations import parse_duration
+
+PREFIX = "simulation.fairlead/"
+MARK = PREFIX.encode()
+_LONGEST_TIME = 10 * 365 * 24 * 3600.0
+
+
+class BehaviourError(ValueError):
+    """An annotation that cannot be read; the text names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerBehaviour:
+    """What is not said is None, and then a well-behaved container decides. `pull_failure` is why
+    its image cannot be had, `ready_after` the seconds after its start until its probe passes,
+    `exit_after` until it ends by itself, `stop_after` how long it takes to end when told to."""
+
+    start_delay: float = 0.0
+    pull_failure: str = ""
+    never_ready: bool = False
+    ready_after: float = 0.0
+    exit_code: int | None = None
+    exit_after: float | None = None
+    stop_after: float = 0.0
+    log: tuple[str, ...] | None = None
+
+
+WELL_BEHAVED = ContainerBehaviour()
+
+
+@dataclass(frozen=True, slots=True)
+class PodBehaviour:
+    """How the containers of a pod behave: all alike but for those that are named."""
+
+    common: ContainerBehaviour = WELL_BEHAVED
+    named: Mapping[str, ContainerBehaviour] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    def of(self, container: str) -> ContainerBehaviour:
+        return self.named.get(container, self.common)
+
+
+ORDINARY = PodBehaviour()
+
+
+def _time(text: str) -> float:
+    try:
+        seconds = parse_duration(text)
+    except ValueError:
+        raise BehaviourError(f'"{text}" is not a duration such as 5s or 1m30s') from None
+    if not 0 <= seconds <= _LONGEST_TIME:
+        raise BehaviourError(f'"{text}" is out of range')
+    return seconds
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise BehaviourError(f'"{text}" is neither "true" nor "false"')
+    return text == "true"
+
+
+def _exit_code(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 3 or int(text) > 255:
+        raise BehaviourError(f'"{text}" is not an exit code: 0 to 255')
+    return int(text)
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(text.removesuffix("\n").split("\n")) if text else ()
+
+
+# The annotation, the field that it sets, and how it is read.
+_OF_PODS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "start-delay": ("start_delay", _time),
+    "image-pull-failure": ("pull_failure", str),
+    "never-ready": ("never_ready", _flag),
+    "ready-after": ("ready_after", _time),
+    "exit-code": ("exit_code", _exit_code),
+    "exit-after": ("exit_after", _time),
+    "stop-after": ("stop_after", _time),
+    "log": ("log", _lines),
+}
+
+
+def pod_behaviour(annotations: Mapping[str, str] | None) -> PodBehaviour:
+    """Read the annotations of a pod. `name.container` is for one container only. What cannot be
+    read is among the problems and changes nothing."""
+    common: dict[str, Any] = {}
+    named: dict[str, dict[str, Any]] = {}
+    problems = []
+    for key, text in (annotations or {}).items():
+        if not key.startswith(PREFIX):
+            continue
+        name, _, container = key.removeprefix(PREFIX).partition(".")
+        setting = _OF_PODS.get(name)
+        if setting is None:
+            known = ", ".join(sorted(_OF_PODS))
+            problems.append(f"{key}: there is no such setting; known are {known}")
+            continue
+        try:
+            value = setting[1](text)
+        except BehaviourError as error:
+            problems.append(f"{key}: {error}")
+            continue
+        (named.setdefault(container, {}) if container else common)[setting[0]] = value
+    return PodBehaviour(
+        ContainerBehaviour(**common),
+        {name: ContainerBehaviour(**{**common, **own}) for name, own in named.items()},
+        tuple(problems),
+    )
+
+
+READY, NOT_READY, UNREACHABLE = "ready", "not-ready", "unreachable"
+NODE_STATE = f"{PREFIX}node-state"
+
+
+def node_state(annotations: Mapping[str, str] | None) -> str:
+    """Whether a node is ready, says that it is not, or is not heard of at all. Raises
+    BehaviourError."""
+    text = (annotations or {}).get(NODE_STATE, READY)
+    if text not in (READY, NOT_READY, UNREACHABLE):
+        allowed = f"{READY}, {NOT_READY}, {UNREACHABLE}"
+        raise BehaviourError(f'{NODE_STATE}: "{text}" is none of {allowed}')
+    return text

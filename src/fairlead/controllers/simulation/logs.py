@@ -1,0 +1,136 @@
+"""What containers that do not run have to say: their logs, and that nobody can talk to them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+
+from fairlead.base.errors import StatusError, bad_request
+from fairlead.codec.types.times import format_time, parse_time
+from fairlead.controllers.simulation.agent.containers import state_of
+from fairlead.controllers.simulation.behaviour import pod_behaviour
+from fairlead.controllers.simulation.fleet import Fleet
+from fairlead.controllers.simulation.names import PODS
+from fairlead.operations.api import Object
+from fairlead.operations.simulated import LogOptions
+from fairlead.storage.change import Change
+
+_FAMILIES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+
+
+class SimulatedContainers:
+    """Answers for the containers on the nodes of a fleet, whoever runs those. `changed` has to be
+    told of pods."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
+        self._stopping = False
+
+    def has(self, node: str) -> bool:
+        return node in self._fleet
+
+    def refusal(self, what: str) -> StatusError:
+        text = f"{what} is not possible: the node is simulated, no container runs on it"
+        return StatusError(501, "NotImplemented", text)
+
+    def log(self, pod: Object, container: str, options: LogOptions) -> bytes:
+        """Raises StatusError."""
+        status = _status_of(pod, container)
+        state = state_of(status)
+        if options.previous:
+            state = status.get("lastState") or {}
+            if "terminated" not in state:
+                where = f'container "{container}" in pod "{pod["metadata"]["name"]}"'
+                raise bad_request(f"previous terminated {where} not found")
+        elif "waiting" in state or not state:
+            state = status.get("lastState") or {}
+            if "terminated" not in state:
+                raise _not_started(pod, container, status)
+        return _selected(_lines(pod, container, status, state), options)
+
+    async def end_of(self, pod: Object, container: str) -> None:
+        """Wait until a container that runs does so no longer, or the server stops."""
+        metadata = pod["metadata"]
+        key = f"{metadata['namespace']}/{metadata['name']}"
+        client = self._fleet.client(pod["spec"]["nodeName"])
+        changed = asyncio.Event()
+        self._waiting[key].add(changed)
+        try:
+            while not self._stopping:
+                changed.clear()
+                current = client.find(PODS, metadata["namespace"], metadata["name"])
+                if current is None or current["metadata"]["uid"] != metadata["uid"]:
+                    return
+                if "running" not in state_of(_status_of(current, container)):
+                    return
+                await changed.wait()
+        finally:
+            self._waiting[key].discard(changed)
+            if not self._waiting[key]:
+                del self._waiting[key]
+
+    def stop_waiting(self) -> None:
+        self._stopping = True
+        for waiting in self._waiting.values():
+            _wake(waiting)
+
+    def changed(self, change: Change) -> None:
+        _wake(self._waiting.get(change.key, ()))
+
+
+def _wake(waiting: Iterable[asyncio.Event]) -> None:
+    for changed in waiting:
+        changed.set()
+
+
+def _status_of(pod: Object, container: str) -> Object:
+    for family in _FAMILIES:
+        for one in pod["status"].get(family) or ():
+            if one["name"] == container:
+                found: Object = one
+                return found
+    return {}
+
+
+def _not_started(pod: Object, container: str, status: Object) -> StatusError:
+    reason = (state_of(status).get("waiting") or {}).get("reason") or "ContainerCreating"
+    why = f"waiting to start: {reason}"
+    if reason in ("ErrImagePull", "ImagePullBackOff"):
+        why = "waiting to start: trying and failing to pull image"
+    name = pod["metadata"]["name"]
+    return bad_request(f'container "{container}" in pod "{name}" is {why}')
+
+
+def _lines(
+    pod: Object, container: str, status: Object, state: Object
+) -> list[tuple[datetime, str]]:
+    """What a container has written since it started, and when."""
+    end = state.get("terminated")
+    run = end or state["running"]
+    start = parse_time(run.get("startedAt") or pod["metadata"]["creationTimestamp"])
+    told = pod_behaviour(pod["metadata"].get("annotations")).of(container).log
+    if told is not None:
+        return [(start, line) for line in told]
+    metadata = pod["metadata"]
+    whole = f"{metadata['namespace']}/{metadata['name']}"
+    lines = [(start, f"{container} of {whole} started, image {status.get('image', '')}")]
+    if end is not None and end.get("finishedAt"):
+        text = f"{container} of {whole} ended with exit code {end.get('exitCode', 0)}"
+        lines.append((parse_time(end["finishedAt"]), text))
+    return lines
+
+
+def _selected(lines: list[tuple[datetime, str]], options: LogOptions) -> bytes:
+    if options.since is not None:
+        since = options.since
+        lines = [(moment, text) for moment, text in lines if moment >= since]
+    if options.tail is not None:
+        lines = lines[max(0, len(lines) - options.tail) :]
+    shown = (
+        f"{format_time(moment)} {text}\n" if options.timestamps else f"{text}\n"
+        for moment, text in lines
+    )
+    return "".join(shown).encode()[: options.limit]

@@ -1,0 +1,199 @@
+"""Keeps the Node objects and the leases of simulated nodes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from math import inf
+from random import uniform
+
+from fairlead.base import clock
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.codec.types.times import format_micro_time, parse_time
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.simulation.behaviour import READY, UNREACHABLE, BehaviourError, node_state
+from fairlead.controllers.simulation.fleet import Fleet
+from fairlead.controllers.simulation.names import LEASES, NODES
+from fairlead.controllers.simulation.node_objects import (
+    OWN_CONDITIONS,
+    new_node,
+    node_allocatable,
+    node_conditions,
+)
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.storage.change import Change
+
+logger = logging.getLogger("fairlead.controllers.simulation")
+
+_NAMESPACES = "core/v1/namespaces"
+_LEASE_SECONDS = 40
+# Late enough to cost little with many nodes, early enough to be missed once: after 40 seconds of
+# silence a node counts as lost.
+_RENEWAL = 18.0
+_HEARTBEAT = 300.0
+
+
+class NodeKeeper:
+    """Keys are names of nodes. As a real agent does it registers them when it starts: one that is
+    deleted afterwards stays away until the next start. `greet`, if given, frees a new node of the
+    taint that it was born with, where nobody else does."""
+
+    name = "simulated-nodes"
+    workers = 4
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        dialect: Dialect,
+        version: str,
+        greet: Client | None,
+    ) -> None:
+        self._fleet = fleet
+        self._dialect = dialect
+        self._version = version
+        self._greet = greet
+        self._registered: set[str] = set()
+        self._problems: dict[str, str] = {}
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {NODES: self._own, _NAMESPACES: self._begin}
+
+    def _own(self, change: Change) -> Iterable[str]:
+        return (change.name,) if change.name in self._fleet else ()
+
+    def _begin(self, change: Change) -> Iterable[str]:
+        """Nodes can report once there is a place for their leases."""
+        if change.name == self._dialect.node_lease_namespace and change.added:
+            return self._fleet.numbers
+        return ()
+
+    async def sync(self, key: str) -> float | None:
+        client = self._fleet.client(key)
+        node = client.find(NODES, "", key)
+        if node is None:
+            if key in self._registered:
+                return None
+            node = await self._register(client, key)
+        self._registered.add(key)
+        state = self._state(node)
+        if self._greet is not None and state == READY:
+            await self._welcome(self._greet, node)
+        if state == UNREACHABLE:
+            return None
+        report_in = await self._report(client, node, state)
+        return min(report_in, await self._renew(client, node))
+
+    async def _register(self, client: Client, name: str) -> Object:
+        number = self._fleet.numbers[name]
+        try:
+            return await client.create(NODES, new_node(name, number, self._dialect, self._version))
+        except StatusError as error:
+            found = client.find(NODES, "", name)
+            if error.reason != "AlreadyExists" or found is None:
+                raise
+            return found
+
+    async def _welcome(self, greet: Client, node: Object) -> None:
+        key, name = self._dialect.label("node.@/not-ready"), node["metadata"]["name"]
+
+        def is_left(taint: Object) -> bool:
+            return bool(taint["key"] != key or taint.get("timeAdded"))
+
+        def welcomed(current: Object) -> Object:
+            spec = dict(current["spec"])
+            left = [taint for taint in spec.pop("taints", None) or () if is_left(taint)]
+            return {**current, "spec": {**spec, "taints": left} if left else spec}
+
+        if not all(map(is_left, node["spec"].get("taints") or ())):
+            await greet.change(NODES, "", name, welcomed)
+
+    def _state(self, node: Object) -> str:
+        name = node["metadata"]["name"]
+        try:
+            state = node_state(node["metadata"].get("annotations"))
+        except BehaviourError as error:
+            if self._problems.get(name) != str(error):
+                self._problems[name] = str(error)
+                logger.warning("node %s: %s", name, error)
+            return self._fleet.state(name)
+        self._problems.pop(name, None)
+        return state
+
+    async def _report(self, client: Client, node: Object, state: str) -> float:
+        """Write the conditions if they are others or old, and what is allocatable if that is
+        another; gives when they are due again."""
+        name = node["metadata"]["name"]
+
+        def offered(status: Object) -> Object:
+            return {**status, "allocatable": node_allocatable(status, self._dialect)}
+
+        def reported(current: Object) -> Object:
+            status = current["status"]
+            conditions = node_conditions(status.get("conditions"), state)
+            return {**current, "status": {**offered(status), "conditions": conditions}}
+
+        old = node["status"].get("conditions") or []
+        age = _age(old)
+        is_told = _said(old) == _said(node_conditions(old, state))
+        if age < _HEARTBEAT and is_told and offered(node["status"]) == node["status"]:
+            return _HEARTBEAT - age
+        await client.change(NODES, "", name, reported, "status", "patch")
+        return _HEARTBEAT
+
+    async def _renew(self, client: Client, node: Object) -> float:
+        name, namespace = node["metadata"]["name"], self._dialect.node_lease_namespace
+        lease = client.find(LEASES, namespace, name)
+        moment = clock.now()
+        if lease is None:
+            await client.create(LEASES, _new_lease(node, namespace, moment))
+            return uniform(_RENEWAL / 4, _RENEWAL)  # from here on the nodes come one by one
+        since = _since(lease["spec"].get("renewTime"), moment)
+        due = _RENEWAL - since if since >= 0 else 0.0  # the clock was put back
+        if due > 1:
+            return due
+        await client.change(LEASES, namespace, name, _renewed(moment))
+        return _RENEWAL
+
+
+def _new_lease(node: Object, namespace: str, moment: datetime) -> Object:
+    metadata = node["metadata"]
+    owner = {"apiVersion": "v1", "kind": "Node", "name": metadata["name"], "uid": metadata["uid"]}
+    return {
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": namespace,
+            "ownerReferences": [owner],
+        },
+        "spec": {
+            "holderIdentity": metadata["name"],
+            "leaseDurationSeconds": _LEASE_SECONDS,
+            "renewTime": format_micro_time(moment),
+        },
+    }
+
+
+def _renewed(moment: datetime) -> Callable[[Object], Object]:
+    def renewed(lease: Object) -> Object:
+        return {**lease, "spec": {**lease["spec"], "renewTime": format_micro_time(moment)}}
+
+    return renewed
+
+
+def _since(text: str | None, moment: datetime) -> float:
+    """For ever where nothing was written, or by a clock that was ahead."""
+    passed = (moment - parse_time(text)).total_seconds() if text else -inf
+    return passed if passed > -1 else inf
+
+
+def _age(conditions: Iterable[Object]) -> float:
+    """How long ago the oldest of our own conditions was written."""
+    beats = {one["type"]: one.get("lastHeartbeatTime") for one in conditions}
+    moment = clock.now()
+    return max(_since(beats.get(kind), moment) for kind in OWN_CONDITIONS)
+
+
+def _said(conditions: Iterable[Object]) -> list[tuple[str, str, str]]:
+    return sorted((one["type"], one["status"], one.get("reason", "")) for one in conditions)

@@ -1,0 +1,65 @@
+"""What the scheduler writes into the status of pods that it could not place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.codec.types.times import now
+from fairlead.controllers.simulation.names import PODS
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+
+_SCHEDULED = "PodScheduled"
+
+
+async def set_unschedulable(client: Client, pod: Object, text: str, node: str) -> None:
+    """Say why a pod has no node, and on which one room was made for it, unless it says so already.
+    Raises StatusError."""
+
+    def told(current: Object) -> Object:
+        status = dict(current["status"])
+        if current["spec"].get("nodeName") or current["metadata"]["uid"] != pod["metadata"]["uid"]:
+            return current
+        if node:
+            status["nominatedNodeName"] = node
+        status["conditions"] = _with_reason(status.get("conditions") or [], text)
+        return {**current, "status": status}
+
+    if told(pod) != pod:
+        await _change(client, pod["metadata"]["namespace"], pod["metadata"]["name"], told)
+
+
+async def clear_nomination(client: Client, key: str) -> None:
+    """Raises StatusError."""
+
+    def told(current: Object) -> Object:
+        status = {
+            name: part for name, part in current["status"].items() if name != "nominatedNodeName"
+        }
+        return {**current, "status": status}
+
+    namespace, _, name = key.partition("/")
+    await _change(client, namespace, name, told)
+
+
+async def _change(
+    client: Client, namespace: str, name: str, told: Callable[[Object], Object]
+) -> None:
+    await client.change(PODS, namespace, name, told, "status", "patch")
+
+
+def _with_reason(conditions: list[Object], text: str) -> list[Object]:
+    old = next((one for one in conditions if one["type"] == _SCHEDULED), None)
+    new = {
+        "type": _SCHEDULED,
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": now(),
+        "reason": "Unschedulable",
+        "message": text,
+    }
+    if old is not None and old["status"] == "False":
+        if (old.get("reason"), old.get("message")) == (new["reason"], text):
+            return conditions
+        new["lastTransitionTime"] = old.get("lastTransitionTime") or new["lastTransitionTime"]
+    return [*(one for one in conditions if one is not old), new]

@@ -1,0 +1,253 @@
+"""Finds a node for each pod that waits for one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from fairlead.base.errors import StatusError
+from fairlead.controllers.events import NORMAL, WARNING, Recorder
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.simulation.fleet import Fleet
+from fairlead.controllers.simulation.names import NODES, PODS, SCHEDULER
+from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
+from fairlead.controllers.simulation.scheduler.conditions import set_unschedulable
+from fairlead.controllers.simulation.scheduler.eviction import RoomMaker
+from fairlead.controllers.simulation.scheduler.facts import Labels, Placed, Wish, labels_of, wish_of
+from fairlead.controllers.simulation.scheduler.filters import Judge, Verdict, explained
+from fairlead.controllers.simulation.scheduler.preemption import Candidate, choose, ineligible
+from fairlead.controllers.simulation.scheduler.queue import Waiting
+from fairlead.controllers.simulation.scheduler.scores import best
+from fairlead.controllers.simulation.scheduler.verdict import Event
+from fairlead.controllers.simulation.scheduler.volumes import CAPACITIES, DRIVERS, VolumeRule
+from fairlead.controllers.volumes.names import CLAIMS, CLASSES, VOLUMES
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.resources.core.pods import FINISHED
+from fairlead.storage.change import Change
+from fairlead.storage.version import Version
+
+logger = logging.getLogger("fairlead.controllers.simulation")
+
+_NAMESPACES = "core/v1/namespaces"
+_ROUND = ("round",)
+_AT_ONCE = 64  # bindings that share their commits
+_IN_A_ROW = 8  # decisions before others get their turn
+_GOING = b'"deletionTimestamp":"'
+_PRIORITY = re.compile(rb'"priority":(-?[0-9]+)')
+_NONE = "no nodes available to schedule pods"
+
+
+class Scheduler:
+    """Places the pods that ask for the default scheduler on simulated nodes, and on no others. It
+    has one key, for a round over all pods that wait."""
+
+    name = "simulated-scheduler"
+    workers = 1
+
+    def __init__(self, api: Api, fleet: Fleet, client: Client, events: Recorder) -> None:
+        self._client = client
+        self._events = events
+        self._pods = api.resources.named(PODS)
+        self._namespaces = client.collection(_NAMESPACES)
+        self._cluster = Cluster(fleet.numbers, api.dialect, self._labels_of)
+        self._volumes = VolumeRule(client, api.dialect)
+        self._judge = Judge(self._cluster, self._volumes)
+        self._room = RoomMaker(api, client, events, self._cluster)
+        self._waiting = Waiting()
+
+    def _labels_of(self, namespace: str) -> Labels:
+        version = self._namespaces.get(namespace)
+        return labels_of(version) if version is not None else {}
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {
+            NODES: self._node,
+            PODS: self._pod,
+            CLAIMS: self._volume,
+            VOLUMES: self._volume,
+            CLASSES: self._volume,
+            DRIVERS: self._volume,
+            CAPACITIES: self._volume,
+        }
+
+    def _node(self, change: Change) -> Iterable[str]:
+        if change.name not in self._cluster.summaries:
+            return ()
+        node = change.after.object() if change.after is not None else None
+        changed = self._cluster.put_node(change.name, node)
+        return self._happened(Event.NODE) if changed else ()
+
+    def _volume(self, change: Change) -> Iterable[str]:
+        return self._happened(Event.VOLUME)
+
+    def _happened(self, event: Event) -> Iterable[str]:
+        return _ROUND if self._waiting.happened(event) else ()
+
+    def _pod(self, change: Change) -> Iterable[str]:
+        version, key = change.after, change.key
+        if change.added or version is None:
+            self._cluster.nominated.pop(key, None)
+        if version is None:
+            self._waiting.drop(key)
+            gone = self._cluster.remove(key) is not None
+            return self._happened(Event.POD_GONE) if gone else ()
+        node = version.fields.get("spec.nodeName", "")
+        if node:
+            self._waiting.drop(key)
+            self._cluster.nominated.pop(key, None)
+            return self._placed(version, node) if node in self._cluster.summaries else ()
+        return self._pending(change, version)
+
+    def _placed(self, version: Version, node: str) -> Iterable[str]:
+        """A pod is on one of the nodes; most changes of it are nothing to us."""
+        key = version.key
+        home = self._cluster.node_of(key)
+        if version.fields.get("status.phase") in FINISHED:
+            gone = self._cluster.remove(key) is not None
+            return self._happened(Event.POD_GONE) if gone else ()
+        going = _is_going(version)
+        known = home.pods[key] if home is not None and home.name == node else None
+        if known is not None and known.deleting == going:
+            moved = known.labels != version.labels
+            known.labels = labels_of(version)
+            return self._happened(Event.POD_PLACED) if moved else ()
+        self._cluster.place(Placed(key, version.object(), labels_of(version)), node)
+        return self._happened(Event.POD_PLACED)
+
+    def _pending(self, change: Change, version: Version) -> Iterable[str]:
+        key, fields, body = version.key, version.fields, version.body or b""
+        ours = fields.get("spec.schedulerName") == SCHEDULER
+        if not ours or _is_going(version) or fields.get("status.phase") in FINISHED:
+            self._waiting.drop(key)
+            self._cluster.nominated.pop(key, None)
+            return ()
+        nominated = fields.get("status.nominatedNodeName", "")
+        if nominated in self._cluster.summaries:
+            facts = Placed(key, version.object(), labels_of(version))
+            self._cluster.nominated[key] = nominated, facts
+        else:
+            self._cluster.nominated.pop(key, None)
+        if key in self._waiting and not _is_other(change):
+            return ()
+        found = _PRIORITY.search(body)
+        self._waiting.add(key, int(found[1]) if found else 0)
+        return _ROUND
+
+    async def sync(self, key: str) -> float | None:
+        tried, bindings = 0, []
+        while (pod := self._waiting.take()) is not None:
+            if tried % _IN_A_ROW == 0:
+                await asyncio.sleep(0)
+            tried += 1
+            if (decided := await self._try(pod)) is not None:
+                bindings.append(self._bind(pod, decided))
+            if len(bindings) == _AT_ONCE:
+                await asyncio.gather(*bindings)
+                bindings = []
+        await asyncio.gather(*bindings)
+        return self._waiting.pause()
+
+    async def _try(self, key: str) -> tuple[Wish, NodeSummary] | None:
+        """Find a node for a pod; what fails is tried again later, and holds up nobody."""
+        try:
+            return await self._decide(key)
+        except Exception as error:
+            self._log(key, error)
+        self._waiting.fail(key)
+        return None
+
+    def _log(self, key: str, error: Exception) -> None:
+        expected = isinstance(error, StatusError)
+        level = logging.DEBUG if expected else logging.ERROR
+        said = None if expected else error
+        logger.log(level, "%s: %s: %s", self.name, key, error, exc_info=said)
+
+    async def _decide(self, key: str) -> tuple[Wish, NodeSummary] | None:
+        namespace, _, name = key.partition("/")
+        pod = self._client.find(PODS, namespace, name)
+        if pod is None or pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
+            self._waiting.drop(key)
+            return None
+        wish = wish_of(key, pod)
+        verdict = self._judge.judge(wish)
+        if not verdict.nodes:
+            await self._give_up(wish, verdict)
+            return None
+        node = self._best(wish, verdict)
+        plan = self._volumes.plan(wish, node)
+        if plan is not None:
+            self._waiting.wait_for(key, Event.VOLUME)
+            await self._volumes.carry_out(plan, node)
+            return None
+        self._cluster.place(wish.facts, node.name)
+        return wish, node
+
+    def _best(self, wish: Wish, verdict: Verdict) -> NodeSummary:
+        """The node on which room was made for a pod is the first choice."""
+        for node in verdict.nodes:
+            if node.name == wish.nominated:
+                return node
+        return best(wish, verdict.nodes, self._cluster)
+
+    async def _bind(self, key: str, decided: tuple[Wish, NodeSummary]) -> None:
+        wish, node = decided
+        metadata = wish.pod["metadata"]
+        namespace, name = metadata["namespace"], metadata["name"]
+        try:
+            await self._client.bind(namespace, name, metadata["uid"], node.name)
+        except Exception as error:
+            self._log(key, error)
+            home = self._cluster.node_of(key)
+            if home is not None and home.pods[key] is wish.facts:  # nothing better is known
+                self._cluster.remove(key)
+            self._waiting.fail(key)
+            return
+        self._waiting.drop(key)
+        text = f"Successfully assigned {namespace}/{name} to {node.name}"
+        self._events.record(self._pods, wish.pod, NORMAL, "Scheduled", text)
+
+    async def _give_up(self, wish: Wish, verdict: Verdict) -> None:
+        """No node will do: make room if that is possible, and say how things stand."""
+        key, total = wish.facts.key, len(self._cluster.nodes)
+        self._waiting.put_off(key, verdict.until)
+        text = _NONE
+        candidate: Candidate | None = None
+        if total:
+            text = explained(total, (one.reasons for one in verdict.refusals.values()))
+            why = ineligible(wish, self._cluster)
+            if not why:
+                candidate, why = await choose(
+                    wish, verdict, self._cluster, self._judge, self._room.budgets
+                )
+            if why:
+                text = f"{text} preemption: {why}"
+        node = candidate.node.name if candidate is not None else ""
+        if candidate is not None:
+            self._cluster.nominated[key] = node, wish.facts
+            await self._room.make(wish, candidate)
+        self._events.record(self._pods, wish.pod, WARNING, "FailedScheduling", text)
+        with suppress(StatusError):  # it went, or is bound: then nobody needs to be told
+            await set_unschedulable(self._client, wish.pod, text, node)
+
+
+def _is_going(version: Version) -> bool:
+    """Whether a pod is being deleted; a label may be called like the field that says so."""
+    if version.body is None or _GOING not in version.body:
+        return False
+    return bool(version.object()["metadata"].get("deletionTimestamp"))
+
+
+def _is_other(change: Change) -> bool:
+    """Whether more of a pod changed than what we say about it."""
+    if change.before is None or change.after is None:
+        return True
+    return _asked(change.before.object()) != _asked(change.after.object())
+
+
+def _asked(pod: Object) -> list[object]:
+    metadata = pod["metadata"]
+    return [pod["spec"], metadata.get("labels"), metadata.get("annotations"), metadata["uid"]]

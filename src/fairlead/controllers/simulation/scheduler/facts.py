@@ -1,0 +1,173 @@
+"""What counts about pods: of those that are placed, and of one that is to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from decimal import ROUND_CEILING, Decimal
+from typing import NamedTuple, cast
+
+from fairlead.admission.plugins.pod_demands import pod_totals
+from fairlead.base.caches import Bounded
+from fairlead.codec.types.quantity import quantity
+from fairlead.operations.api import Object
+from fairlead.resources.core.pods import PREFERRED, REQUIRED
+from fairlead.resources.rules import selector_matches
+from fairlead.storage.version import Version
+
+_MILLI = 1000
+# What a pod that asks for nothing is taken to need where nodes are compared.
+_LEAST_CPU, _LEAST_MEMORY = 100, 200 * 1024 * 1024
+
+Labels = dict[str, str]
+LabelsOf = Callable[[str], Labels]  # of a namespace
+
+
+def _units(name: str, value: Decimal) -> int:
+    """An amount of a resource as a whole number: thousandths of processors, else what it says."""
+    scaled = value * _MILLI if name == "cpu" else value
+    return int(scaled.to_integral_value(ROUND_CEILING))
+
+
+def amounts(given: Mapping[str, str] | None) -> dict[str, int]:
+    return {name: _units(name, quantity(text)) for name, text in (given or {}).items()}
+
+
+def labels_of(version: Version) -> Labels:
+    """The labels of a stored object, shared with it and with whoever asks."""
+    return cast(Labels, version.labels)
+
+
+class Term:
+    """A term of pod (anti-)affinity: which pods it is about, and by what nodes are told apart."""
+
+    __slots__ = ("_namespaces", "_selecting", "_selector", "topology")
+
+    def __init__(self, term: Object, namespace: str) -> None:
+        self.topology: str = term["topologyKey"]
+        self._selector = term.get("labelSelector")
+        self._selecting = term.get("namespaceSelector")
+        named = frozenset(term.get("namespaces") or ())
+        self._namespaces = named or (
+            frozenset((namespace,)) if self._selecting is None else frozenset()
+        )
+
+    def is_about(self, namespace: str, labels: Labels, labels_of: LabelsOf) -> bool:
+        if not selector_matches(self._selector, labels):
+            return False
+        if namespace in self._namespaces:
+            return True
+        return self._selecting is not None and selector_matches(
+            self._selecting, labels_of(namespace)
+        )
+
+
+def required_terms(spec: Object, kind: str, namespace: str) -> tuple[Term, ...]:
+    """The terms of `podAffinity` or `podAntiAffinity` that must hold."""
+    found = ((spec.get("affinity") or {}).get(kind) or {}).get(REQUIRED) or ()
+    return tuple(Term(term, namespace) for term in found)
+
+
+def preferred_terms(spec: Object, kind: str, namespace: str) -> list[tuple[int, Term]]:
+    found = ((spec.get("affinity") or {}).get(kind) or {}).get(PREFERRED) or ()
+    return [(term["weight"], Term(term["podAffinityTerm"], namespace)) for term in found]
+
+
+class Port(NamedTuple):
+    """A port of the node itself that a pod has for its own."""
+
+    protocol: str
+    address: str
+    number: int
+
+    def clashes_with(self, other: Port) -> bool:
+        if (self.protocol, self.number) != (other.protocol, other.number):
+            return False
+        return self.address == other.address or "0.0.0.0" in (self.address, other.address)
+
+
+class Placed:
+    """What counts about a pod that has, or may get, a place on a node. `repels` are the terms by
+    which it keeps others away; `started` is when it came to its node."""
+
+    __slots__ = (
+        "cpu",
+        "deleting",
+        "key",
+        "labels",
+        "memory",
+        "namespace",
+        "ports",
+        "priority",
+        "repels",
+        "requests",
+        "started",
+    )
+
+    def __init__(self, key: str, pod: Object, labels: Labels) -> None:
+        spec, metadata = pod["spec"], pod["metadata"]
+        self.key = key
+        self.namespace: str = metadata["namespace"]
+        self.labels = labels
+        self.priority: int = spec.get("priority") or 0
+        self.requests = _requests(spec)
+        self.cpu = self.requests.get("cpu") or _LEAST_CPU
+        self.memory = self.requests.get("memory") or _LEAST_MEMORY
+        self.ports = tuple(_ports(spec))
+        self.repels = required_terms(spec, "podAntiAffinity", self.namespace)
+        self.deleting = bool(metadata.get("deletionTimestamp"))
+        self.started: str = pod["status"].get("startTime") or metadata["creationTimestamp"]
+
+
+_shared: Bounded[tuple[tuple[str, int], ...], dict[str, int]] = Bounded()
+
+
+def _requests(spec: Object) -> dict[str, int]:
+    """What a pod asks for; pods that ask for the same share it."""
+    totals = pod_totals(spec)[0]
+    if not totals:
+        return _NOTHING
+    found = {name: _units(name, amount.value) for name, amount in totals.items()}
+    key = tuple(sorted(found.items()))
+    known = _shared.get(key)
+    if known is None:
+        _shared.keep(key, found, sum(len(name) + 8 for name in found))
+        return found
+    return known
+
+
+_NOTHING: dict[str, int] = {}
+
+
+def _ports(spec: Object) -> Iterable[Port]:
+    for container in spec["containers"]:
+        for port in container.get("ports") or ():
+            if port.get("hostPort"):
+                address = port.get("hostIP") or "0.0.0.0"
+                yield Port(port.get("protocol") or "TCP", address, port["hostPort"])
+
+
+class Wish(NamedTuple):
+    """A pod that wants a node."""
+
+    pod: Object
+    facts: Placed
+
+    @property
+    def spec(self) -> Object:
+        found: Object = self.pod["spec"]
+        return found
+
+    @property
+    def name(self) -> str:
+        found: str = self.pod["metadata"]["name"]
+        return found
+
+    @property
+    def nominated(self) -> str:
+        """The node on which room was made for it."""
+        found: str = self.pod["status"].get("nominatedNodeName") or ""
+        return found
+
+
+def wish_of(key: str, pod: Object) -> Wish:
+    return Wish(pod, Placed(key, pod, pod["metadata"].get("labels") or {}))

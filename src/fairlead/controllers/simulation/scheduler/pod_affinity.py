@@ -1,0 +1,97 @@
+"""Pods that want to be near others, or far from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
+from fairlead.controllers.simulation.scheduler.facts import (
+    Placed,
+    Term,
+    Wish,
+    preferred_terms,
+    required_terms,
+)
+from fairlead.controllers.simulation.scheduler.verdict import Event, Filter, Refusal
+
+_NEAR, _FAR = "podAffinity", "podAntiAffinity"
+_UNTIL = Event.NODE | Event.POD_GONE | Event.POD_PLACED
+_NOT_NEAR = Refusal(("node(s) didn't match pod affinity rules",), True, _UNTIL)
+_NOT_FAR = Refusal(("node(s) didn't match pod anti-affinity rules",), False, _UNTIL)
+_REPELLED = Refusal(("node(s) didn't satisfy existing pods anti-affinity rules",), False, _UNTIL)
+
+_Domain = tuple[str, str]  # the label that tells nodes apart, and its value
+
+
+def repelled(wish: Wish, cluster: Cluster) -> Filter | None:
+    """Pods that are there keep others away from where they are."""
+    taken = set()
+    for pod in cluster.repelling.values():
+        node = cluster.node_of(pod.key)
+        for term in pod.repels:
+            value = node.labels.get(term.topology) if node is not None else None
+            if value is not None and _is_about(term, wish.facts, cluster):
+                taken.add((term.topology, value))
+    if not taken:
+        return None
+    return lambda node: _REPELLED if _domains(node, taken) & taken else None
+
+
+def _domains(node: NodeSummary, known: Iterable[_Domain]) -> set[_Domain]:
+    keys = {key for key, _ in known}
+    return {(key, node.labels[key]) for key in keys if key in node.labels}
+
+
+def far(wish: Wish, cluster: Cluster) -> Filter | None:
+    terms = wish.facts.repels
+    if not terms:
+        return None
+    taken = {(term.topology, value) for term in terms for value in _occupied(term, cluster)}
+    return lambda node: _NOT_FAR if _domains(node, taken) & taken else None
+
+
+def near(wish: Wish, cluster: Cluster) -> Filter | None:
+    terms = required_terms(wish.spec, _NEAR, wish.facts.namespace)
+    if not terms:
+        return None
+    occupied = [(term, _occupied(term, cluster)) for term in terms]
+    # The first of a group that wants to be together has nobody to be near to.
+    first = not any(values for _, values in occupied) and all(
+        _is_about(term, wish.facts, cluster) for term in terms
+    )
+
+    def judge(node: NodeSummary) -> Refusal | None:
+        for term, values in occupied:
+            value = node.labels.get(term.topology)
+            if value is None or not (first or value in values):
+                return _NOT_NEAR
+        return None
+
+    return judge
+
+
+def _is_about(term: Term, pod: Placed, cluster: Cluster) -> bool:
+    return term.is_about(pod.namespace, pod.labels, cluster.labels_of)
+
+
+def _occupied(term: Term, cluster: Cluster) -> dict[str, int]:
+    """How many pods that a term is about are where, by the value that tells nodes apart."""
+    found: dict[str, int] = {}
+    for node in cluster.nodes:
+        value = node.labels.get(term.topology)
+        if value is None:
+            continue
+        count = sum(_is_about(term, pod, cluster) for pod in node.pods.values())
+        if count:
+            found[value] = found.get(value, 0) + count
+    return found
+
+
+def preferences(wish: Wish, cluster: Cluster) -> list[tuple[int, str, dict[str, int]]]:
+    """What a pod would rather have: weights (negative for what it would rather be far from) by the
+    label that tells nodes apart, with the counts by its values."""
+    found = []
+    for kind, sign in ((_NEAR, 1), (_FAR, -1)):
+        for weight, term in preferred_terms(wish.spec, kind, wish.facts.namespace):
+            found.append((sign * weight, term.topology, _occupied(term, cluster)))
+    return found

@@ -1,0 +1,144 @@
+"""The pods that wait for a node: which is next, and when those are tried again that found none."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from fairlead.base import clock
+from fairlead.controllers.simulation.scheduler.verdict import Event
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 10.0
+_PATIENCE = 300.0  # after so long one is tried again whatever happened
+
+
+class _Entry:
+    __slots__ = ("attempts", "due", "order", "ready", "until")
+
+    def __init__(self, order: tuple[int, int]) -> None:
+        self.order = order
+        self.attempts = 0
+        self.ready = True  # to be tried now
+        self.until = Event.NOTHING
+        self.due = 0.0  # the moment to be tried again
+
+
+class Waiting:
+    """Keys of pods. The one with the highest priority is next, of several the one that came
+    first."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self._next: list[tuple[tuple[int, int], str]] = []
+        self._later: list[tuple[float, str]] = []
+        self._parked: dict[Event, dict[str, _Entry]] = {}  # by what they wait for
+        self._count = 0
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, key: str, priority: int) -> None:
+        """A pod that is new, or so different that it is worth another try."""
+        entry = self._entries.get(key)
+        if entry is None:
+            self._count += 1
+            entry = self._entries[key] = _Entry((-priority, self._count))
+            heappush(self._next, (entry.order, key))
+        elif not entry.ready:
+            entry.attempts = 0
+            self._wake(key, entry)
+
+    def drop(self, key: str) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._unpark(key, entry)
+
+    def take(self) -> str | None:
+        """The next one; it must be dropped or put off afterwards."""
+        moment = clock.time()
+        while self._later and self._later[0][0] <= moment:
+            due, key = heappop(self._later)
+            entry = self._entries.get(key)
+            if entry is not None and not entry.ready and entry.due == due:
+                self._wake(key, entry)
+        while self._next:
+            order, key = heappop(self._next)
+            entry = self._entries.get(key)
+            if entry is not None and entry.ready and entry.order == order:
+                entry.ready = False
+                entry.due = 0.0
+                return key
+        return None
+
+    def put_off(self, key: str, until: Event) -> None:
+        """It found no node: try again when something like this happens, though not at once."""
+        entry = self._entries.get(key)
+        if entry is None or entry.ready:  # it went, or changed meanwhile
+            return
+        entry.attempts += 1
+        self._park(key, entry, until)
+
+    def wait_for(self, key: str, event: Event) -> None:
+        """Something is being done for it: try again as soon as this happens."""
+        entry = self._entries.get(key)
+        if entry is not None and not entry.ready:
+            entry.attempts = 0
+            self._park(key, entry, event)
+
+    def _park(self, key: str, entry: _Entry, until: Event) -> None:
+        entry.until = until
+        self._parked.setdefault(until, {})[key] = entry
+        self._set(key, entry, clock.time() + _PATIENCE)
+
+    def fail(self, key: str) -> None:
+        """It could not be tried, or its binding was refused: again after a pause."""
+        entry = self._entries.get(key)
+        if entry is not None and not entry.ready:
+            entry.attempts += 1
+            self._set(key, entry, clock.time() + _pause(entry.attempts))
+
+    def happened(self, event: Event) -> bool:
+        """Wake those that wait for this; gives whether there are any."""
+        concerned = [until for until in self._parked if until & event]
+        moment = clock.time()
+        for until in concerned:
+            for key, entry in self._parked.pop(until).items():
+                entry.until = Event.NOTHING
+                tried = entry.due - _PATIENCE
+                self._set(key, entry, max(moment, tried + _pause(entry.attempts)))
+        return bool(concerned)
+
+    def pause(self) -> float | None:
+        """The seconds until one has to be tried again."""
+        while self._later:
+            due, key = self._later[0]
+            entry = self._entries.get(key)
+            if entry is not None and not entry.ready and entry.due == due:
+                return max(0.0, due - clock.time())
+            heappop(self._later)
+        return None
+
+    def _wake(self, key: str, entry: _Entry) -> None:
+        self._unpark(key, entry)
+        entry.ready = True
+        heappush(self._next, (entry.order, key))
+
+    def _unpark(self, key: str, entry: _Entry) -> None:
+        parked = self._parked.get(entry.until)
+        entry.until = Event.NOTHING
+        if parked is not None:
+            parked.pop(key, None)
+            if not parked:
+                self._parked = {until: keys for until, keys in self._parked.items() if keys}
+
+    def _set(self, key: str, entry: _Entry, due: float) -> None:
+        entry.due = due
+        heappush(self._later, (due, key))
+
+
+def _pause(attempts: int) -> float:
+    if not attempts:
+        return 0.0
+    return min(_FIRST_PAUSE * float(1 << min(attempts - 1, 10)), _LONGEST_PAUSE)

@@ -1,0 +1,57 @@
+"""Nodes that keep pods away, unless they tolerate it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
+from fairlead.controllers.simulation.scheduler.facts import Wish
+from fairlead.controllers.simulation.scheduler.verdict import Event, Filter, Refusal
+from fairlead.operations.api import Object
+from fairlead.resources.core.pods import NO_SCHEDULE, PREFER_NO_SCHEDULE
+
+_CORDONED = Refusal(("node(s) were unschedulable",), True, Event.NODE)
+
+
+def tolerates(tolerations: Sequence[Object], taint: Object) -> bool:
+    return any(_covers(one, taint) for one in tolerations)
+
+
+def _covers(toleration: Object, taint: Object) -> bool:
+    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    if toleration.get("operator") == "Exists":
+        return True
+    return bool(toleration.get("key")) and toleration.get("value", "") == taint.get("value", "")
+
+
+def cordoned(wish: Wish, cluster: Cluster) -> Filter | None:
+    """Nodes that an administrator has taken out of use."""
+    taint = {"key": cluster.dialect.label("node.@/unschedulable"), "effect": NO_SCHEDULE}
+    if tolerates(wish.spec.get("tolerations") or (), taint):
+        return None
+    return lambda node: _CORDONED if node.unschedulable else None
+
+
+def untolerated(wish: Wish, cluster: Cluster) -> Filter | None:
+    tolerations = wish.spec.get("tolerations") or ()
+
+    def judge(node: NodeSummary) -> Refusal | None:
+        for taint in node.taints:
+            if taint["effect"] != PREFER_NO_SCHEDULE and not tolerates(tolerations, taint):
+                shown = f"{{{taint['key']}: {taint.get('value', '')}}}"
+                text = f"node(s) had untolerated taint {shown}"
+                return Refusal((text,), True, Event.NODE)
+        return None
+
+    return judge
+
+
+def unwelcome(tolerations: Sequence[Object], node: NodeSummary) -> int:
+    """How many taints would rather keep a pod away."""
+    return sum(
+        taint["effect"] == PREFER_NO_SCHEDULE and not tolerates(tolerations, taint)
+        for taint in node.taints
+    )

@@ -1,0 +1,106 @@
+"""Pods that are to be spread evenly over zones, nodes and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
+from fairlead.controllers.simulation.scheduler.facts import Wish
+from fairlead.controllers.simulation.scheduler.selection import is_selected
+from fairlead.controllers.simulation.scheduler.taints import tolerates
+from fairlead.controllers.simulation.scheduler.verdict import Event, Filter, Refusal
+from fairlead.operations.api import Object
+from fairlead.resources.core.pods import PREFER_NO_SCHEDULE
+from fairlead.resources.rules import selector_matches
+
+_UNTIL = Event.NODE | Event.POD_GONE | Event.POD_PLACED
+_TEXT = "node(s) didn't match pod topology spread constraints"
+_UNEVEN = Refusal((_TEXT,), False, _UNTIL)
+_UNLABELLED = Refusal((f"{_TEXT} (missing required label)",), True, _UNTIL)
+_STRICT = "DoNotSchedule"
+
+
+class _Spread:
+    """One constraint: how many of the pods it is about are in each domain."""
+
+    def __init__(self, constraint: Object, wish: Wish) -> None:
+        self.key: str = constraint["topologyKey"]
+        self._most: int = constraint["maxSkew"]
+        self._selector = _selector(constraint, wish)
+        self._constraint = constraint
+        self.counts: dict[str, int] = {}
+        self._own = int(selector_matches(self._selector, wish.facts.labels))
+        self._least = constraint.get("minDomains") or 1
+
+    def counts_node(self, wish: Wish, node: NodeSummary) -> bool:
+        """Whether the pods of a node count: where this one cannot go they do not."""
+        constraint = self._constraint
+        by_affinity = (constraint.get("nodeAffinityPolicy") or "Honor") == "Honor"
+        if by_affinity and not is_selected(wish.spec, node):
+            return False
+        if constraint.get("nodeTaintsPolicy") == "Honor":
+            tolerations = wish.spec.get("tolerations") or ()
+            return all(
+                taint["effect"] == PREFER_NO_SCHEDULE or tolerates(tolerations, taint)
+                for taint in node.taints
+            )
+        return True
+
+    def add(self, node: NodeSummary, namespace: str) -> None:
+        value = node.labels[self.key]
+        count = sum(
+            pod.namespace == namespace
+            and not pod.deleting
+            and selector_matches(self._selector, pod.labels)
+            for pod in node.pods.values()
+        )
+        self.counts[value] = self.counts.get(value, 0) + count
+
+    def is_even(self, node: NodeSummary) -> bool:
+        """Whether one more pod on a node leaves no domain too far behind."""
+        least = 0 if len(self.counts) < self._least else min(self.counts.values(), default=0)
+        there = self.counts.get(node.labels[self.key], 0)
+        return there + self._own - least <= self._most
+
+
+def _selector(constraint: Object, wish: Wish) -> Object | None:
+    """Whom a constraint is about: labels that it names are those of the pod itself."""
+    selector: Object | None = constraint.get("labelSelector")
+    keys = constraint.get("matchLabelKeys") or ()
+    labels = wish.facts.labels
+    own = {key: labels[key] for key in keys if key in labels}
+    if not own or selector is None:
+        return selector
+    return {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), **own}}
+
+
+def _spreads(wish: Wish, cluster: Cluster, *, strict: bool) -> list[_Spread]:
+    constraints: Sequence[Object] = wish.spec.get("topologySpreadConstraints") or ()
+    found = [
+        _Spread(one, wish) for one in constraints if (one["whenUnsatisfiable"] == _STRICT) == strict
+    ]
+    for node in cluster.nodes if found else ():
+        if not all(one.key in node.labels for one in found):
+            continue
+        for one in found:
+            if one.counts_node(wish, node):
+                one.add(node, wish.facts.namespace)
+    return found
+
+
+def even(wish: Wish, cluster: Cluster) -> Filter | None:
+    spreads = _spreads(wish, cluster, strict=True)
+    if not spreads:
+        return None
+
+    def judge(node: NodeSummary) -> Refusal | None:
+        if not all(one.key in node.labels for one in spreads):
+            return _UNLABELLED
+        return None if all(one.is_even(node) for one in spreads) else _UNEVEN
+
+    return judge
+
+
+def crowding(wish: Wish, cluster: Cluster) -> list[tuple[str, dict[str, int]]]:
+    """For what a pod would rather have evenly spread: how many are where."""
+    return [(one.key, one.counts) for one in _spreads(wish, cluster, strict=False)]

@@ -1,0 +1,272 @@
+"""Whether the volumes of a pod can be had on a node, and seeing to it that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, Decimal
+from typing import NamedTuple
+
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.quantity import quantity
+from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
+from fairlead.controllers.simulation.scheduler.facts import Wish
+from fairlead.controllers.simulation.scheduler.selection import terms_match
+from fairlead.controllers.simulation.scheduler.verdict import Event, Filter, Refusal
+from fairlead.controllers.volumes.facts import (
+    class_of,
+    could_hold,
+    is_bound_to,
+    is_going,
+    is_selected,
+    reserved,
+    size_of,
+    size_wanted,
+)
+from fairlead.controllers.volumes.names import (
+    AVAILABLE,
+    CLAIMS,
+    CLASSES,
+    VOLUMES,
+    Annotations,
+    annotations_of,
+    phase_of,
+    with_annotations,
+)
+from fairlead.controllers.volumes.pods import ephemeral_claims_of, is_made_for, plain_claims_of
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.resources.rules import selector_matches
+
+DRIVERS, CAPACITIES = "storage/v1/csidrivers", "storage/v1/csistoragecapacities"
+
+_UNTIL = Event.NODE | Event.VOLUME
+_DELAYED = "WaitForFirstConsumer"
+_UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
+_CONFLICT = Refusal(("node(s) had volume node affinity conflict",), True, _UNTIL)
+_NONE_FREE = Refusal(("node(s) didn't find available persistent volumes to bind",), True, _UNTIL)
+_NO_SPACE = Refusal(("node(s) did not have enough free storage",), True, _UNTIL)
+_LOST = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+
+class _Claims(NamedTuple):
+    """The claims of a pod: the volumes of those that are bound, those that wait for the pod to be
+    placed, and what stands against placing it anywhere."""
+
+    bound: Sequence[Object]
+    delayed: Sequence[Object]
+    problem: str
+
+
+class _Sources(NamedTuple):
+    """Where a claim could get a volume: from those that are free, or from its driver where that has
+    capacity. A driver that does not publish capacities (None) has enough everywhere."""
+
+    claim: Object
+    volumes: Sequence[Object]
+    capacities: Sequence[Object] | None
+
+
+class Plan(NamedTuple):
+    """What has to be done for a pod to be on a node: volumes that are given to claims, and claims
+    for which volumes are made there."""
+
+    given: Sequence[tuple[Object, Object]]
+    made: Sequence[Object]
+
+
+class VolumeRule:
+    def __init__(self, client: Client, dialect: Dialect) -> None:
+        self._client = client
+        self._names = Annotations.of(dialect)
+        self._nobody = dialect.label("@/no-provisioner")
+        self._wants_capacity = dialect.volume_capacity_required
+
+    def reachable(self, wish: Wish, cluster: Cluster) -> Filter | None:
+        if not wish.spec.get("volumes"):
+            return None
+        claims = self._claims(wish.pod)
+        if claims.problem:
+            refusal = Refusal((claims.problem,), True, _UNTIL)
+            return lambda node: refusal
+        if not claims.bound and not claims.delayed:
+            return None
+        sources = [self._sources(claim) for claim in claims.delayed]
+
+        def judge(node: NodeSummary) -> Refusal | None:
+            if not all(_is_reachable(volume, node) for volume in claims.bound):
+                return _CONFLICT
+            plan = self._planned(sources, node)
+            return plan if isinstance(plan, Refusal) else None
+
+        return judge
+
+    def plan(self, wish: Wish, node: NodeSummary) -> Plan | None:
+        """What has to be done before the pod can be bound to a node that will do; None if
+        nothing."""
+        delayed = self._claims(wish.pod).delayed if wish.spec.get("volumes") else ()
+        if not delayed:
+            return None
+        plan = self._planned([self._sources(one) for one in delayed], node)
+        return None if isinstance(plan, Refusal) else plan
+
+    async def carry_out(self, plan: Plan, node: NodeSummary) -> None:
+        """Reserve volumes and ask for others; who binds and makes them does the rest."""
+        names = self._names
+        for volume, claim in plan.given:
+            if is_bound_to(volume, claim):
+                continue
+            taken = reserved(volume, claim)
+            await self._client.replace(
+                VOLUMES, with_annotations(taken, {names.bound_by_controller: "yes"})
+            )
+        for claim in plan.made:
+            if annotations_of(claim).get(names.selected_node) != node.name:
+                wanted = with_annotations(claim, {names.selected_node: node.name})
+                await self._client.replace(CLAIMS, wanted)
+
+    def _claims(self, pod: Object) -> _Claims:
+        bound, delayed = [], []
+        immediate = False
+        for claim, problem in self._found(pod):
+            if claim is None:
+                return _Claims((), (), problem)
+            if self._is_bound(claim):
+                volume = self._client.find(VOLUMES, "", claim["spec"]["volumeName"])
+                if volume is None:
+                    return _Claims((), (), _LOST)
+                bound.append(volume)
+            elif self._is_delayed(claim) and not claim["spec"].get("volumeName"):
+                delayed.append(claim)
+            else:
+                immediate = True
+        return _Claims(bound, delayed, _UNBOUND if immediate else "")
+
+    def _found(self, pod: Object) -> Iterator[tuple[Object | None, str]]:
+        """Each claim of a pod, or what is wrong with it."""
+        metadata = pod["metadata"]
+        namespace = metadata["namespace"]
+        own = set(ephemeral_claims_of(pod))
+        for name in (*plain_claims_of(pod), *own):
+            claim = self._client.find(CLAIMS, namespace, name)
+            if claim is None:
+                what = f'persistentvolumeclaim "{name}"'
+                if name in own:
+                    yield None, f"waiting for ephemeral volume controller to create the {what}"
+                else:
+                    yield None, f"{what} not found"
+            elif is_going(claim):
+                yield None, f'persistentvolumeclaim "{name}" is being deleted'
+            elif name in own and not is_made_for(claim, pod):
+                pod_key = f"{namespace}/{metadata['name']}"
+                text = f'PVC "{namespace}/{name}" was not created for pod "{pod_key}"'
+                yield None, f"{text} (pod is not owner)"
+            else:
+                yield claim, ""
+
+    def _is_bound(self, claim: Object) -> bool:
+        marked = self._names.bind_completed in annotations_of(claim)
+        return marked and bool(claim["spec"].get("volumeName"))
+
+    def _class(self, claim: Object) -> Object | None:
+        name = class_of(claim, self._names)
+        return self._client.find(CLASSES, "", name) if name else None
+
+    def _is_delayed(self, claim: Object) -> bool:
+        found = self._class(claim)
+        return found is not None and found.get("volumeBindingMode") == _DELAYED
+
+    def _sources(self, claim: Object) -> _Sources:
+        return _Sources(claim, self._candidates(claim), self._capacities(claim))
+
+    def _candidates(self, claim: Object) -> list[Object]:
+        """The volumes that a claim could have somewhere: one that is meant for it, or else all
+        that are free, the smallest first."""
+        free = []
+        for version in self._client.collection(VOLUMES).newest(""):
+            volume = version.object()
+            if is_bound_to(volume, claim):
+                return [volume]
+            if self._is_free(volume, claim):
+                free.append(volume)
+        return sorted(free, key=lambda volume: (size_of(volume), volume["metadata"]["name"]))
+
+    def _is_free(self, volume: Object, claim: Object) -> bool:
+        return (
+            volume["spec"].get("claimRef") is None
+            and phase_of(volume) == AVAILABLE
+            and class_of(volume, self._names) == class_of(claim, self._names)
+            and could_hold(volume, claim)
+            and is_selected(volume, claim)
+        )
+
+    def _planned(self, sources: Sequence[_Sources], node: NodeSummary) -> Plan | Refusal:
+        """A volume on the node for each claim, one that is there or one that can be made."""
+        given: list[tuple[Object, Object]] = []
+        made, used = [], set()
+        for claim, volumes, capacities in sources:
+            chosen = annotations_of(claim).get(self._names.selected_node)
+            if chosen not in (None, node.name):
+                return _NONE_FREE
+            for volume in volumes:
+                name = volume["metadata"]["name"]
+                if name not in used and _is_reachable(volume, node):
+                    used.add(name)
+                    given.append((volume, claim))
+                    break
+            else:
+                if not self._can_be_made(claim, node):
+                    return _NONE_FREE
+                if chosen is None and not _has_room(capacities, node):
+                    return _NO_SPACE
+                made.append(claim)
+        return Plan(given, made)
+
+    def _can_be_made(self, claim: Object, node: NodeSummary) -> bool:
+        found = self._class(claim)
+        if found is None or found["provisioner"] == self._nobody:
+            return False
+        allowed = found.get("allowedTopologies") or ()
+        return not allowed or any(_is_within(term, node.labels) for term in allowed)
+
+    def _capacities(self, claim: Object) -> list[Object] | None:
+        """The published capacities that have room for a claim; None if its driver publishes
+        none, and is asked no more about it."""
+        found = self._class(claim)
+        driver = found and self._client.find(DRIVERS, "", found["provisioner"])
+        if not found or not driver or not driver["spec"].get("storageCapacity"):
+            return None
+        name = found["metadata"]["name"]
+        size = size_wanted(claim).to_integral_value(ROUND_CEILING)
+        return [
+            capacity
+            for capacity in self._client.list(CAPACITIES)
+            if capacity["storageClassName"] == name and self._largest_volume(capacity) >= size
+        ]
+
+    def _largest_volume(self, capacity: Object) -> Decimal:
+        """The size of the largest volume that a published capacity allows."""
+        total, largest = capacity.get("capacity"), capacity.get("maximumVolumeSize")
+        if self._wants_capacity and not quantity(total or "0"):
+            return Decimal(0)
+        limit = quantity(largest if largest is not None else total or "0")
+        return limit.to_integral_value(ROUND_CEILING)
+
+
+def _has_room(capacities: Sequence[Object] | None, node: NodeSummary) -> bool:
+    """Whether one of these capacities can be reached from a node. One without a topology can be
+    reached from nowhere, one with an empty topology from everywhere."""
+    return capacities is None or any(
+        selector_matches(one.get("nodeTopology"), node.labels) for one in capacities
+    )
+
+
+def _is_within(term: Object, labels: Mapping[str, str]) -> bool:
+    rules = term.get("matchLabelExpressions") or ()
+    return all(labels.get(rule["key"]) in rule["values"] for rule in rules)
+
+
+def _is_reachable(volume: Object, node: NodeSummary) -> bool:
+    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
+    return required is None or terms_match(
+        required.get("nodeSelectorTerms") or (), node.labels, node.name
+    )

@@ -1,0 +1,48 @@
+"""Putting a simulation together: the flag, the parts, and what the rest of the server is told."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from fairlead.auth.authorization.modes import parse_modes
+from fairlead.controllers.events import Recorder
+from fairlead.controllers.framework import Controller
+from fairlead.controllers.simulation.agent.controller import PodAgents
+from fairlead.controllers.simulation.fleet import Fleet
+from fairlead.controllers.simulation.logs import SimulatedContainers
+from fairlead.controllers.simulation.names import PODS, SCHEDULER, scheduler_user
+from fairlead.controllers.simulation.nodes import NodeKeeper
+from fairlead.controllers.simulation.scheduler.controller import Scheduler
+from fairlead.controllers.surroundings import Surroundings
+from fairlead.operations.api import Api
+from fairlead.operations.client import Client, own_client
+
+
+def answer_for_containers(api: Api, options: argparse.Namespace) -> None:
+    """Let a process tell what simulated containers have to say, whichever one runs the nodes."""
+    simulated = api.simulated = SimulatedContainers(_fleet(api, options))
+    pods = api.collection(api.resources.named(PODS))
+    api.store.follow(pods, simulated.changed, essential=False, replay=False)
+
+
+def _fleet(api: Api, options: argparse.Namespace) -> Fleet:
+    modes = parse_modes(options.authorization_mode)
+    return Fleet(api, options.simulate_nodes, privileged="Node" not in modes)
+
+
+def build_simulation(given: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
+    """The controllers of as many nodes as the flag says. `running` are the server's own ones."""
+    api, options = given.api, given.options
+    fleet = _fleet(api, options)
+    # New nodes are tainted until somebody has seen that they are ready.
+    alone = "nodelifecycle" not in running
+    greet = own_client(api) if alone else None
+    agents = PodAgents(api, fleet, given.events)
+    scheduler = Client(api, scheduler_user(given.dialect, privileged=given.privileged))
+    recorder = Recorder(given.events, scheduler, SCHEDULER)
+    return (
+        NodeKeeper(fleet, given.dialect, options.advertised_version, greet),
+        agents,
+        Scheduler(api, fleet, scheduler, recorder),
+    )

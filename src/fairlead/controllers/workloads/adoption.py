@@ -1,0 +1,136 @@
+"""Taking and letting go: an owner controls what it selects and nobody else controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from fairlead.base.errors import StatusError
+from fairlead.controllers.pace import Pace
+from fairlead.controllers.workloads.dependents import Dependent
+from fairlead.controllers.workloads.index import Owned
+from fairlead.controllers.workloads.owners import controller_among, controller_reference
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.resources.registry import Resource
+from fairlead.resources.rules import selector_matches
+
+T = TypeVar("T", bound=Dependent)
+
+_GONE, _INVALID = 404, 422
+
+
+class _Changed(Exception):
+    """The object is not what it was."""
+
+
+def with_finalizer(metadata: Object, finalizer: str) -> Object:
+    """Metadata that have a finalizer."""
+    others = [one for one in metadata.get("finalizers") or () if one != finalizer]
+    return {**metadata, "finalizers": [*others, finalizer]}
+
+
+def without_finalizer(metadata: Object, finalizer: str) -> Object:
+    """A copy of metadata that lacks a finalizer."""
+    made = {**metadata}
+    found = made.pop("finalizers", None) or ()
+    if others := [one for one in found if one != finalizer]:
+        made["finalizers"] = others
+    return made
+
+
+class Claims:
+    """Claims objects of one resource for owners of another."""
+
+    def __init__(self, objects: Client, owner: Resource, dependents: str) -> None:
+        self._objects = objects
+        self._owner = owner
+        self._dependents = dependents
+
+    async def claim(
+        self,
+        owner: Object,
+        selector: Object | None,
+        owned: Owned[T],
+        counts: Callable[[T], bool] = lambda one: True,
+        fits: Callable[[T], bool] = lambda one: True,
+        finalizer: str = "",
+    ) -> list[T]:
+        """What an owner controls, after it took what it selects and let go what it no longer
+        does. Only those that count are looked at; what does not fit is as good as not selected.
+        What it takes gets the finalizer, if there is one, and what it lets go loses it."""
+        going = owner["metadata"].get("deletionTimestamp") is not None
+        claimed, pace = [], Pace()
+        await owned.read_ahead(owner)
+        for one in owned.of(owner):
+            await pace.keep()
+            if not counts(one):
+                continue
+            if selector_matches(selector, one.labels) and fits(one):
+                claimed.append(one)
+            elif not going:
+                await self._release(owner, one, finalizer)
+        if going:
+            return claimed
+        for one in owned.orphans(owner["metadata"]["namespace"]):
+            await pace.keep()
+            if one.deleting or not counts(one) or not fits(one):
+                continue
+            if selector_matches(selector, one.labels) and await self._adopt(owner, one, finalizer):
+                claimed.append(one)
+        return claimed
+
+    async def _adopt(self, owner: Object, one: Dependent, finalizer: str) -> bool:
+        if not self._may_adopt(owner):
+            return False
+        reference = controller_reference(self._owner, owner)
+
+        def take(current: Object) -> Object:
+            references = current["metadata"].get("ownerReferences") or []
+            if current["metadata"]["uid"] != one.uid or controller_among(references):
+                raise _Changed
+            others = [other for other in references if other["uid"] != reference["uid"]]
+            metadata = {**current["metadata"], "ownerReferences": [*others, reference]}
+            if finalizer:
+                metadata = with_finalizer(metadata, finalizer)
+            return {**current, "metadata": metadata}
+
+        return await self._change(one, take, _GONE)
+
+    def _may_adopt(self, owner: Object) -> bool:
+        """Whether the owner lives on: looked up now, for it may have been deleted meanwhile."""
+        metadata = owner["metadata"]
+        newest = self._objects.find(self._owner.key, metadata["namespace"], metadata["name"])
+        if newest is None or newest["metadata"]["uid"] != metadata["uid"]:
+            return False
+        return newest["metadata"].get("deletionTimestamp") is None
+
+    async def _release(self, owner: Object, one: Dependent, finalizer: str) -> None:
+        uid = owner["metadata"]["uid"]
+
+        def let_go(current: Object) -> Object:
+            if current["metadata"]["uid"] != one.uid:
+                raise _Changed
+            metadata = without_finalizer(current["metadata"], finalizer)
+            references = metadata.pop("ownerReferences", None) or ()
+            if others := [other for other in references if other["uid"] != uid]:
+                metadata["ownerReferences"] = others
+            return {**current, "metadata": metadata}
+
+        await self._change(one, let_go, _GONE, _INVALID)
+
+    async def _change(
+        self, one: Dependent, change: Callable[[Object], Object], *passed_over: int
+    ) -> bool:
+        """Whether the object was changed; some failures mean that there is nothing to do."""
+        try:
+            await self._objects.change(
+                self._dependents, one.namespace, one.name, change, verb="patch"
+            )
+        except _Changed:
+            return False
+        except StatusError as error:
+            if error.code not in passed_over:
+                raise
+            return False
+        return True

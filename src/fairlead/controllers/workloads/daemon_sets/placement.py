@@ -1,0 +1,112 @@
+"""On which nodes the pods of a DaemonSet are to be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fairlead.controllers.node_affinity import Node, Tolerations, selects
+from fairlead.controllers.workloads.daemon_sets.templates import Tolerated
+from fairlead.controllers.workloads.index import Cell, Index
+from fairlead.operations.api import Object
+from fairlead.resources.core.pods import NO_EXECUTE, NO_SCHEDULE
+from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
+from fairlead.storage.version import Version
+
+NODES = "core/v1/nodes"
+_TAINTS = b'"taints":'
+_AT_ONCE = 16  # nodes that are looked at without a pause
+
+
+class Fit(NamedTuple):
+    """Whether a daemon is to be made on a node, and whether one that is there may stay."""
+
+    runs: bool
+    stays: bool
+
+
+def fit(template: Object, tolerations: Tolerations, node: Node) -> Fit:
+    """What the template of a DaemonSet says about a node."""
+    spec = template["spec"]
+    if spec.get("nodeName", node.name) != node.name or not selects(spec, node):
+        return Fit(False, False)
+    stays = tolerations.tolerate_all(node.taints, (NO_EXECUTE,))
+    return Fit(stays and tolerations.tolerate_all(node.taints, (NO_SCHEDULE,)), stays)
+
+
+def concerns_daemons(change: Change) -> bool:
+    """Whether a change of a node may make it fit or not."""
+    before, after = change.before, change.after
+    if before is None or after is None or before.labels != after.labels:
+        return True
+    if _TAINTS not in (before.body or b"") and _TAINTS not in (after.body or b""):
+        return False
+    return Node(before.object()).taints != Node(after.object()).taints
+
+
+class Nodes(Index):
+    """The nodes, each read once."""
+
+    def __init__(self, collection: Collection) -> None:
+        super().__init__(collection)
+        self._cells: dict[str, Cell[Node]] = {}
+
+    def all(self) -> list[Node]:
+        self._catch_up()
+        return [self._value(cell) for cell in self._cells.values()]
+
+    def _value(self, cell: Cell[Node]) -> Node:
+        if cell.value is None:
+            cell.value = Node(cell.version.object())
+        return cell.value
+
+    def _keys(self) -> Iterable[str]:
+        return self._cells
+
+    def _put(self, key: str, version: Version | None) -> None:
+        if version is None:
+            self._cells.pop(key, None)
+        else:
+            self._cells[key] = Cell(version)
+
+
+class _Known:
+    """What is known of a generation of a set, by the names of nodes."""
+
+    def __init__(self, generation: tuple[str, int]) -> None:
+        self.generation = generation
+        self.fits: dict[str, tuple[Node, Fit]] = {}
+
+
+class Placing:
+    """Remembers how nodes fit: a set is looked at far more often than it or a node changes."""
+
+    def __init__(self, nodes: Nodes, tolerated: Tolerated) -> None:
+        self._nodes = nodes
+        self._tolerated = tolerated
+        self._known: dict[str, _Known] = {}
+
+    def forget(self, key: str) -> None:
+        self._known.pop(key, None)
+
+    async def of(self, key: str, owner: Object) -> dict[str, Fit]:
+        """How each node fits a set, by name."""
+        generation = owner["metadata"]["uid"], owner["metadata"].get("generation", 0)
+        known = self._known.get(key)
+        if known is None or known.generation != generation:
+            known = self._known[key] = _Known(generation)
+        template = owner["spec"]["template"]
+        tolerations = Tolerations(self._tolerated.by(template["spec"]))
+        before, known.fits = known.fits, {}
+        looked = 0
+        for node in self._nodes.all():
+            found = before.get(node.name)
+            if found is None or found[0] is not node:
+                found = node, fit(template, tolerations, node)
+                looked += 1
+                if looked % _AT_ONCE == 0:
+                    await asyncio.sleep(0)
+            known.fits[node.name] = found
+        return {name: found for name, (_, found) in known.fits.items()}

@@ -1,0 +1,90 @@
+"""What a Deployment does to its ReplicaSets."""
+
+from __future__ import annotations
+
+from fairlead.base.errors import StatusError
+from fairlead.controllers.events import NORMAL, Recorder
+from fairlead.controllers.workloads.deployments import replica_sets as sets
+from fairlead.controllers.workloads.deployments.annotations import Annotations
+from fairlead.controllers.workloads.deployments.steps import limits_of
+from fairlead.controllers.workloads.replicas import REPLICA_SETS
+from fairlead.operations.api import Object
+from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
+from fairlead.resources.registry import Resource
+
+
+class ReplicaSetWriter:
+    """Sizes, annotates and deletes ReplicaSets, and leaves events about the Deployment."""
+
+    def __init__(
+        self, objects: Client, events: Recorder, resource: Resource, annotations: Annotations
+    ) -> None:
+        self._objects = objects
+        self._events = events
+        self._resource = resource
+        self.annotations = annotations
+
+    def record(self, deployment: Object, kind: str, reason: str, text: str) -> None:
+        self._events.record(self._resource, deployment, kind, reason, text)
+
+    async def resize(self, deployment: Object, one: Object, size: int) -> Object:
+        """Give a ReplicaSet a size, with annotations that tell what the Deployment wants. Gives the
+        ReplicaSet as it is then."""
+        limits, before = limits_of(deployment), sets.wanted(one)
+        desired, most = limits.replicas, limits.most
+
+        def sized(current: Object) -> Object:
+            metadata = current["metadata"]
+            annotations = self.annotations.sized(metadata.get("annotations"), desired, most)
+            return {
+                **current,
+                "metadata": {**metadata, "annotations": annotations},
+                "spec": {**current["spec"], "replicas": size},
+            }
+
+        if sized(one) == one:
+            return one
+        changed = await self._change(one, sized)
+        if size != before:
+            way = "up" if size > before else "down"
+            text = f"Scaled {way} replica set {one['metadata']['name']} to {size} from {before}"
+            self.record(deployment, NORMAL, "ScalingReplicaSet", text)
+        return changed
+
+    async def describe(self, deployment: Object, one: Object, revision: int) -> Object:
+        """Carry over to the new ReplicaSet what it shares with the Deployment."""
+        min_ready = deployment["spec"].get("minReadySeconds") or 0
+
+        def described(current: Object) -> Object:
+            metadata, spec = current["metadata"], {**current["spec"]}
+            annotations = self.annotations.of_new(deployment, metadata.get("annotations"), revision)
+            if (spec.pop("minReadySeconds", 0) or 0) != min_ready or min_ready:
+                spec["minReadySeconds"] = min_ready
+            return {**current, "metadata": {**metadata, "annotations": annotations}, "spec": spec}
+
+        wanted = described(one)
+        return one if wanted == one else await self._change(one, described)
+
+    async def _change(self, one: Object, change: sets.Change) -> Object:
+        metadata = one["metadata"]
+        return await self._objects.change(
+            REPLICA_SETS, metadata["namespace"], metadata["name"], change
+        )
+
+    async def create(self, value: Object) -> Object:
+        return await self._objects.create(REPLICA_SETS, value)
+
+    def find(self, namespace: str, name: str) -> Object | None:
+        return self._objects.find(REPLICA_SETS, namespace, name)
+
+    async def delete(self, one: Object) -> None:
+        metadata = one["metadata"]
+        options = DeleteOptions(uid=metadata["uid"])
+        try:
+            await self._objects.delete(
+                REPLICA_SETS, metadata["namespace"], metadata["name"], options
+            )
+        except StatusError as error:
+            if error.code != 409:  # another one has its name now
+                raise

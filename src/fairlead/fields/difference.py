@@ -1,0 +1,67 @@
+"""What a write changes, seen in each version in which others own fields."""
+
+from __future__ import annotations
+
+from fairlead.codec.types.model import Object, Struct
+from fairlead.fields.compare import Changes, compare
+from fairlead.fields.entries import ManagedEntry, fields_of
+from fairlead.fields.field_sets import FieldSet, difference
+from fairlead.fields.prune import Versions, reconciled
+from fairlead.fields.stored_entries import StoredEntry
+
+
+def served(versions: Versions, api_version: str) -> Struct:
+    struct = versions.struct(api_version)
+    if struct is None:
+        raise ValueError(f"{api_version} is not served")
+    return struct
+
+
+class Difference:
+    """What changes between two objects, seen in any served version."""
+
+    def __init__(
+        self, versions: Versions, api_version: str, old: Object, new: Object, ignored: FieldSet
+    ) -> None:
+        self.versions = versions
+        self._old, self._new = old, new
+        self._ignored = ignored
+        self.own = compare(served(versions, api_version), old, new).outside(ignored)
+        self._known: dict[str, Changes] = {api_version: self.own}
+
+    def within(self, api_version: str) -> Changes:
+        """The changes in a served version."""
+        known = self._known.get(api_version)
+        if known is None:
+            known = self._known[api_version] = compare(
+                served(self.versions, api_version),
+                self.versions.convert(self._old, api_version),
+                self.versions.convert(self._new, api_version),
+            ).outside(self._ignored)
+        return known
+
+    def others_after(self, standing: list[ManagedEntry]) -> list[ManagedEntry]:
+        """Entries without the fields that changed or are gone; none without fields, and none of a
+        version that is not served any more."""
+        left: list[ManagedEntry] = []
+        for item in standing:
+            version = item["apiVersion"]
+            struct = self.versions.struct(version)
+            if struct is None:
+                continue
+            seen = self.within(version)
+            if (
+                type(item) is StoredEntry
+                and item.is_current
+                and not item.may_hold(seen.touched, seen.removed)
+            ):
+                left.append(item)
+                continue
+            fields = fields_of(item)
+            rest = reconciled(struct, fields)
+            rest = difference(difference(rest, seen.touched), seen.removed)
+            if rest is fields:
+                left.append(item)
+            elif rest:
+                left.append({**item, "fieldsV1": rest})
+        return left

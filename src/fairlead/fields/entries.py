@@ -1,0 +1,176 @@
+"""The entries of `metadata.managedFields`: who owns which fields, since when, in which version.
+
+Entries are the dictionaries of the object itself, with `fieldsV1` as a set of `field_sets`, which
+in those of `stored_entries` is not read yet. They are never changed; a new state is a new list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from fairlead.fields.field_sets import EMPTY, FieldSet, InvalidFields, in_order, parsed, union
+from fairlead.fields.stored_entries import StoredEntry
+
+ManagedEntry = dict[str, Any]
+Identity = tuple[str, str, str, str]
+
+APPLY = "Apply"
+UPDATE = "Update"
+MAX_UPDATE_ENTRIES = 10
+ANCIENT = "ancient-changes"
+UNKNOWN = "unknown"
+
+
+def entries_of(value: dict[str, Any] | None) -> list[ManagedEntry]:
+    """The entries an object carries; the list itself, so that it can be told to be unchanged."""
+    if value is None:
+        return []
+    found = (value.get("metadata") or {}).get("managedFields")
+    return found if isinstance(found, list) else []
+
+
+def entry(identity: Identity, api_version: str, fields: FieldSet, time: str | None) -> ManagedEntry:
+    manager, operation, _, subresource = identity
+    made: ManagedEntry = {"manager": manager, "operation": operation, "apiVersion": api_version}
+    if time:
+        made["time"] = time
+    made["fieldsType"] = "FieldsV1"
+    made["fieldsV1"] = fields
+    if subresource:
+        made["subresource"] = subresource
+    return made
+
+
+def applier(manager: str, subresource: str) -> Identity:
+    """Who applies: one entry, whatever version the configuration is in."""
+    return manager or UNKNOWN, APPLY, "", subresource
+
+
+def updater(manager: str, api_version: str, subresource: str) -> Identity:
+    """Who updates: an entry for each version in which it did."""
+    return manager or UNKNOWN, UPDATE, api_version, subresource
+
+
+def identity_of(item: ManagedEntry) -> Identity:
+    if type(item) is StoredEntry:
+        known: Identity = item.identity
+        return known
+    operation = item["operation"]
+    version = "" if operation == APPLY else item["apiVersion"]
+    return item.get("manager", ""), operation, version, item.get("subresource", "")
+
+
+def entry_of(items: list[ManagedEntry], who: Identity) -> ManagedEntry | None:
+    """The entry of a manager, if there is one."""
+    for item in items:
+        if identity_of(item) == who:
+            return item
+    return None
+
+
+def fields_of(item: ManagedEntry) -> FieldSet:
+    if type(item) is StoredEntry:
+        return item.fields
+    return item.get("fieldsV1") or EMPTY
+
+
+def ordered(items: Iterable[ManagedEntry]) -> list[ManagedEntry]:
+    """Appliers first, then by time (an entry without comes before all), then by name."""
+    found = list(items)
+    ranks = [_rank(item) for item in found] if len(found) > 1 else []
+    for place in range(1, len(ranks)):
+        if ranks[place] < ranks[place - 1]:
+            return sorted(found, key=_rank)
+    return found
+
+
+def _rank(item: ManagedEntry) -> tuple[str, str, str, str, str]:
+    return (
+        item["operation"],
+        item.get("time") or "",
+        item.get("manager", ""),
+        item["apiVersion"],
+        item.get("subresource", ""),
+    )
+
+
+def asks_for_reset(sent: Any) -> bool:
+    """A list with one empty entry."""
+    return (
+        isinstance(sent, list)
+        and len(sent) == 1
+        and isinstance(sent[0], dict)
+        and not any(value not in ("", None) for value in sent[0].values())
+    )
+
+
+def decoded(sent: Any) -> list[ManagedEntry]:
+    """Entries sent by a client, in normal form. Raises `InvalidFields` when they are none."""
+    if not isinstance(sent, list):
+        raise InvalidFields("managedFields must be a list")
+    made: dict[Identity, ManagedEntry] = {}
+    for item in sent:
+        if not isinstance(item, dict):
+            raise InvalidFields("a managedFields entry must be an object")
+        operation, version = item.get("operation"), item.get("apiVersion")
+        if operation not in (APPLY, UPDATE):
+            raise InvalidFields("operation must be `Apply` or `Update`")
+        if not isinstance(version, str) or not version:
+            raise InvalidFields("apiVersion must not be empty")
+        if item.get("fieldsType") != "FieldsV1":
+            raise InvalidFields("fieldsType must be FieldsV1")
+        names = [item.get("manager") or "", item.get("subresource") or ""]
+        if not all(isinstance(name, str) for name in names):
+            raise InvalidFields("names must be strings")
+        who = (names[0], operation, "" if operation == APPLY else version, names[1])
+        fields = item.get("fieldsV1")
+        made[who] = entry(
+            who,
+            version,
+            EMPTY if fields is None else in_order(parsed(fields)),
+            _time(item.get("time")),
+        )
+    return list(made.values())
+
+
+def _time(sent: Any) -> str | None:
+    if sent is None:
+        return None
+    if not isinstance(sent, str):
+        raise InvalidFields("time must be a string")
+    try:
+        moment = datetime.fromisoformat(sent)
+    except ValueError as why:
+        raise InvalidFields(str(why)) from None
+    if moment.tzinfo is None:
+        raise InvalidFields("time must have a zone")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def capped(items: list[ManagedEntry]) -> list[ManagedEntry]:
+    """At most `MAX_UPDATE_ENTRIES` entries of updates: the oldest of a version become one.
+
+    There can be more when each is of a version of its own.
+    """
+    updates = [item for item in items if item["operation"] == UPDATE]
+    excess = len(updates) - MAX_UPDATE_ENTRIES
+    if excess <= 0:
+        return items
+    updates.sort(key=lambda item: (item.get("time") or "", identity_of(item)))
+    kept = {identity_of(item): item for item in items}
+    oldest: dict[str, Identity] = {}
+    for item in updates:
+        if excess <= 0:
+            break
+        who, version = identity_of(item), item["apiVersion"]
+        bucket = updater(ANCIENT, version, "")
+        first = oldest.setdefault(version, bucket if bucket in kept else who)
+        if first == who or bucket == who:
+            continue
+        joined = union(fields_of(kept.pop(bucket if bucket in kept else first)), fields_of(item))
+        del kept[who]
+        kept[bucket] = entry(bucket, version, in_order(joined), item.get("time"))
+        excess -= 1
+    return list(kept.values())

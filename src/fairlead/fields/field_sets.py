@@ -1,0 +1,356 @@
+"""Sets of field paths, held directly in the form in which `fieldsV1` shows them.
+
+A set is a tree of dictionaries. A key names one step of a path: `f:name` a field or map key,
+`k:{"name":"c"}` an item of a keyed list, `v:"x"` a value of a set list, `i:0` a place in a list.
+A path is in the set when its node is empty or holds the key `.`:
+
+    {"f:spec": {"f:replicas": {}, "f:containers": {'k:{"name":"c"}': {".": {}, "f:image": {}}}}}
+
+holds `.spec.replicas`, `.spec.containers[name="c"]` and `….image`, but not `.spec`. At the root the
+empty dictionary is the empty set. Sets are never changed once made, and they share parts freely;
+all functions here keep the normal form (a node that holds `.` alone is written as an empty one)
+and return an argument itself where nothing has to change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from fairlead.fields.values import compact_json, string_json
+
+FieldSet = dict[str, Any]
+Path = tuple[str, ...]
+
+LEAF: FieldSet = {}
+"""The one node that stands for a path with nothing below it. Never change it."""
+EMPTY: FieldSet = {}
+
+
+class InvalidFields(ValueError):
+    """Something sent as a set of fields, or as a list of their owners, that is none."""
+
+
+_NUMBER = re.compile(r"-?[0-9]+")
+_LONGEST_NUMBER = 20
+
+
+def key_element(fields: dict[str, Any]) -> str:
+    """The step to the item of a keyed list whose key fields have these values."""
+    return "k:" + compact_json({name: _plain(value) for name, value in fields.items()})
+
+
+def value_element(value: Any) -> str:
+    """The step to a value of a set list."""
+    if type(value) is str:
+        return "v:" + string_json(value)
+    return "v:" + compact_json(_plain(value))
+
+
+def scalar_json(value: Any) -> str:
+    """A scalar as it stands in a step. Numbers are written in the shortest way: 1.0 is 1."""
+    return str(value) if type(value) is int else compact_json(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def of(*paths: Path) -> FieldSet:
+    """The set of some paths; a path is given by its steps."""
+    made: FieldSet = EMPTY
+    for path in paths:
+        node = LEAF
+        for element in reversed(path):
+            node = {element: node}
+        made = union(made, node)
+    return made
+
+
+def union(one: FieldSet, other: FieldSet) -> FieldSet:
+    if not one or one is other:
+        return other
+    return _join(one, other) if other else one
+
+
+def _join(one: FieldSet, other: FieldSet, *, arranged: bool = False) -> FieldSet:
+    """The union of two nodes that are not empty; `arranged`: both are in order, so shall it be."""
+    made: FieldSet | None = None
+    for element, node in other.items():
+        known = one.get(element)
+        if known is None:
+            joined = node
+        elif known is node or (not known and not node):
+            continue
+        elif known and node:
+            joined = _join(known, node, arranged=arranged)
+        else:
+            joined = known or node
+            if "." not in joined:
+                joined = {".": LEAF, **joined}
+        if joined is not known:
+            if made is None:
+                made = dict(one)
+            made[element] = joined
+    if made is None:
+        return one
+    return level_in_order(made) if arranged and len(made) > len(one) else made
+
+
+def difference(one: FieldSet, other: FieldSet) -> FieldSet:
+    """The paths of one set that are not in the other; those below a path in both stay."""
+    if not one or not other:
+        return one
+    return _without(one, other) or EMPTY
+
+
+def _without(one: FieldSet, other: FieldSet) -> FieldSet | None:
+    """A node that is not empty without the paths of another; None when nothing stays."""
+    made: FieldSet | None = None
+    small, large = (one, other) if len(one) <= len(other) else (other, one)
+    for element in small:
+        if element not in large:
+            continue
+        node, gone = one[element], other[element]
+        if not node:
+            rest = None if not gone or "." in gone else node
+        elif not gone:
+            rest = _children(node)
+        else:
+            rest = _without(node, gone)
+        if rest is not node:
+            if made is None:
+                made = dict(one)
+            if rest is None:
+                del made[element]
+            else:
+                made[element] = rest
+    return one if made is None else _normal(made)
+
+
+def _children(node: FieldSet) -> FieldSet | None:
+    """A node that is not empty without its own membership."""
+    if "." not in node:
+        return node
+    return {element: child for element, child in node.items() if element != "."} or None
+
+
+def _normal(node: FieldSet) -> FieldSet | None:
+    if not node:
+        return None
+    return LEAF if len(node) == 1 and "." in node else node
+
+
+def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
+    """The paths of one set that are neither in the other nor below a path in the other."""
+    if not one or not other:
+        return one
+    return _beside(one, other) or EMPTY
+
+
+def _beside(one: FieldSet, other: FieldSet) -> FieldSet | None:
+    made: FieldSet | None = None
+    for element, gone in other.items():
+        node = one.get(element)
+        if node is None:
+            continue
+        if not gone or "." in gone:
+            rest = None
+        else:
+            rest = _beside(node, gone) if node else node
+        if rest is not node:
+            if made is None:
+                made = dict(one)
+            if rest is None:
+                del made[element]
+            else:
+                made[element] = rest
+    return one if made is None else _normal(made)
+
+
+def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
+    if not one or not other:
+        return EMPTY
+    return _common(one, other) or EMPTY
+
+
+def _common(one: FieldSet, other: FieldSet) -> FieldSet | None:
+    """What two nodes that are not empty have in common."""
+    made: FieldSet = {}
+    small, large = (one, other) if len(one) <= len(other) else (other, one)
+    for element, node in small.items():
+        match = large.get(element)
+        if match is None:
+            continue
+        if node and match:
+            both = _common(node, match)
+            if both is not None:
+                made[element] = both
+        elif not (node or match) or "." in (node or match):
+            made[element] = LEAF
+    return _normal(made)
+
+
+def covers(outer: FieldSet, inner: FieldSet) -> bool:
+    """Whether every path of the inner set is in the outer one."""
+    if outer is inner:
+        return True
+    for element, node in inner.items():
+        match = outer.get(element)
+        if match is None:
+            return False
+        if not match:
+            if node:
+                return False
+        elif not node:
+            if "." not in match:
+                return False
+        elif not covers(match, node):
+            return False
+    return True
+
+
+def contains(fields: FieldSet, path: Path) -> bool:
+    node = fields
+    for element in path:
+        found = node.get(element)
+        if found is None:
+            return False
+        node = found
+    return bool(path) and (not node or "." in node)
+
+
+def paths(fields: FieldSet, before: Path = ()) -> Iterator[Path]:
+    """All paths, in the order of the reference: those that end here first, then those below."""
+    ordered = sorted((element for element in fields if element != "."), key=_order)
+    for element in ordered:
+        node = fields[element]
+        if not node or "." in node:
+            yield (*before, element)
+    for element in ordered:
+        if fields[element]:
+            yield from paths(fields[element], (*before, element))
+
+
+def in_order(fields: FieldSet) -> FieldSet:
+    """The same set with its steps in the order of the reference, all the way down."""
+    if not fields:
+        return fields
+    elements = sorted(fields)
+    if elements[-1][0] > "f":  # fields and the dot are in order as texts already
+        elements.sort(key=_order)
+    if not any(fields.values()):
+        return fields if elements == list(fields) else dict.fromkeys(elements, LEAF)
+    return {element: in_order(node) if (node := fields[element]) else node for element in elements}
+
+
+def level_in_order(fields: FieldSet) -> FieldSet:
+    """The same set with the first steps of its paths in order; what is below is so already."""
+    elements = sorted(fields)
+    if elements[-1][0] > "f":
+        elements.sort(key=_order)
+    return {element: fields[element] for element in elements}
+
+
+def ordered_union(one: FieldSet, other: FieldSet) -> FieldSet:
+    """The union of two sets that are in order, in order."""
+    if not one or one is other:
+        return other
+    return _join(one, other, arranged=True) if other else one
+
+
+_KINDS = "fkvi"
+
+
+def _order(element: str) -> tuple[Any, ...]:
+    kind, rest = element[0], element[2:]
+    if kind == "f":
+        return 0, rest
+    if kind == ".":
+        return (-1,)
+    value = orjson.loads(rest)
+    if kind == "k":
+        return 1, [(name, value_order(item)) for name, item in sorted(value.items())]
+    return _KINDS.index(kind), value_order(value)
+
+
+def value_order(value: Any) -> tuple[int, Any]:
+    """What keys and values in steps are sorted by."""
+    if isinstance(value, bool):
+        return 2, value
+    if isinstance(value, (int, float)):
+        return 0, value
+    return (1, value) if isinstance(value, str) else (3, compact_json(value))
+
+
+def path_text(path: Path) -> str:
+    """The path as people read it: `.spec.containers[name="c"].image`."""
+    return "".join(map(element_text, path))
+
+
+def element_text(element: str) -> str:
+    kind, rest = element[0], element[2:]
+    if kind == "f":
+        return "." + rest
+    if kind == "k":
+        items = sorted(orjson.loads(rest).items())
+        return "[" + ",".join(f"{name}={_quoted(value)}" for name, value in items) + "]"
+    return f"[={_quoted(orjson.loads(rest))}]" if kind == "v" else f"[{rest}]"
+
+
+def _quoted(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def parsed(value: Any) -> FieldSet:
+    """A set sent by a client, in normal form. Raises `InvalidFields` when it is none.
+
+    Steps of a kind not known here are left out, as a later release may know them.
+    """
+    node = _parsed(value)
+    return (_children(node) or EMPTY) if node else EMPTY
+
+
+def _parsed(value: Any) -> FieldSet:
+    if not isinstance(value, dict):
+        raise InvalidFields("a set of fields must be an object")
+    made: FieldSet = {}
+    for element, node in value.items():
+        if element == ".":
+            made["."] = LEAF
+            continue
+        name, inner = _canonical(element), _parsed(node)
+        if name is not None:
+            made[name] = inner
+    return _normal(made) or LEAF
+
+
+def _canonical(element: str) -> str | None:
+    """A sent step in its one form; None for a kind that is not known."""
+    kind, rest = element[:2], element[2:]
+    if kind == "f:":
+        return element
+    if kind == "i:":
+        if not _NUMBER.fullmatch(rest) or len(rest) > _LONGEST_NUMBER:
+            raise InvalidFields(f"not an index: {element}")
+        return f"i:{int(rest)}"
+    if kind == "k:":
+        fields = _loaded(rest)
+        if not isinstance(fields, dict):
+            raise InvalidFields(f"not a key: {element}")
+        return key_element(fields)
+    if kind == "v:":
+        return value_element(_loaded(rest))
+    if len(element) < 2:
+        raise InvalidFields(f"too short: {element}")
+    return None
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as why:
+        raise InvalidFields(str(why)) from None

@@ -1,0 +1,262 @@
+"""JSON patch (RFC 6902) with the leniencies of the reference.
+
+It differs from the RFC where clients have come to rely on it: `replace` of a missing member adds
+it, `copy` from a missing member and `add` without a value add a null, `test` takes a missing member
+for null, an index of -1 counts from the end, whatever stands before the first slash of a path is
+ignored, and the whole document cannot be addressed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import orjson
+
+from fairlead.base import budget
+from fairlead.codec.limits import TooDeep, bounded_json
+from fairlead.codec.types.mismatch import json_kind
+from fairlead.codec.types.wording import quoted
+from fairlead.fields.errors import MalformedPatch, OperationFailed, TooManyOperations
+from fairlead.fields.stored_entries import with_plain_entries
+from fairlead.fields.values import copied, equal
+
+MAX_OPERATIONS = 10_000
+MAX_COPIED_BYTES = 3 * 1024 * 1024
+_BYTES_A_STEP = 20  # copied in about a microsecond
+_ITEMS_A_STEP = 5000  # that are moved in a microsecond
+
+_INDEX = re.compile(r"[+-]?[0-9]+")
+_LONGEST_INDEX = 20
+_TEXTS = ("op", "path", "from")
+
+Operation = dict[str, Any]
+
+
+def operations(document: Any) -> list[Operation]:
+    """The operations of a decoded patch document, with their form checked but not their sense.
+
+    `null` is an empty patch. Raises `MalformedPatch` or `TooManyOperations`.
+    """
+    if document is None:
+        return []
+    if not isinstance(document, list):
+        raise _wrong(json_kind(document), "value of type []handlers.jsonPatchOp")
+    for item in document:
+        if item is not None and not isinstance(item, dict):
+            raise _wrong(json_kind(item), "value of type handlers.jsonPatchOp")
+        for name in _TEXTS:
+            text = item.get(name) if item else None
+            if text is not None and not isinstance(text, str):
+                where = f"struct field jsonPatchOp.{name} of type string"
+                raise _wrong(json_kind(text), where)
+    if len(document) > MAX_OPERATIONS:
+        raise TooManyOperations(
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS},"
+            f" got {len(document)}"
+        )
+    return [item or {} for item in document]
+
+
+def apply_json_patch(
+    document: dict[str, Any], patch: list[Operation], *, in_place: bool = False
+) -> dict[str, Any]:
+    """The document after all operations; `OperationFailed` when one of them does not fit it, or
+    when they nest the document too deep."""
+    if not patch:
+        return document
+    try:
+        result = _applied(document if in_place else copied(with_plain_entries(document)), patch)
+        bounded_json(result)
+    except (TooDeep, RecursionError, orjson.JSONEncodeError):
+        raise OperationFailed("the document would be nested too deep") from None
+    return result
+
+
+def _applied(result: dict[str, Any], patch: list[Operation]) -> dict[str, Any]:
+    copied_bytes = 0
+    for operation in patch:
+        budget.spend()
+        kind = operation.get("op")
+        if kind == "add":
+            _add(result, _text(operation, "path", "add"), copied(operation.get("value")))
+        elif kind == "replace":
+            result = _replaced(result, operation)
+        elif kind == "remove":
+            _remove(result, _text(operation, "path", "remove"))
+        elif kind == "test":
+            _test(result, _text(operation, "path", "test"), operation.get("value"))
+        elif kind == "move":
+            _move(result, operation)
+        elif kind == "copy":
+            copied_bytes = _copy(result, operation, copied_bytes)
+        else:
+            raise OperationFailed(f"Unexpected kind: {'unknown' if kind is None else kind}")
+    return result
+
+
+def _wrong(given: str, wanted: str) -> MalformedPatch:
+    return MalformedPatch(f"error decoding patch: json: cannot unmarshal {given} into Go {wanted}")
+
+
+_MISSING: Final = "missing value"
+
+
+def _text(operation: Operation, name: str, kind: str) -> str:
+    text = operation.get(name)
+    if text is None:
+        why = f"{kind} operation failed to decode {name}"
+        if kind not in ("add", "remove"):
+            why += f": operation missing {name} field"
+        raise OperationFailed(f"{why}: {_MISSING}")
+    return str(text)
+
+
+def _parent(document: Any, path: str, missing: str) -> tuple[Any, str]:
+    """The container that holds what the path names, and its member in there; `missing` is said if
+    there is none."""
+    _, *parts = path.split("/")
+    if not parts:
+        raise OperationFailed(f"{missing}: {_MISSING}")
+    *way, last = [part.replace("~1", "/").replace("~0", "~") for part in parts]
+    current = document
+    for part in way:
+        try:
+            current = _get(current, part)
+        except OperationFailed:
+            current = None
+        if not isinstance(current, (dict, list)):
+            raise OperationFailed(f"{missing}: {_MISSING}")
+    return current, last
+
+
+def _index(member: str, size: int) -> int:
+    """The place a member names in a list in which `size` places may be named."""
+    if not _INDEX.fullmatch(member):
+        raise OperationFailed(f"strconv.Atoi: parsing {quoted(member)}: invalid syntax")
+    index = int(member) if len(member) <= _LONGEST_INDEX else size
+    if not -size <= index < size:
+        raise OperationFailed(f"Unable to access invalid index: {member}: invalid index referenced")
+    return index + size if index < 0 else index
+
+
+def _get(container: Any, member: str) -> Any:
+    if isinstance(container, dict):
+        return container.get(member)
+    return container[_index(member, len(container))]
+
+
+def _put(container: Any, member: str, value: Any, failed: str) -> None:
+    """Add a member; `failed` is said if that cannot be done."""
+    if isinstance(container, dict):
+        container[member] = value
+    elif member == "-":
+        container.append(value)
+    else:
+        if not _INDEX.fullmatch(member):
+            failed += f": value was not a proper array index: '{member}'"
+        try:
+            place = _index(member, len(container) + 1)
+        except OperationFailed as error:
+            raise OperationFailed(f"{failed}: {error}") from None
+        budget.spend(len(container) // _ITEMS_A_STEP)
+        container.insert(place, value)
+
+
+def _take(container: Any, member: str) -> Any:
+    if isinstance(container, dict):
+        if member not in container:
+            raise OperationFailed(f"Unable to remove nonexistent key: {member}: {_MISSING}")
+        return container.pop(member)
+    return container.pop(_index(member, len(container)))
+
+
+def _add(document: Any, path: str, value: Any) -> None:
+    missing = f'add operation does not apply: doc is missing path: "{path}"'
+    container, member = _parent(document, path, missing)
+    _put(container, member, value, f"error in add for path: '{path}'")
+
+
+def _replaced(document: dict[str, Any], operation: Operation) -> dict[str, Any]:
+    """The document after a replacement, which may be one of the whole. The reference passes over
+    one by a scalar."""
+    path, value = _text(operation, "path", "replace"), copied(operation.get("value"))
+    if path:
+        _replace(document, path, value)
+    elif isinstance(value, dict):
+        return value
+    elif isinstance(value, list):
+        raise OperationFailed("the document would be a list")
+    return document
+
+
+def _replace(document: Any, path: str, value: Any) -> None:
+    doc = "replace operation does not apply: doc is missing"
+    container, member = _parent(document, path, f"{doc} path: {path}")
+    if isinstance(container, dict):
+        container[member] = value
+        return
+    try:
+        place = _index(member, len(container))
+    except OperationFailed:
+        raise OperationFailed(f"{doc} key: {path}: {_MISSING}") from None
+    container[place] = value
+
+
+def _remove(document: Any, path: str) -> None:
+    missing = f'remove operation does not apply: doc is missing path: "{path}"'
+    container, member = _parent(document, path, missing)
+    try:
+        _take(container, member)
+    except OperationFailed as error:
+        raise OperationFailed(f"error in remove for path: '{path}': {error}") from None
+
+
+def _end(document: Any, operation: Operation, kind: str, name: str) -> tuple[str, Any, str]:
+    """One of the two places of an operation: its path, the container there and the member in it."""
+    path = _text(operation, name, kind)
+    end = "from" if name == "from" else "destination"
+    missing = f"{kind} operation does not apply: doc is missing {end} path: {path}"
+    return path, *_parent(document, path, missing)
+
+
+def _move(document: Any, operation: Operation) -> None:
+    _, container, member = _end(document, operation, "move", "from")
+    try:
+        value = _take(container, member)
+    except OperationFailed as error:
+        raise OperationFailed(f"error in move for path: '{member}': {error}") from None
+    path, container, member = _end(document, operation, "move", "path")
+    _put(container, member, value, f"error in move for path: '{path}'")
+
+
+def _copy(document: Any, operation: Operation, copied_bytes: int) -> int:
+    """The bytes that were copied so far and now."""
+    origin, container, member = _end(document, operation, "copy", "from")
+    try:
+        value = _get(container, member)
+    except OperationFailed as error:
+        raise OperationFailed(f"error in copy for from: '{origin}': {error}") from None
+    _, container, member = _end(document, operation, "copy", "path")
+    size = len(orjson.dumps(value))
+    copied_bytes += size
+    if copied_bytes > MAX_COPIED_BYTES:
+        raise OperationFailed(
+            "Unable to complete the copy, the accumulated size increase of copy is"
+            f" {copied_bytes}, exceeding the limit {MAX_COPIED_BYTES}"
+        )
+    budget.make(size)
+    budget.spend(size // _BYTES_A_STEP)
+    _put(container, member, copied(value), "error while adding value during copy")
+    return copied_bytes
+
+
+def _test(document: Any, path: str, wanted: Any) -> None:
+    missing = f"test operation does not apply: is missing path: {path}"
+    container, member = _parent(document, path, missing)
+    try:
+        found = _get(container, member)
+    except OperationFailed as error:
+        raise OperationFailed(f"error in test for path: '{path}': {error}") from None
+    if not equal(found, wanted):
+        raise OperationFailed(f"testing value {path} failed: test failed")

@@ -1,0 +1,78 @@
+"""The annotation in which client-side apply keeps its last configuration.
+
+Someone who moves from client-side to server-side apply with the command line's own manager name
+takes over the fields that the annotation shows to be theirs, and the annotation stays current so
+that there is a way back. Any other manager name opts out of both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from fairlead.base.dialect import LAST_APPLIED
+from fairlead.codec.types.model import Object as Object
+from fairlead.codec.types.model import Struct
+from fairlead.fields.check import problems
+from fairlead.fields.compare import compare
+from fairlead.fields.extract import applied_fields
+from fairlead.fields.field_sets import EMPTY, FieldSet, difference
+from fairlead.fields.shapes import Untrackable
+from fairlead.fields.values import compact_json
+
+ANNOTATION = LAST_APPLIED
+
+MAX_ANNOTATIONS = 256 * 1024
+
+
+def annotations_of(value: Object) -> dict[str, Any]:
+    return (value.get("metadata") or {}).get("annotations") or {}
+
+
+def fields_to_take_over(struct: Struct, live: Object, annotation: str) -> FieldSet:
+    """The fields client-side apply set last and that still have the value it gave them.
+
+    Empty when there is no annotation, or it cannot be read, or it is of another version.
+    """
+    text = annotations_of(live).get(annotation)
+    if not isinstance(text, str) or not text:
+        return EMPTY
+    try:
+        last = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return EMPTY
+    if not isinstance(last, dict) or last.get("apiVersion") != live.get("apiVersion"):
+        return EMPTY
+    if problems(struct, last):
+        return EMPTY
+    try:
+        touched, removed = compare(struct, last, live)
+    except Untrackable:
+        return EMPTY
+    return difference(difference(applied_fields(struct, last), touched), removed)
+
+
+def kept_current(value: Object, config: Object, annotation: str) -> Object:
+    """The object with its annotation, if it has one, showing the configuration.
+
+    An annotation that would make all annotations together too large is dropped instead.
+    """
+    standing = annotations_of(value)
+    if not standing.get(annotation):
+        return value
+    text = compact_json(_without_annotation(config, annotation)) + "\n"
+    if standing[annotation] == text:
+        return value
+    annotations = {**standing, annotation: text}
+    if sum(len(f"{name}{item}".encode()) for name, item in annotations.items()) > MAX_ANNOTATIONS:
+        del annotations[annotation]
+    return {**value, "metadata": {**value["metadata"], "annotations": annotations}}
+
+
+def _without_annotation(config: Object, annotation: str) -> Object:
+    stated = annotations_of(config)
+    if annotation not in stated:
+        return config
+    others = {name: item for name, item in stated.items() if name != annotation}
+    return {**config, "metadata": {**config["metadata"], "annotations": others}}

@@ -1,0 +1,247 @@
+"""Putting an applied configuration over the live object, and taking fields out of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import is_
+from typing import Any
+
+from fairlead.codec.types.model import Object as Object
+from fairlead.codec.types.model import Struct
+from fairlead.fields.field_sets import LEAF, FieldSet, value_element
+from fairlead.fields.shapes import (
+    FREE,
+    SINGLE,
+    Free,
+    Index,
+    Items,
+    Made,
+    Parts,
+    Record,
+    Shape,
+    Table,
+    Untrackable,
+    Values,
+    are_aligned,
+    field_shape,
+    indexed_values,
+    shape_of,
+    step_shape,
+)
+from fairlead.fields.values import equal
+
+
+def merge(struct: Struct, live: Object, config: Object) -> Object:
+    """The live object with everything the configuration states.
+
+    Single fields are replaced, all else is merged; null or nothing over something keeps it. Items
+    of the configuration come in its order, and items only in the live list keep their places
+    before what followed them. The live object itself comes back when nothing changes.
+    """
+    merged: Object = _merger(shape_of(struct)).merge(live, config)
+    return merged
+
+
+class _Merger:
+    """Merges two values that are both there. This one is of what has one owner."""
+
+    def merge(self, live: Any, config: Any) -> Any:
+        return live if live == config else config
+
+
+class _SingleFree(_Merger):
+    """The same of what may hold anything."""
+
+    def merge(self, live: Any, config: Any) -> Any:
+        return live if equal(live, config) else config
+
+
+_made: Made[Shape, _Merger] = Made()
+
+
+def _merger(shape: Shape) -> _Merger:
+    known = _made.get(shape)
+    return known if known is not None else _made.keep(shape, _make(shape))
+
+
+def _make(shape: Shape) -> _Merger:
+    if isinstance(shape, (Record, Table)):
+        return _Fields(shape)
+    if isinstance(shape, Items):
+        return _Listed(shape.indexed, _merger(shape.item), shape.key)
+    if isinstance(shape, Values):
+        return _Listed(indexed_values, _Merger(), "")
+    if isinstance(shape, Free):
+        return _Undescribed()
+    return _SingleFree() if shape.free else _Merger()
+
+
+class _Part:
+    """How a field is merged, and whether `==` tells that there is nothing to do."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.exact = not shape.free
+        self.merger = _merger(shape)
+
+
+class _Fields(_Merger):
+    """Of objects, field by field."""
+
+    def __init__(self, shape: Record | Table | Free) -> None:
+        self._parts: Parts[_Part] = Parts(shape, _Part)
+
+    def merge(self, live: Any, config: Any) -> Any:
+        if not live or not config:
+            return _emptied(live, config)
+        if not isinstance(live, dict) or not isinstance(config, dict):
+            raise Untrackable
+        before: Object = live
+        fields: Object = config
+        merged: Object | None = None
+        for name, stated in fields.items():
+            value = before.get(name)
+            after = stated
+            if value is not None or name in before:
+                part = self._parts.of(name)
+                if part.exact and value == stated:
+                    continue
+                after = part.merger.merge(value, stated)
+                if after is value:
+                    continue
+            if merged is None:
+                merged = dict(before)
+            merged[name] = after
+        return live if merged is None else merged
+
+
+def _emptied(live: Any, config: Any) -> Any:
+    """Two values of which at least one is null or empty: something is kept, else the latest."""
+    if live and not config:
+        return live
+    return live if live == config else config
+
+
+class _Listed(_Merger):
+    """Of lists whose items are told apart."""
+
+    def __init__(self, indexed: Index, item: _Merger, key: str) -> None:
+        self._indexed = indexed
+        self._item = item
+        self._key = key
+
+    def merge(self, live: Any, config: Any) -> Any:
+        if not live or not config:
+            return _emptied(live, config)
+        if type(live) is not list or type(config) is not list:
+            raise Untrackable
+        item = self._item
+        if are_aligned(live, config, self._key):
+            pairs = zip(live, config, strict=True)
+            return _same_if_same(live, [item.merge(one, other) for one, other in pairs])
+        before, stated = self._indexed(live, False), self._indexed(config, False)
+        merged: list[Any] = []
+        for name in _ordered(before, stated):
+            if name not in stated:
+                merged.append(before[name])
+            elif name in before:
+                merged.append(item.merge(before[name], stated[name]))
+            else:
+                merged.append(stated[name])
+        return _same_if_same(live, merged)
+
+
+def _same_if_same(live: list[Any], merged: list[Any]) -> list[Any]:
+    """The live list itself if its items are those that it has."""
+    return live if len(merged) == len(live) and all(map(is_, merged, live)) else merged
+
+
+def _ordered(live: dict[str, Any], config: dict[str, Any]) -> Iterable[str]:
+    """The order of two lists put together, see `merge`."""
+    stated = list(config)
+    shared = [name for name in stated if name in live]
+    if len(shared) == len(stated) and shared == [name for name in live if name in config]:
+        return live
+    made: list[str] = []
+    following = place = 0
+    for name in live:
+        if name not in config:
+            made.append(name)
+        elif following < len(shared) and name == shared[following]:
+            end = stated.index(name, place) + 1
+            made += stated[place:end]
+            place = end
+            following += 1
+    return made + stated[place:]
+
+
+class _Undescribed(_Merger):
+    """Of values the model does not describe."""
+
+    def merge(self, live: Any, config: Any) -> Any:
+        if isinstance(live, _OBJECT) and isinstance(config, _OBJECT):
+            return _free_objects.merge(live, config)
+        return live if equal(live, config) else config
+
+
+_OBJECT = (dict, type(None))
+_free_objects = _Fields(FREE)
+
+
+def without(struct: Struct, value: Object, fields: FieldSet) -> Object:
+    """The object without the fields of a set and all that is below them.
+
+    A map or list that loses everything in it becomes null: whether it stays as an empty one or goes
+    is decided when the object is read again.
+    """
+    return _without(shape_of(struct), value, fields) or {}
+
+
+def _without(shape: Shape, value: Any, fields: FieldSet) -> Any:
+    if isinstance(shape, (Items, Values)) and isinstance(value, list):
+        return _items_without(shape, value, fields)
+    if isinstance(value, dict) and isinstance(shape, (Record, Table, Free)):
+        return _object_without(shape, value, fields)
+    return value
+
+
+def _object_without(shape: Record | Table | Free, value: Object, fields: FieldSet) -> Object | None:
+    made: Object = {}
+    for name, child in value.items():
+        node = fields.get("f:" + name)
+        if node is None:
+            made[name] = child
+        elif node and "." not in node:
+            made[name] = _without(field_shape(shape, name), child, node)
+    return made or None
+
+
+def _items_without(shape: Items | Values, value: list[Any], fields: FieldSet) -> list[Any] | None:
+    element = shape.element if isinstance(shape, Items) else value_element
+    made: list[Any] = []
+    for item in value:
+        node = fields.get(element(item))
+        if node is None:
+            made.append(item)
+        elif node and "." not in node:
+            made.append(_without(shape.item if isinstance(shape, Items) else SINGLE, item, node))
+    return made or None
+
+
+def with_named(struct: Struct, fields: FieldSet) -> FieldSet:
+    """A set to which every declared field on the way to one of its paths is added.
+
+    Ownership of `.spec.replicas` says nothing of `.spec`; when it is about what an object would
+    lack without an owner's fields, the owner counts for the structs around them too.
+    """
+    return _with_named(shape_of(struct), fields)
+
+
+def _with_named(shape: Shape, fields: FieldSet) -> FieldSet:
+    made: FieldSet = {}
+    for element, node in fields.items():
+        if node:
+            node = _with_named(step_shape(shape, element), node)
+            if "." not in node and isinstance(shape, Record) and element[2:] in shape.members:
+                node = {".": LEAF, **node}
+        made[element] = node
+    return made

@@ -1,0 +1,358 @@
+"""Who owns which field: what a write does to `metadata.managedFields`.
+
+Two entry points: `track_update` after a create, update or patch, and `apply` for a configuration.
+Both take the object as it was and give the entries as they must be afterwards; both return the very
+list (and `apply` the very object) they were given when nothing changes, so that `is` tells a write
+that is none. Times are texts such as `2024-01-31T12:00:00Z`.
+"""
+
+from __future__ import annotations
+
+from operator import is_
+
+import orjson
+
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.model import Object as Object
+from fairlead.codec.types.model import Struct
+from fairlead.fields.compare import compare
+from fairlead.fields.configuration import check_configuration, check_items, untrackable
+from fairlead.fields.conflicts import ApplyConflict, Conflict, InvalidConfiguration, conflicts_with
+from fairlead.fields.difference import Difference, served
+from fairlead.fields.entries import (
+    Identity,
+    ManagedEntry,
+    applier,
+    asks_for_reset,
+    capped,
+    decoded,
+    entries_of,
+    entry,
+    entry_of,
+    fields_of,
+    identity_of,
+    ordered,
+    updater,
+)
+from fairlead.fields.extract import applied_fields
+from fairlead.fields.field_sets import (
+    EMPTY,
+    FieldSet,
+    InvalidFields,
+    contains,
+    covers,
+    difference,
+    intersection,
+    level_in_order,
+    of,
+    ordered_union,
+    recursive_difference,
+)
+from fairlead.fields.last_applied import ANNOTATION, fields_to_take_over, kept_current
+from fairlead.fields.merge import merge
+from fairlead.fields.prune import Versions, pruned, reconciled
+from fairlead.fields.settled import Settled, find_settled
+from fairlead.fields.shapes import Untrackable, zero_object
+from fairlead.fields.stored_entries import StoredEntry
+from fairlead.fields.written_fields import new_fields
+
+BEFORE_FIRST_APPLY = "before-first-apply"
+_OTHER_VERSION = (
+    "the object does not fit the schema of another version, in which others manage fields of it"
+)
+
+_IDENTITY = "name namespace creationTimestamp selfLink uid clusterName generation managedFields"
+_UNOWNED_METADATA = (*_IDENTITY.split(), "resourceVersion")
+UNOWNED: FieldSet = of(
+    ("f:apiVersion",),
+    ("f:kind",),
+    ("f:metadata",),
+    *(("f:metadata", "f:" + name) for name in sorted(_UNOWNED_METADATA)),
+)
+"""Fields nobody owns: they say which object this is, or the server keeps them."""
+
+
+class OneVersion:
+    """`Versions` of a kind that is served in one version only."""
+
+    def __init__(self, api_version: str, struct: Struct) -> None:
+        self._api_version = api_version
+        self._struct = struct
+
+    def struct(self, api_version: str) -> Struct | None:
+        return self._struct if api_version == self._api_version else None
+
+    def convert(self, value: Object, api_version: str) -> Object:
+        return value
+
+
+def track_update(
+    versions: Versions,
+    live: Object | None,
+    new: Object,
+    *,
+    manager: str,
+    api_version: str,
+    now: str,
+    dialect: Dialect,
+    subresource: str = "",
+    ignored: FieldSet = EMPTY,
+) -> list[ManagedEntry]:
+    """The entries of an object after a create (`live` is None), update or patch.
+
+    `live` and `new` are both in `api_version`; `new` as it is to be stored before mutating
+    admission, with the `managedFields` the client sent or the patch left in it. `ignored` are the
+    fields this request cannot write (the status for the main resource and the other way round).
+
+    The manager owns what it added or changed, everyone else loses that and what is gone, and who
+    owns nothing any more disappears. An object without entries is not tracked until it is applied
+    to, except from its creation. An empty list is returned when there is nothing to record, also
+    when the object has list items that cannot be told apart.
+    """
+    standing, is_tracked = _standing(live, new, subresource, dialect)
+    if live is not None and not is_tracked:
+        return standing
+    try:
+        if live is None and not standing:
+            who = updater(manager, api_version, subresource)
+            return _of_new(served(versions, api_version), new, who, api_version, now, ignored)
+        before = zero_object(served(versions, api_version)) if live is None else live
+        changes = Difference(versions, api_version, before, new, ignored)
+        return _after_update(
+            standing, changes, updater(manager, api_version, subresource), api_version, now
+        )
+    except Untrackable:
+        return []
+
+
+def _of_new(
+    struct: Struct, new: Object, who: Identity, api_version: str, now: str, ignored: FieldSet
+) -> list[ManagedEntry]:
+    """The one entry of a new object: its maker owns all there is."""
+    written = new_fields(struct, new, ignored, UNOWNED)
+    if written is not None:
+        head = entry(who, api_version, EMPTY, now)
+        return [StoredEntry(head, written)] if written else []
+    touched = compare(struct, zero_object(struct), new).touched
+    owned = difference(recursive_difference(touched, ignored), UNOWNED)
+    return [entry(who, api_version, owned, now)] if owned else []
+
+
+def _standing(
+    live: Object | None, new: Object, subresource: str, dialect: Dialect
+) -> tuple[list[ManagedEntry], bool]:
+    """The entries a write starts from, and whether its own change is recorded beside them.
+
+    Someone who does not know of entries must not lose them: without a list, or with one that makes
+    no sense, those of the live object stand. An entry that owns nothing is dropped.
+    """
+    known = entries_of(live)
+    is_tracked = bool(known)
+    sent = (new.get("metadata") or {}).get("managedFields")
+    if subresource or sent is None or sent is known:
+        return known, is_tracked
+    if asks_for_reset(sent) or (sent == [] and not dialect.empty_managed_fields_kept):
+        return ([] if known else known), dialect.reset_then_own
+    if sent == known:
+        return known, is_tracked
+    try:
+        given = ordered(capped(decoded(sent)))
+    except InvalidFields:
+        return known, is_tracked
+    if not given:
+        return known, is_tracked
+    return [item for item in given if fields_of(item)], True
+
+
+def _after_update(
+    standing: list[ManagedEntry], changes: Difference, who: Identity, api_version: str, now: str
+) -> list[ManagedEntry]:
+    if changes.own.none:
+        known = [item for item in standing if changes.versions.struct(item["apiVersion"])]
+        return standing if len(known) == len(standing) else known
+    gained = difference(changes.own.touched, UNOWNED)
+    left = changes.others_after(standing)
+    if gained:
+        for position, item in enumerate(left):
+            if identity_of(item) == who:
+                gained = ordered_union(fields_of(left.pop(position)), gained)
+                break
+        left.append(entry(who, api_version, gained, now))
+    elif len(left) == len(standing) and all(map(is_, left, standing)):
+        return standing
+    return ordered(capped(left))
+
+
+def apply(
+    versions: Versions,
+    live: Object | None,
+    config: Object,
+    *,
+    manager: str,
+    api_version: str,
+    now: str,
+    dialect: Dialect,
+    subresource: str = "",
+    force: bool = False,
+    ignored: FieldSet = EMPTY,
+    settled: Settled | None = None,
+) -> tuple[Object, list[ManagedEntry]]:
+    """The object and its entries after a configuration is applied (`live` is None: created).
+
+    `live` is in `api_version`, which is the version of the request. The object that comes back
+    still carries the `managedFields` of `live`; it has to be read, defaulted and validated like any
+    written object, and may hold nulls where a list or map lost all its items. What is `settled` is
+    found out if nobody knows it yet; the configuration need not have it.
+
+    Raises `BadConfiguration`, `InvalidConfiguration` or, unless `force`, `ApplyConflict`.
+    """
+    struct = served(versions, api_version)
+    who = applier(manager, subresource)
+    if settled is None:
+        settled = find_settled(struct, live, config, who, api_version, ignored)
+    stated = _without_settled(config, settled.fields)
+    check_configuration(struct, stated, api_version)
+    try:
+        first = _first_entries(struct, live, api_version, subresource, now, ignored)
+        application = _Application(
+            versions, live, stated, who, api_version, first, ignored, settled
+        )
+    except Untrackable:
+        check_items(struct, config)
+        raise untrackable(struct, live or config) from None
+    try:
+        found = [] if force else application.conflicts()
+        entries = application.entries(now)
+    except Untrackable:  # entries are compared in their own versions
+        raise InvalidConfiguration(_OTHER_VERSION) from None
+    annotation = dialect.label(ANNOTATION)
+    by_client = manager == dialect.client_manager
+    if found and by_client and live is not None:
+        allowed = fields_to_take_over(struct, live, annotation)
+        found = [conflict for conflict in found if not contains(allowed, conflict.path)]
+    if found:
+        raise ApplyConflict(found)
+    if by_client:
+        return kept_current(application.result, config, annotation), entries
+    return application.result, entries
+
+
+def _without_settled(config: Object, settled: FieldSet) -> Object:
+    if not settled:
+        return config
+    return {name: item for name, item in config.items() if "f:" + name not in settled}
+
+
+def _first_entries(
+    struct: Struct,
+    live: Object | None,
+    api_version: str,
+    subresource: str,
+    now: str,
+    ignored: FieldSet,
+) -> list[ManagedEntry]:
+    """What an object without entries gets before an apply: one owner of all there is."""
+    if live is None or entries_of(live):
+        return []
+    changes = compare(struct, zero_object(struct), live).outside(ignored)
+    fields = difference(changes.touched, UNOWNED)
+    who = updater(BEFORE_FIRST_APPLY, api_version, subresource)
+    return [entry(who, api_version, fields, now)] if fields else []
+
+
+class _Application:
+    """One configuration merged into one object. `result` is the live object when all is as is.
+    It is not about what is `settled`, because nothing changes there."""
+
+    def __init__(
+        self,
+        versions: Versions,
+        live: Object | None,
+        config: Object,
+        who: Identity,
+        api_version: str,
+        first: list[ManagedEntry],
+        ignored: FieldSet,
+        settled: Settled,
+    ) -> None:
+        self._versions = versions
+        self._who = who
+        self._api_version = api_version
+        self._known = entries_of(live)
+        standing = self._known or first
+        self._last = entry_of(standing, who)
+        self._others = [item for item in standing if item is not self._last]
+
+        struct = served(versions, api_version)
+        self._applied = recursive_difference(applied_fields(struct, config), ignored)
+        self._settled, self._rest = settled.fields, settled.rest
+        self._owned = difference(self._applied, UNOWNED)
+        base = zero_object(struct) if live is None else live
+        merged = self._without_given_up(merge(struct, base, config))
+        self._changes = Difference(versions, api_version, base, merged, ignored)
+        self._unchanged = live is not None and self._changes.own.none
+        self.result = live if live is not None and self._unchanged else merged
+
+    def _without_given_up(self, merged: Object) -> Object:
+        if self._last is None:
+            return merged
+        version = self._last["apiVersion"]
+        if version == self._api_version and (
+            self._rest == self._owned or covers(self._applied, self._rest)
+        ):
+            return merged
+        fields = fields_of(self._last)
+        struct = self._versions.struct(version)
+        if struct is None:
+            return merged
+        owned = [(item["apiVersion"], self._fields(item)) for item in self._others]
+        settled = {element: fields[element] for element in self._settled}
+        owned.append((self._api_version, {**self._applied, **settled}))
+        last = version, reconciled(struct, fields)
+        return pruned(self._versions, merged, self._api_version, last, owned)
+
+    def _fields(self, item: ManagedEntry) -> FieldSet:
+        struct = self._versions.struct(item["apiVersion"])
+        return reconciled(struct, fields_of(item)) if struct else EMPTY
+
+    def conflicts(self) -> list[Conflict]:
+        """The fields of others that change, in each owner's own version."""
+        found: list[Conflict] = []
+        if not self._unchanged:
+            for item in sorted(self._others, key=identity_of):
+                fields = self._fields(item)
+                if fields:
+                    touched = self._changes.within(item["apiVersion"]).touched
+                    found += conflicts_with(item, intersection(fields, touched))
+        return found
+
+    def entries(self, now: str) -> list[ManagedEntry]:
+        """The entries afterwards; the time of this manager's moves only when the object does."""
+        owned = self._owned
+        if self._unchanged:
+            if self._known and self._as_before(owned):
+                return self._known
+            time = self._last.get("time") if self._last else None
+            left = list(self._others)
+        else:
+            time = now
+            left = self._changes.others_after(self._others)
+        if owned or self._settled:
+            left.append(self._entry(owned, time))
+        return ordered(left)
+
+    def _entry(self, owned: FieldSet, time: str | None) -> ManagedEntry:
+        """That of this manager. What was not read of its fields goes into it as it was."""
+        if not self._settled:
+            return entry(self._who, self._api_version, owned, time)
+        fields = level_in_order({**owned, **self._settled})
+        last = self._last
+        if type(last) is not StoredEntry:
+            return entry(self._who, self._api_version, fields, time)
+        head = entry(self._who, self._api_version, EMPTY, time)
+        return StoredEntry(head, last.written if owned == self._rest else orjson.dumps(fields))
+
+    def _as_before(self, owned: FieldSet) -> bool:
+        if self._last is None:
+            return not owned
+        return self._last["apiVersion"] == self._api_version and owned == self._rest

@@ -1,0 +1,313 @@
+"""Strategic merge patch: a merge patch that knows which lists to merge and by which key.
+
+Directives a patch may hold, beside plain members:
+
+- `$patch: replace` makes an object what the patch says instead of merging it, `$patch: delete`
+  empties it. In an element of a list they are for the list: `delete` takes out the item with the
+  same key, `replace` makes the list consist of the other elements of the patch.
+- `$retainKeys` names the only members that an object keeps.
+- `$setElementOrder/<list>` gives the order of a merged list.
+- `$deleteFromPrimitiveList/<list>` takes values out of a list of scalars.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.codec.types.mismatch import json_kind, mismatch
+from fairlead.codec.types.model import Field, ListOf, MapOf, Scalar, Struct, Type
+from fairlead.codec.types.model import Object as Object
+from fairlead.codec.types.wording import plain_text
+from fairlead.fields.errors import MalformedPatch, OperationFailed, UnsupportedPatch
+from fairlead.fields.strategic_order import in_order, name_of
+from fairlead.fields.values import copied
+
+DIRECTIVE = "$patch"
+RETAIN_KEYS = "$retainKeys"
+SET_ORDER = "$setElementOrder/"
+DELETE_VALUES = "$deleteFromPrimitiveList/"
+_SET_ORDER, _DELETE_VALUES = SET_ORDER.rstrip("/"), DELETE_VALUES.rstrip("/")  # however they go on
+_INTEGERS = ("int32", "int64", "IntOrString")
+_MOST = 2.0**63
+_FORMATS = {_SET_ORDER: "setElementOrder list", _DELETE_VALUES: "primitive list"}
+
+
+def strategic_document(document: Any) -> Object:
+    """A decoded strategic merge patch whose form is checked: an object, or null for none."""
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise MalformedPatch(
+            f"json: cannot unmarshal {json_kind(document)}"
+            " into Go value of type map[string]interface {}"
+        )
+    return document
+
+
+def apply_strategic_patch(struct: Struct, document: Object, patch: Object) -> Object:
+    """The document with the patch merged in by the rules of its type.
+
+    `apiVersion` and `kind` stay those of the document. Raises `MalformedPatch` for directives of a
+    wrong form, `UnsupportedPatch` for unknown ones and for items without their key, and
+    `DecodeError` for an `apiVersion` or `kind` that is no text.
+    """
+    result = _merged_object(struct, document, patch)
+    for name in ("apiVersion", "kind"):
+        if not isinstance(result.get(name, ""), str):
+            raise mismatch(result[name], "string")
+        if name in document:
+            result[name] = document[name]
+    return _with_integers(struct, result) if _has_fractions(patch) else result
+
+
+def _has_fractions(value: Any) -> bool:
+    """Whether there are numbers that are not written as integers."""
+    if isinstance(value, dict):
+        return any(map(_has_fractions, value.values()))
+    return any(map(_has_fractions, value)) if isinstance(value, list) else isinstance(value, float)
+
+
+def _with_integers(kind: Type | None, value: Any) -> Any:
+    """With `3.0` and `1e2` as integers where the type has these. Unlike those of other patches,
+    numbers are known by their value and not as they were written."""
+    if isinstance(value, float):
+        fits = isinstance(kind, Scalar) and kind.name in _INTEGERS
+        return int(value) if fits and value.is_integer() and abs(value) < _MOST else value
+    if isinstance(value, list) and isinstance(kind, ListOf):
+        return [_with_integers(kind.element, item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = {}
+    for name, item in value.items():
+        field = _field(kind, name)
+        found[name] = _with_integers(field.type, item) if field else item
+    return found
+
+
+def _merged_object(kind: Type | None, original: Object, patch: Object) -> Object:
+    if DIRECTIVE in patch:
+        return _directed(patch)
+    result = dict(original)
+    if RETAIN_KEYS in patch:
+        result = _retained(result, patch)
+    # A list whose order is given is merged together with it, so it must not be merged again.
+    done = _merge_ordered(kind, result, patch)
+    for name, value in patch.items():
+        if name in done or name == RETAIN_KEYS or name.startswith(_SET_ORDER):
+            continue
+        if name.startswith(_DELETE_VALUES):
+            _delete_values(kind, result, _list_of(name, _DELETE_VALUES), value)
+        elif value is None:
+            result.pop(name, None)
+        elif name not in result:
+            result[name] = _without_nulls(value)
+        else:
+            result[name] = _merged(_field(kind, name), result[name], value)
+    return result
+
+
+def _list_of(directive: str, prefix: str) -> str:
+    """The list that a directive is for, which stands behind its prefix."""
+    if not directive.startswith(f"{prefix}/"):
+        raise MalformedPatch(f"invalid patch format of {_FORMATS[prefix]}")
+    return directive.removeprefix(f"{prefix}/")
+
+
+def _directed(patch: Object) -> Object:
+    directive = patch[DIRECTIVE]
+    if directive == "replace":
+        return {name: copied(value) for name, value in patch.items() if name != DIRECTIVE}
+    if directive == "delete":
+        return {}
+    raise _unknown(directive, patch)
+
+
+def _unknown(directive: Any, patch: Object) -> UnsupportedPatch:
+    return UnsupportedPatch(
+        f"unknown patch type: {plain_text(directive)} in map: {plain_text(patch)}"
+    )
+
+
+def _is_directive(name: str) -> bool:
+    return name in (DIRECTIVE, RETAIN_KEYS) or name.startswith((_SET_ORDER, _DELETE_VALUES))
+
+
+def _without_nulls(value: Any) -> Any:
+    """What a patch brings where there is nothing yet. Directives have nothing to work on there and
+    stay what they look like, members."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def _retained(original: Object, patch: Object) -> Object:
+    names = patch[RETAIN_KEYS]
+    if not isinstance(names, list):
+        raise MalformedPatch("invalid patch format of retainKeys")
+    for name, value in patch.items():
+        if value is not None and not _is_directive(name) and name not in names:
+            raise MalformedPatch("invalid patch format of retainKeys")
+    return {name: value for name, value in original.items() if name in names}
+
+
+def _field(kind: Type | None, name: str) -> Field | None:
+    """The field of an object; a map's values are fields without any strategy."""
+    if isinstance(kind, Struct):
+        return kind.fields.get(name)
+    return Field(name, kind.element) if isinstance(kind, MapOf) else None
+
+
+def _merged(field: Field | None, original: Any, patch: Any) -> Any:
+    if isinstance(original, dict) and isinstance(patch, dict):
+        if field is not None and field.replace:
+            return copied(patch)
+        return _merged_object(field.type if field else None, original, patch)
+    if isinstance(original, list) and isinstance(patch, list):
+        return _merged_list(field, original, patch)
+    return _without_nulls(patch)
+
+
+def _merged_list(field: Field | None, original: list[Any], patch: list[Any]) -> list[Any]:
+    if field is None or not field.merge:
+        return [copied(item) for item in patch]
+    if not original and not patch:
+        return original
+    if _of_objects(original, patch):
+        if not field.merge_key:
+            raise UnsupportedPatch(f"cannot merge lists without merge key for {field.name}")
+        return _merged_items(field, original, patch)
+    return in_order(_without_repeats(original + patch), patch, original, "")
+
+
+def _of_objects(*lists: list[Any]) -> bool:
+    """Whether lists hold objects rather than scalars; a mix cannot be merged."""
+    kinds = {json_kind(item): None for items in lists for item in items}
+    if next(iter(kinds)) == "array":
+        raise OperationFailed("lists of lists are not supported")
+    if len(kinds) > 1:
+        raise UnsupportedPatch(f"list element types are not identical: {sorted(kinds)}")
+    return "object" in kinds
+
+
+def _without_repeats(values: list[Any]) -> list[Any]:
+    return list({name_of(value): value for value in reversed(values)}.values())[::-1]
+
+
+def _merged_items(field: Field, original: list[Any], patch: list[Any]) -> list[Any]:
+    key = field.merge_key
+    element = field.type.element if isinstance(field.type, ListOf) else None
+    stated: list[Object] = []
+    deleted: set[str] = set()
+    replaced = False
+    for item in patch:
+        directive = item.get(DIRECTIVE)
+        if DIRECTIVE not in item:
+            stated.append(item)
+        elif directive == "delete":
+            deleted.add(name_of(_key_value(item, key)))
+        elif directive == "replace":
+            replaced = True
+        elif directive == "merge":
+            raise UnsupportedPatch("merging lists cannot yet be specified in the patch")
+        else:
+            raise _unknown(directive, item)
+    if replaced:
+        return [copied(item) for item in stated]
+    standing = [item for item in original if name_of(item.get(key)) not in deleted]
+    merged = list(standing)
+    places = {name_of(item.get(key)): place for place, item in reversed([*enumerate(merged)])}
+    for item in stated:
+        name = name_of(_key_value(item, key))
+        place = places.get(name)
+        if place is None:
+            places[name] = len(merged)
+            merged.append(copied(item))
+        else:
+            merged[place] = _merged_object(element, merged[place], item)
+    return in_order(merged, stated, standing, key)
+
+
+def _key_value(item: Any, key: str) -> Any:
+    if not isinstance(item, dict) or key not in item:
+        raise UnsupportedPatch(
+            f"map: {plain_text(item)} does not contain declared merge key: {key}"
+        )
+    return item[key]
+
+
+def _delete_values(kind: Type | None, result: Object, name: str, values: Any) -> None:
+    """Take values out of a list. With what is no list the directive means no more than its list."""
+    found = result.get(name)
+    if values is None:
+        result.pop(name, None)
+    elif isinstance(values, list) and isinstance(found, list):
+        gone = set(map(name_of, values))
+        result[name] = [item for item in found if name_of(item) not in gone]
+    elif name in result and json_kind(found) == json_kind(values):
+        result[name] = _merged(_field(kind, name), found, values)
+
+
+def _merge_ordered(kind: Type | None, result: Object, patch: Object) -> set[str]:
+    """Merges the lists for which the patch gives an order; the names of those lists."""
+    done: set[str] = set()
+    for directive, order in patch.items():
+        if not directive.startswith(_SET_ORDER):
+            continue
+        _check_list(order)
+        name = _list_of(directive, _SET_ORDER)
+        original, stated = result.get(name), patch.get(name)
+        for value in (original, stated):
+            if value is not None:
+                _check_list(value)
+        field = _field(kind, name)
+        _check_ordered(kind, field, name)
+        if original is None and stated is None:
+            continue
+        key = field.merge_key if field else ""
+        _check_order(stated or [], order, key)
+        if original is None:
+            merged = copied(stated)
+        elif stated is None:
+            merged = original
+        else:
+            merged = _merged_list(field, original, stated)
+        result[name] = in_order(merged, order, original or [], key)
+        done.add(name)
+    return done
+
+
+def _check_list(value: Any) -> None:
+    if not isinstance(value, list):
+        raise UnsupportedPatch(f"expected a list, but received a {json_kind(value)}")
+
+
+def _check_ordered(kind: Type | None, field: Field | None, name: str) -> None:
+    """Only a field that is a list has an order."""
+    if isinstance(kind, MapOf):
+        raise UnsupportedPatch(
+            "merging an object in json but data type is not struct, instead is: map"
+        )
+    if field is None and isinstance(kind, Struct):
+        raise UnsupportedPatch(
+            f'unable to find api field in struct {kind.name} for the json field "{name}"'
+        )
+    if field is not None and not isinstance(field.type, ListOf):
+        raise UnsupportedPatch("expected slice or array type, but got: struct")
+
+
+def _check_order(stated: list[Any], order: list[Any], key: str) -> None:
+    """The order of a list must name its elements, and in the order in which it brings them, unless
+    it names none."""
+    if not order:
+        return
+    following = iter([name_of(_key_value(item, key) if key else item) for item in order])
+    for item in stated:
+        if key and isinstance(item, dict) and item.get(DIRECTIVE) == "delete":
+            continue
+        if name_of(_key_value(item, key) if key else item) not in following:
+            raise UnsupportedPatch(
+                f"The order in patch list:\n{plain_text(stated)}\n doesn't match"
+                f" $setElementOrder list:\n{plain_text(order)}\n"
+            )

@@ -1,0 +1,56 @@
+"""In which order a strategically merged list stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.fields.values import compact_json, string_json
+
+
+def in_order(merged: list[Any], stated: list[Any], live: list[Any], key: str) -> list[Any]:
+    """A merged list whose elements follow the patch, then the live list.
+
+    Elements that the patch states come in its order and the others in theirs. The two rows are put
+    together so that one of the others comes before a stated one only if both were in the live list
+    in that order; so what is new comes first. Elements are told apart by `key`, or by themselves
+    when it is empty.
+    """
+    wanted = _places(stated, key)
+    standing = _places(live, key)
+    named = [(_name(item, key), item) for item in merged]
+    first = sorted((pair for pair in named if pair[0] in wanted), key=lambda p: wanted[p[0]])
+    others = [pair for pair in named if pair[0] not in wanted]
+    others.sort(key=lambda pair: standing.get(pair[0], len(standing)))
+
+    made: list[Any] = []
+    waiting = iter(others)
+    other = next(waiting, None)
+    for name, item in first:
+        place = standing.get(name)
+        while other is not None and place is not None:
+            before = standing.get(other[0])
+            if before is None or before > place:
+                break
+            made.append(other[1])
+            other = next(waiting, None)
+        made.append(item)
+    if other is not None:
+        made.append(other[1])
+    made += [item for _, item in waiting]
+    return made
+
+
+def _places(items: list[Any], key: str) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for place, item in enumerate(items):
+        places.setdefault(_name(item, key), place)
+    return places
+
+
+def _name(item: Any, key: str) -> str:
+    return name_of(item.get(key) if key and isinstance(item, dict) else item)
+
+
+def name_of(value: Any) -> str:
+    """What tells a scalar, or the value of a merge key, from all others."""
+    return string_json(value) if type(value) is str else compact_json(value)

@@ -1,0 +1,70 @@
+"""Small facts about decoded JSON values that the walkers share."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+
+from fairlead.fields.stored_entries import StoredEntry
+
+
+def copied(value: Any) -> Any:
+    """A value that shares nothing changeable with the given one."""
+    if isinstance(value, list):
+        return [copied(item) if isinstance(item, (dict, list)) else item for item in value]
+    if not isinstance(value, dict):
+        return value
+    if type(value) is not dict and type(value) is StoredEntry:  # never changed
+        return value
+    made: dict[str, Any] = dict(value)
+    for key, item in value.items():
+        if isinstance(item, (dict, list)):
+            made[key] = copied(item)
+    return made
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON value. Unlike `==`, it tells `1` and `true` apart."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return {type(one), type(other)} == {int, float} and bool(one == other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(
+            equal(value, other[key]) for key, value in one.items()
+        )
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return bool(one == other)
+
+
+def compact_json(value: Any) -> str:
+    """JSON without spaces, keys sorted, escaped so that it may stand in HTML: the form of the
+    reference wherever text is compared byte by byte."""
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except orjson.JSONEncodeError:  # a number of more than 64 bits, which YAML can bring
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return escaped_json(text)
+
+
+def escaped_json(text: str) -> str:
+    """JSON so that it may stand in HTML; these characters can only be in strings."""
+    if "<" in text or ">" in text or "&" in text:
+        text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return text
+
+
+def is_plain(text: str) -> bool:
+    """Whether JSON shows a text as it is: no quotes, backslashes, control characters, nor what HTML
+    minds. A pattern would take four times as long."""
+    if not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
+        return False
+    return not ("<" in text or ">" in text or "&" in text)
+
+
+def string_json(text: str) -> str:
+    """`compact_json` of a string."""
+    return f'"{text}"' if is_plain(text) else compact_json(text)

@@ -1,7 +1,0 @@
-"""Kinds of the autoscaling group."""
-
-from fairlead.kinds.autoscaling import conversion  # noqa: F401  (declares the versions)
-
-BEHAVIOURS: dict[str, str] = {
-    "autoscaling/v2/horizontalpodautoscalers": "autoscalers.AutoscalerBehaviour",
-}

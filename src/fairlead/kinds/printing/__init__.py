@@ -1,6 +1,0 @@
-"""What a Table shows of every built-in kind: columns, cells and row conditions."""
-
-from fairlead.kinds.printing.model import Column, Printer
-from fairlead.kinds.printing.registry import DEFAULT, printer_for, printer_of
-
-__all__ = ["DEFAULT", "Column", "Printer", "printer_for", "printer_of"]

@@ -1,0 +1,222 @@
+"""Keeping `metadata.managedFields` on the way of a write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, ParamSpec, TypeVar
+
+from fairlead.base import budget
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.model import Struct
+from fairlead.codec.types.times import now
+from fairlead.fields.entries import ManagedEntry, entries_of, fields_of, identity_of, ordered
+from fairlead.fields.field_sets import EMPTY, FieldSet, Path, contains, of
+from fairlead.fields.ownership import OneVersion, track_update
+from fairlead.fields.prune import Versions
+from fairlead.fields.values import copied
+from fairlead.operations.api import Api, Object
+from fairlead.operations.options import WriteOptions
+from fairlead.operations.views import typed
+from fairlead.resources.conversion import from_stored, to_stored
+from fairlead.resources.custom.ownership import CustomVersions, Unconverted
+from fairlead.resources.registry import Resource
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_STATUS: FieldSet = of(("f:status",))
+_BUT_STATUS: FieldSet = of(("f:spec",))
+_STATUS_ALONE: FieldSet = of(("f:spec",), ("f:metadata",))
+# Where it is something else that a request cannot write.
+_IGNORED: Final[dict[str, FieldSet]] = {
+    "apiservices/status": _STATUS_ALONE,
+    "certificatesigningrequests": of(("f:spec",), ("f:status",)),
+    "certificatesigningrequests/approval": of(("f:spec",), ("f:status", "f:certificate")),
+    "certificatesigningrequests/status": of(("f:spec",), ("f:status", "f:conditions")),
+    "customresourcedefinitions/status": _STATUS_ALONE,
+    "deployments/status": of(("f:spec",), ("f:metadata", "f:labels")),
+    "flowschemas/status": _STATUS_ALONE,
+    "pods/status": of(
+        ("f:spec",), ("f:metadata", "f:deletionTimestamp"), ("f:metadata", "f:ownerReferences")
+    ),
+    "prioritylevelconfigurations/status": _STATUS_ALONE,
+    "volumeattachments/status": _STATUS_ALONE,
+}
+
+
+class ServedVersions:
+    """The versions in which a resource is served, seen from the version of a request."""
+
+    def __init__(self, resource: Resource, others: dict[str, Resource]) -> None:
+        self._resource = resource
+        self._others = others
+
+    def struct(self, api_version: str) -> Struct | None:
+        found = self._others.get(api_version)
+        return found.struct if found is not None else None
+
+    def convert(self, value: Object, api_version: str) -> Object:
+        """Objects carry their apiVersion; without one they are in the version of the request."""
+        given = value.get("apiVersion") or self._resource.api_version
+        if api_version == given:
+            return value
+        bare = {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
+        stored = to_stored(self._others[given], copied(bare))
+        made = from_stored(self._others[api_version], stored)
+        return typed(self._others[api_version], made) if "apiVersion" in value else made
+
+
+async def converting(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do work that may need an object in another version, which only a webhook can tell: then it
+    is asked, and the work begins again. See `budget.run` for the rest."""
+    while True:
+        try:
+            return await budget.run(size, work, *args, **kwargs)
+        except Unconverted as error:
+            needed = error
+        await needed.convert()
+
+
+def versions_of(api: Api, resource: Resource) -> Versions:
+    """How owners that speak other versions of a resource are understood; made once."""
+    found: Versions | None = api.versions.get(resource.key)
+    if found is None:
+        found = api.versions[resource.key] = _versions(api, resource)
+    return found
+
+
+def _versions(api: Api, resource: Resource) -> Versions:
+    if resource.custom is not None and len(resource.custom.definition.kinds) > 1:
+        return CustomVersions(resource.custom)
+    served = {
+        found.resources[resource.name].api_version: found.resources[resource.name]
+        for found in api.resources.groups.get(resource.group, {}).values()
+        if resource.name in found.resources
+    }
+    stored = api.in_stored_version(resource)
+    served.setdefault(stored.api_version, stored)
+    if len(served) == 1:
+        return OneVersion(resource.api_version, resource.struct)
+    return ServedVersions(resource, served)
+
+
+def ignored_fields(resource: Resource) -> FieldSet:
+    """What a request cannot write: the status of the main resource, the rest of a status."""
+    if resource.main.custom is None and resource.name in _IGNORED:
+        return _IGNORED[resource.name]
+    if resource.subresource == "status":
+        return _BUT_STATUS
+    if resource.is_scale:
+        return EMPTY
+    return _STATUS if "status" in resource.main.subresources else EMPTY
+
+
+def tracked(
+    api: Api,
+    resource: Resource,
+    live: Object | None,
+    new: Object,
+    options: WriteOptions,
+) -> list[ManagedEntry]:
+    """The entries after a write other than apply; both objects are in the stored version."""
+    scaled = live if resource.is_scale else None
+    if scaled is not None and (api.dialect.scale_untracked or not owns_replicas(resource, scaled)):
+        return entries_of(scaled)
+    main = resource.main
+    if not main.sends_stored_bytes:
+        live = from_stored(main, copied(live)) if live is not None else None
+        new = from_stored(main, copied(new))
+    entries = track_update(
+        versions_of(api, main),
+        live,
+        new,
+        manager=options.manager,
+        api_version=main.api_version,
+        now=now(),
+        dialect=api.dialect,
+        subresource=resource.subresource,
+        ignored=ignored_fields(resource),
+    )
+    return entries if scaled is None else without_new_times(entries, scaled)
+
+
+def replicas_path(resource: Resource) -> Path:
+    """Where the object of a scale has its number of replicas."""
+    custom = resource.main.custom
+    if custom is None or custom.scale is None:
+        return "f:spec", "f:replicas"
+    return tuple(f"f:{step}" for step in custom.scale.spec)
+
+
+def owns_replicas(resource: Resource, live: Object) -> bool:
+    """Whether anybody owns the number of replicas. If not, a scale has no owners at all, and is
+    like an object that is not tracked."""
+    path = replicas_path(resource)
+    return any(contains(fields_of(entry), path) for entry in entries_of(live))
+
+
+def without_new_times(entries: list[ManagedEntry], live: Object) -> list[ManagedEntry]:
+    """Entries after a write of a scale: it is not told when that was, for those that were there
+    the time before it stays."""
+    known = {identity_of(entry): entry.get("time") for entry in entries_of(live)}
+    return ordered(_timed(entry, known.get(identity_of(entry))) for entry in entries)
+
+
+def _timed(entry: ManagedEntry, time: str | None) -> ManagedEntry:
+    if entry.get("time") == time:
+        return entry
+    made = {name: item for name, item in entry.items() if name != "time"}
+    return made if time is None else {**made, "time": time}
+
+
+def tracked_unstored(
+    api: Api, resource: Resource, value: Object, options: WriteOptions
+) -> list[ManagedEntry]:
+    """The entries of an object that is answered and not stored. It is of the kind of the request,
+    which a subresource does not have from its main resource."""
+    api_version = api.resources.api_version_of(resource.body_version)
+    return track_update(
+        OneVersion(api_version, resource.struct),
+        None,
+        value,
+        manager=options.manager,
+        api_version=api_version,
+        now=now(),
+        dialect=api.dialect,
+        subresource=resource.subresource,
+    )
+
+
+def decode_beside(
+    main: Resource, struct: Struct, document: Object, stored: Object, unknown: list[str]
+) -> Object:
+    """Decode a document that was made from a stored object of a resource. What is still the very
+    same in it, its spec or its owners, has been decoded before and is copied or stays."""
+    is_stored_form = struct is main.stored_struct and main.custom is None
+    same = _unchanged(document, stored) if is_stored_form else []
+    fresh = {name: item for name, item in document.items() if name not in same}
+    metadata, entries = document.get("metadata"), entries_of(stored)
+    if isinstance(metadata, dict) and metadata.get("managedFields") is entries:
+        fresh["metadata"] = {n: item for n, item in metadata.items() if n != "managedFields"}
+    value: Object = decoder(struct)(fresh, unknown)
+    if fresh.get("metadata") is not metadata:
+        value["metadata"]["managedFields"] = entries
+    if same:
+        value.update((name, copied(document[name])) for name in same)
+        return {name: value[name] for name in dict.fromkeys((*document, *value)) if name in value}
+    return value
+
+
+def _unchanged(document: Object, stored: Object) -> list[str]:
+    return [
+        name
+        for name, item in document.items()
+        if item is stored.get(name) and item and name != "metadata"
+    ]
+
+
+def set_entries(metadata: Object, entries: list[ManagedEntry]) -> None:
+    if entries:
+        metadata["managedFields"] = entries
+    else:
+        metadata.pop("managedFields", None)

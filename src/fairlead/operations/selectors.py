@@ -1,0 +1,92 @@
+"""Label and field selectors of a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlead.base.errors import StatusError, bad_request
+from fairlead.resources.registry import Resource
+from fairlead.storage.selection import (
+    Requirement,
+    Selection,
+    SelectorError,
+    parse_fields,
+    parse_labels,
+)
+
+_GENERIC_FIELDS = ("metadata.name", "metadata.namespace")
+
+
+def select(resource: Resource, labels: str, fields: str) -> Selection:
+    """What two selectors ask for; 400 for what they cannot be."""
+    try:
+        wanted = parse_labels(labels), parse_fields(fields)
+    except SelectorError as error:
+        raise bad_request(str(error)) from None
+    return Selection(wanted[0], _known_fields(resource, wanted[1]))
+
+
+def by_name(selection: Selection, name: str) -> Selection:
+    """The same selection, of one object at most."""
+    rule = Requirement("metadata.name", "in", frozenset([name]))
+    return Selection(selection.labels, (*selection.fields, rule))
+
+
+def _known_fields(resource: Resource, fields: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
+    main = resource.main
+    aliases = _field_aliases(main)
+    known = []
+    for rule in fields:
+        name = aliases.get(rule.key, rule.key)
+        if name not in _generic_fields(main) and name not in main.selectable:
+            raise unknown_field(main, rule.key)
+        known.append(Requirement(name, rule.operator, rule.values))
+    return tuple(known)
+
+
+def _generic_fields(resource: Resource) -> tuple[str, ...]:
+    """A kind with fields of its own, or a custom one, has a namespace only if it lies in one."""
+    if _own_fields(resource) and not resource.namespaced:
+        return _GENERIC_FIELDS[:1]
+    return _GENERIC_FIELDS
+
+
+def _own_fields(resource: Resource) -> bool:
+    return bool(resource.selectable) or resource.custom is not None
+
+
+def _field_aliases(resource: Resource) -> Mapping[str, str]:
+    return _ALIASES.get(resource.key, {})
+
+
+# The events group names what it is about differently from the core group, in which it is kept, and
+# knows the names there of nothing; the node of a pod has an older name besides.
+_EVENT_ALIASES = {
+    "reportingController": "reportingComponent",
+    **{
+        f"regarding.{part}": f"involvedObject.{part}"
+        for part in (
+            "kind",
+            "namespace",
+            "name",
+            "uid",
+            "apiVersion",
+            "resourceVersion",
+            "fieldPath",
+        )
+    },
+}
+_ALIASES: Mapping[str, Mapping[str, str]] = {
+    "events/v1/events": {**dict.fromkeys(_EVENT_ALIASES.values(), ""), **_EVENT_ALIASES},
+    "core/v1/pods": {"spec.host": "spec.nodeName"},
+}
+
+
+def unknown_field(resource: Resource, name: str) -> StatusError:
+    if resource.key == "batch/v1/jobs":
+        return bad_request(f'field label "{name}" not supported for Job')
+    if _own_fields(resource):
+        return bad_request(f"field label not supported: {name}")
+    return bad_request(
+        f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+    )

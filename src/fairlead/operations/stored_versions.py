@@ -1,0 +1,177 @@
+"""Objects between the store and the version in which an operation works on them.
+
+Built-in kinds are kept in one version of the same shape, so their bytes are what is shown. Objects
+of a custom kind may lie in another version, or have been stored under another schema: they are
+brought into the version of the request where they leave the store, and into that of the definition
+where they enter it. What needs nothing of that costs nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from time import perf_counter
+from typing import TypeVar
+
+from fairlead.base import budget
+from fairlead.codec.types.model import Object
+from fairlead.fields.values import equal
+from fairlead.resources.custom.definition import CustomKind
+from fairlead.resources.registry import Resource
+from fairlead.storage.change import DELETED, Change
+from fairlead.storage.version import Version, body_of, encode, ordered
+from fairlead.storage.watcher import Event
+
+T = TypeVar("T")
+
+_TURN_SECONDS = 0.004
+
+
+async def read(resource: Resource, version: Version) -> Object:
+    """A copy of a stored object, in the version of a resource."""
+    return (await shown_one(resource, version)).object()
+
+
+async def shown_one(resource: Resource, version: Version) -> Version:
+    kind = resource.main.custom
+    if kind is None or kind.keeps(version):
+        return version
+    return (await _shown(kind, [version]))[0]
+
+
+async def shown(resource: Resource, versions: list[Version]) -> list[Version]:
+    """Stored objects in the version of a resource; those that a webhook has to convert go there
+    together."""
+    kind = resource.main.custom
+    if kind is None or all(map(kind.keeps, versions)):
+        return versions
+    return await _shown(kind, versions)
+
+
+def are_shown_as_stored(resource: Resource, events: Sequence[Event]) -> bool:
+    """Whether nothing has to be converted for `shown_events`."""
+    kind = resource.main.custom
+    return kind is None or all(kind.keeps(_content(*event)) for event in events)
+
+
+async def shown_events(resource: Resource, events: Sequence[Event]) -> Sequence[Event]:
+    """The events of a watch, in the version of a resource."""
+    kind = resource.main.custom
+    if kind is None or are_shown_as_stored(resource, events):
+        return events
+    made = await _shown(kind, [_content(*event) for event in events])
+    return [
+        (type_, _with_content(type_, change, version))
+        for (type_, change), version in zip(events, made, strict=True)
+    ]
+
+
+def _content(type_: str, change: Change) -> Version:
+    content = change.before if type_ == DELETED else change.after
+    assert content is not None
+    return content
+
+
+def _with_content(type_: str, change: Change, content: Version) -> Change:
+    before, after = (content, None) if type_ == DELETED else (change.before, content)
+    return Change(change.resource, change.key, change.revision, content.api_version, before, after)
+
+
+async def kept(resource: Resource, value: Object) -> Object:
+    """An object as it is stored; the value may be changed."""
+    kind = resource.main.custom
+    if kind is None:
+        return value
+    while True:
+        storage = kind.definition.storage
+        if storage is kind:
+            return value
+        made = value
+        converter = kind.definition.converter
+        if converter is not None:
+            [made] = await converter.convert([_typed(kind, value)], storage.api_version)
+        if resource.main.custom is kind:
+            return ordered(storage.repaired(made))
+        assert resource.main.custom is not None
+        kind = resource.main.custom  # the definition changed meanwhile
+
+
+def is_unchanged(resource: Resource, current: Version, stored: Object) -> bool:
+    """Whether storing an object that is shown as before would change nothing."""
+    kind = resource.main.custom
+    if kind is None or (kind is kind.definition.storage and kind.keeps(current)):
+        return True
+    if current.api_version != kind.definition.storage.api_version:
+        return False
+    old = current.object()
+    old["metadata"].pop("resourceVersion", None)
+    return old == stored and equal(old, stored)
+
+
+def _typed(kind: CustomKind, value: Object) -> Object:
+    return {"apiVersion": kind.api_version, "kind": kind.definition.kind, **value}
+
+
+async def _shown(kind: CustomKind, versions: list[Version]) -> list[Version]:
+    found = {id(version): version for version in versions if kind.keeps(version)}
+    found.update(_remembered(kind, (one for one in versions if id(one) not in found)))
+    todo = [version for version in versions if id(version) not in found]
+    values = [
+        await budget.run(_size(kind, version), _repaired, kind, version)
+        async for version in _in_turns(todo)
+    ]
+    converter = kind.definition.converter
+    if converter is not None and values:
+        values = await converter.convert(values, kind.api_version)
+    async for version, value in _in_turns(list(zip(todo, values, strict=True))):
+        made = await budget.run(_size(kind, version), _version, version, kind, value)
+        found[id(version)] = made
+        if converter is None:
+            assert made.body is not None
+            kind.shown.keep((version.key, version.revision), made.body, len(made.body))
+    return [found[id(version)] for version in versions]
+
+
+async def _in_turns(items: Sequence[T]) -> AsyncIterator[T]:
+    """The items of a long list, with room for others in between."""
+    end = perf_counter() + _TURN_SECONDS
+    for item in items:
+        yield item
+        if perf_counter() >= end:
+            await asyncio.sleep(0)
+            end = perf_counter() + _TURN_SECONDS
+
+
+def _remembered(kind: CustomKind, versions: Iterable[Version]) -> dict[int, Version]:
+    found = {}
+    for version in versions:
+        body = kind.shown.get((version.key, version.revision))
+        if body is not None:
+            found[id(version)] = _with_body(version, kind, body)
+    return found
+
+
+def _repaired(kind: CustomKind, version: Version) -> Object:
+    """A stored object by the present schema of its version, with kind and apiVersion. One of a
+    version that the definition does not have any more is left as it is."""
+    value = version.object()
+    stored = kind.definition.kinds.get(version.api_version)
+    if stored is None:
+        return {"apiVersion": version.api_version, "kind": kind.definition.kind, **value}
+    return _typed(stored, stored.repaired(value))
+
+
+def _size(kind: CustomKind, version: Version) -> int:
+    return max(len(version.body or b""), kind.unread_bytes)
+
+
+def _version(source: Version, kind: CustomKind, given: Object) -> Version:
+    value = kind.pruned(given)
+    value["metadata"].pop("resourceVersion", None)
+    return _with_body(source, kind, body_of(encode(ordered(value)), source.revision))
+
+
+def _with_body(source: Version, kind: CustomKind, body: bytes) -> Version:
+    made = Version(source.key, source.revision, kind.api_version, body)
+    made.commit = source.commit
+    return made

@@ -1,0 +1,328 @@
+"""What all writes share on the way from a decoded object to the store."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from fairlead.admission.plugin import Attributes, Options
+from fairlead.base import budget
+from fairlead.base.errors import StatusError, TooManyCauses, bad_request, invalid, too_large
+from fairlead.codec.limits import (
+    MOST_DECODED_BYTES,
+    MOST_GROWN_BYTES,
+    MOST_STORED_BYTES,
+    TooDeep,
+    TooLarge,
+    check_size,
+)
+from fairlead.codec.types.defaults import fill_defaults
+from fairlead.codec.types.names import SUFFIX_LETTERS, path_segment
+from fairlead.codec.types.times import now
+from fairlead.codec.types.uids import new_uid
+from fairlead.fields.entries import decoded
+from fairlead.fields.field_sets import InvalidFields
+from fairlead.operations.api import Api, Object
+from fairlead.operations.fence import check_fence
+from fairlead.operations.operation import Operation
+from fairlead.resources.causes import Causes
+from fairlead.resources.conditions import check_condition_states
+from fairlead.resources.context import Context
+from fairlead.resources.metadata import check_metadata, check_metadata_update
+from fairlead.resources.registry import Resource
+from fairlead.storage.collection import Collection
+from fairlead.storage.version import Version, body_of, encode
+from fairlead.storage.version import ordered as ordered
+
+_LONGEST_STEM = 58
+GENERATE_TRIES = 8
+
+
+def generate_name(stem: str) -> str:
+    """A stem, cut so that it fits, and five random characters."""
+    return stem[:_LONGEST_STEM] + "".join(random.choices(SUFFIX_LETTERS, k=5))
+
+
+def set_namespace(operation: Operation, metadata: Object) -> None:
+    """The namespace is the operation's; an object may repeat it but not contradict it."""
+    if not operation.resource.namespaced:
+        metadata.pop("namespace", None)
+        return
+    namespace = operation.namespace
+    given = metadata.get("namespace", "")
+    if given and given != namespace:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if namespace:
+        metadata["namespace"] = namespace
+
+
+def drop_repeated_owners(operation: Operation, metadata: Object, *, admitted: bool = False) -> None:
+    """Drop references to owners that repeat another one in every field, with a warning. Two that
+    share only the uid both stay. What a patch brings is looked at only after admission."""
+    references = metadata.get("ownerReferences")
+    if not references or len(references) < 2:
+        return
+    seen: set[tuple[tuple[str, Any], ...]] = set()
+    owners: list[Object] = []
+    repeated: list[str] = []
+    for reference in references:
+        content = tuple(sorted(reference.items()))
+        if content in seen:
+            repeated.append(reference["uid"])
+        else:
+            seen.add(content)
+            owners.append(reference)
+    if repeated:
+        metadata["ownerReferences"] = owners
+        when = " after mutating admission happens" if admitted or operation.verb == "patch" else ""
+        operation.warn(
+            f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner"
+            " references in 1.20+, and may reject such requests as early as 1.24; please fix your"
+            f" requests; duplicate UID(s) observed: {', '.join(repeated)}"
+        )
+
+
+def default(api: Api, resource: Resource, value: Object, context: Context) -> None:
+    fill_defaults(resource.stored_struct, value)
+    api.behaviour(resource).fill_defaults(value, context)
+
+
+def check_grown(operation: Operation, value: Object) -> None:
+    """Refuse what its defaults have made so large that it can never be stored, before admission and
+    rules look at every item of it."""
+    if operation.size > budget.LIGHT:
+        sent = len(operation.sent) if isinstance(operation.sent, bytes) else 0
+        _check_size(value, max(MOST_GROWN_BYTES, 2 * sent))
+
+
+def drop_deletion(metadata: Object) -> None:
+    """A new object is not being deleted, whatever its maker says."""
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        metadata.pop(name, None)
+
+
+def set_system_fields(metadata: Object) -> None:
+    """What the server alone decides about a new object."""
+    drop_deletion(metadata)
+    metadata["uid"] = new_uid()
+    metadata["creationTimestamp"] = now()
+
+
+def check_new(api: Api, resource: Resource, value: Object, context: Context) -> None:
+    """The rules of a new object: the kind's own, then those of all metadata."""
+    causes = Causes()
+    behaviour = api.behaviour(resource)
+    try:
+        behaviour.check_create(value, causes, context)
+        if not causes:
+            metadata = value["metadata"]
+            check_metadata(metadata, resource.namespaced, path_segment, causes, qualified=False)
+    except TooManyCauses as found:
+        causes = found.causes
+    if causes:
+        raise invalid(behaviour.error_ref(value["metadata"].get("name", "")), causes)
+
+
+def check_changed(
+    api: Api, resource: Resource, value: Object, old: Object, context: Context
+) -> None:
+    causes = Causes()
+    behaviour = api.behaviour(resource)
+    metadata, old_metadata = value["metadata"], old["metadata"]
+    try:
+        check_metadata(metadata, resource.namespaced, path_segment, causes, qualified=False)
+        check_metadata_update(metadata, old_metadata, causes, qualified=False)
+        if resource.subresource and not resource.is_scale:
+            behaviour.check_subresource_update(resource.subresource, value, old, causes, context)
+            if resource.subresource == "status" and _has_standard_conditions(resource, context):
+                check_condition_states(value, causes)
+        else:
+            behaviour.check_update(value, old, causes, context)
+    except TooManyCauses as found:
+        causes = found.causes
+    if causes:
+        raise invalid(behaviour.error_ref(old_metadata["name"]), causes)
+
+
+def _has_standard_conditions(resource: Resource, context: Context) -> bool:
+    """What a custom kind has in its status is for its schema to say."""
+    return context.dialect.required_fields_refused and resource.main.custom is None
+
+
+def attributes(
+    operation: Operation,
+    action: str,
+    value: Object | None,
+    old: Object | None,
+    context: Context,
+    name: str = "",
+    options: Options | None = None,
+) -> Attributes:
+    """The write as admission sees it; `action` is CREATE, UPDATE, DELETE or CONNECT."""
+    return Attributes(
+        action,
+        operation.resource,
+        operation.namespace,
+        name or operation.name,
+        value,
+        old,
+        operation.user,
+        context,
+        options,
+    )
+
+
+def settle_admitted(operation: Operation, value: Object, entries: list[Object]) -> list[Object]:
+    """Hold an object that others have changed against what only this server decides. Gives its
+    owners: those from before if what was made of them cannot be understood."""
+    metadata = value["metadata"]
+    set_namespace(operation, metadata)
+    drop_repeated_owners(operation, metadata, admitted=True)
+    given = metadata.get("managedFields") or []
+    if given != entries:
+        try:
+            entries = decoded(given)
+        except InvalidFields as error:
+            operation.warn(
+                ".metadata.managedFields was in an invalid state after admission; this could be"
+                " caused by an outdated mutating admission controller; please fix your requests:"
+                f" {error}"
+            )
+        metadata["managedFields"] = entries
+        if not entries:
+            del metadata["managedFields"]
+    return entries
+
+
+def check_name(name: str, metadata: Object) -> None:
+    """The object must be the one that was named."""
+    given = metadata.get("name", "")
+    if not given:
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be"
+            " provided"
+        )
+    if given != name:
+        raise bad_request(
+            f"the name of the object ({given}) does not match the name on the URL ({name})"
+        )
+
+
+def is_finished(api: Api, resource: Resource, value: Object) -> bool:
+    """Whether an object that is being deleted has nothing left to wait for."""
+    metadata = value["metadata"]
+    return (
+        metadata.get("deletionTimestamp") is not None
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+        and not api.behaviour(resource).holds_back(value)
+    )
+
+
+async def put(
+    api: Api,
+    operation: Operation,
+    collection: Collection,
+    key: str,
+    value: Object,
+    over: Version | None,
+    context: Context | None = None,
+) -> Version:
+    """Write an object that was prepared, on the conditions and with the companions that its context
+    names; raises Conflict and ConditionFailed."""
+    check_fence()
+    requires = context.requires if context is not None else ()
+    alongside = (*context.alongside, *context.claims) if context is not None else ()
+    while True:
+        try:
+            written = await api.store.put(collection, key, value, over, requires, alongside)
+            break
+        except asyncio.CancelledError:
+            if context is not None and context.undo:
+                _roll_back_later(collection, key, context)
+            raise
+        except (TooLarge, TooDeep) as error:
+            if not _lightens(operation, value, error):
+                raise _giant(error) from None
+    operation.wrote(written, value)
+    api.actors.note(written.revision, operation)
+    for one in alongside:
+        if one.version is not None:
+            api.actors.note(one.version.revision, operation)
+    return written
+
+
+def _lightens(operation: Operation, value: Object, error: TooLarge | TooDeep) -> bool:
+    """Take from an object that is too large who manages its fields, unless that was the point."""
+    if operation.applies or isinstance(error, TooDeep):
+        return False
+    return value["metadata"].pop("managedFields", None) is not None
+
+
+def _roll_back_later(collection: Collection, key: str, context: Context) -> None:
+    """Nobody waits any more for a write that may still happen: what was set aside for it is given
+    back once that is known, except what a committed object holds."""
+    undo, context.undo = context.undo, []
+
+    def give_back(outcome: asyncio.Future[None] | None = None) -> None:
+        if outcome is not None and not outcome.cancelled():
+            outcome.exception()
+        while undo:
+            undo.pop()()
+
+    newest = collection.pending.get(key)
+    if newest is None or newest.commit is None:
+        give_back()
+    else:
+        newest.commit.outcome().add_done_callback(give_back)
+
+
+async def remove(api: Api, operation: Operation, collection: Collection, current: Version) -> None:
+    """Take an object out of the store; raises Conflict."""
+    check_fence()
+    deletion = await api.store.delete(collection, current.key, current)
+    api.actors.note(deletion.revision, operation)
+
+
+def check_decoded(value: Object) -> None:
+    """Refuse what grew too much in decoding, before the rules of the kind look at every item; what
+    the store takes is less and is found out in the end."""
+    _check_size(value, MOST_DECODED_BYTES)
+
+
+def _check_size(value: Object, most: int) -> None:
+    try:
+        check_size(value, most)
+    except (TooLarge, TooDeep) as error:
+        raise _giant(error, most) from None
+
+
+def _giant(error: TooLarge | TooDeep, most: int = MOST_STORED_BYTES) -> StatusError:
+    """Patches can make an object too large or too deep of parts that are allowed each."""
+    if isinstance(error, TooLarge):
+        return too_large(most)
+    return bad_request(str(error))
+
+
+def unstored(
+    collection: Collection, key: str, value: Object, revision: int, resource: Resource
+) -> Version:
+    """A version that was not written: what a dry run would have stored, in the version of a
+    resource."""
+    try:
+        encoded = encode(value)
+    except (TooLarge, TooDeep) as error:
+        raise _giant(error) from None
+    body = body_of(encoded, revision) if revision else encoded[1:]
+    custom = resource.main.custom
+    api_version = custom.api_version if custom is not None else collection.api_version
+    return Version(key, revision, api_version, body, collection.fields_of)
+
+
+def root_of_keys(dry_run: bool) -> str:
+    """How the keys begin that messages name: a dry run stops short of the store, whose root it
+    is."""
+    return "" if dry_run else "/registry"

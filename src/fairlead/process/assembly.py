@@ -1,0 +1,353 @@
+"""Putting the parts of a server together, from the store up to the controllers."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fairlead.admission.catalogue import ORDER, Needs, PluginNameError, build_plugins, switched_on
+from fairlead.admission.chain import Chain
+from fairlead.admission.configuration import Configuration, ConfigurationError, read_configuration
+from fairlead.admission.plugin import Plugin, UnmadePlugin
+from fairlead.admission.plugins.rbac_escalation import RbacEscalation
+from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
+from fairlead.admission.webhooks.setup import webhook_plugins
+from fairlead.auth.authentication.factory import (
+    Authentication,
+    AuthenticationError,
+    build_authenticator,
+)
+from fairlead.auth.authorization.changes import Listener
+from fairlead.auth.authorization.modes import ModeError, parse_modes
+from fairlead.auth.authorization.rbac import CLUSTER_ROLES
+from fairlead.auth.authorization.reconciliation import reconcile_bootstrap_objects
+from fairlead.auth.authorization.setup import (
+    Authorization,
+    AuthorizationOptions,
+    build_authorization,
+)
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.controllers.aggregation.reconcilers import Registering
+from fairlead.controllers.aggregation.registry import API_SERVICES
+from fairlead.controllers.aggregation.setup import Aggregation
+from fairlead.controllers.certificates.flags import SigningFlagError
+from fairlead.controllers.own_service import advertised_address
+from fairlead.controllers.servers.endpoint_list import Server
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import own_client
+from fairlead.operations.shapes import ApiShapes
+from fairlead.process.certificates.authority import Pair, Pki
+from fairlead.process.certificates.shared_authority import StrangeAuthority, keys_in
+from fairlead.process.certificates.token_key import ensure_service_account_key
+from fairlead.process.controllers import Controlling
+from fairlead.process.data_directory import FileError
+from fairlead.process.first_objects import KeptObjects, create_first_objects, own_service
+from fairlead.process.read_only import ReadOnly
+from fairlead.resources.core.services.allocation import (
+    ServiceAllocators,
+    parse_networks,
+    parse_ports,
+)
+from fairlead.resources.core.services.claims import Claims
+from fairlead.resources.custom.definition import Converter
+from fairlead.resources.custom.registry import DEFINITIONS, Registry
+from fairlead.resources.gates import GateError, parse_gates
+from fairlead.resources.registry import Resources
+from fairlead.resources.runtime_config import RuntimeConfigError, apply_runtime_config
+from fairlead.storage.change import Change
+from fairlead.storage.store import Store
+from fairlead.wire.outgoing.cluster import Reach
+from fairlead.wire.outgoing.flags import ReachError, build_reach, build_webhooks
+from fairlead.wire.outgoing.webhooks import Webhooks
+
+logger = logging.getLogger("fairlead")
+
+SERVICES = "core/v1/services"
+
+
+class StartError(Exception):
+    """The server cannot start; the text is for the person who started it."""
+
+
+class Assembly:
+    """The parts of one server. `prepare` must be awaited before it serves. `leads` is False where
+    another process of the same server looks after its objects."""
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        dialect: Dialect,
+        store: Store,
+        pki: Pki,
+        resources: Resources,
+        address: str,
+        *,
+        leads: bool = True,
+    ) -> None:
+        self.options = options
+        self.dialect = dialect
+        self._is_prepared = False
+        self.api = self._api(store, resources)
+        self.api.allocators = self._allocators()
+        self.api.reach = self._reach()
+        self.authorization = self._authorization()
+        self.api.authorizer = self.authorization.authorizer
+        self.api.authentication = self._authentication(pki)
+        self._objects = own_client(self.api)
+        self.webhooks = self._webhooks()
+        self.api.admission = Chain(
+            [
+                *((ReadOnly(),) if options.read_only else ()),
+                *self._plugins(),
+                RbacEscalation(self.authorization.guard),
+            ]
+        )
+        self.definitions = Registry(self.api, self._converter)
+        self.follow(DEFINITIONS, self.definitions.changed)
+        proxy = pki.proxy_client
+        self.aggregation = Aggregation(
+            dialect,
+            self.webhooks,
+            proxy.certificate,
+            proxy.key,
+            self.api.authentication.identity_headers,
+            passes_redirects=not options.aggregator_reject_forwarding_redirect,
+            read_only=options.read_only,
+        )
+        self.registering = Registering(self.api, self._objects, self.aggregation, self.webhooks)
+        self.follow(API_SERVICES, self.aggregation.extensions.changed)
+        leads = leads and not options.read_only
+        self.controlling = self._controlling(pki.ca, address, leads)
+        self._kept = KeptObjects(self.api, options, pki)
+        self.controlling.standing += self._kept.controllers
+
+    def _api(self, store: Store, resources: Resources) -> Api:
+        try:
+            gates = parse_gates(",".join(self.options.feature_gates))
+            apply_runtime_config(resources, self.options.runtime_config)
+        except GateError as error:
+            raise StartError(f"--feature-gates: {error}") from None
+        except RuntimeConfigError as error:
+            raise StartError(f"--runtime-config: {error}") from None
+        api = Api(resources, store, gates)
+        api.shortest_watch = self.options.min_request_timeout
+        return api
+
+    def follow(self, key: str, listener: Listener) -> None:
+        """Tell a listener of all objects of a resource, now and after each commit."""
+        resources = self.api.resources
+        if resources.serves(key):
+            collection = self.api.collection(resources.named(key))
+            self.api.store.follow(collection, listener, essential=True)
+
+    def _allocators(self) -> ServiceAllocators:
+        options = self.options
+        try:
+            networks = parse_networks(options.service_cluster_ip_range)
+        except ValueError as error:
+            raise StartError(f"--service-cluster-ip-range: {error}") from None
+        try:
+            ports = parse_ports(options.service_node_port_range)
+        except ValueError as error:
+            raise StartError(f"--service-node-port-range: {error}") from None
+        band = self.api.gates["ServiceIPStaticSubrange"]
+        store = self.api.store
+        claims = Claims(store) if not store.alone else None
+        allocators = ServiceAllocators(networks, ports, static_band=band, claims=claims)
+
+        def changed(change: Change) -> None:
+            old = change.before.object() if change.before is not None else None
+            allocators.observe(old, change.after.object() if change.after is not None else None)
+
+        self.follow(SERVICES, changed)
+        return allocators
+
+    def _reach(self) -> Reach:
+        try:
+            return build_reach(self.options)
+        except ReachError as error:
+            raise StartError(str(error)) from None
+
+    def _webhooks(self) -> Webhooks:
+        try:
+            return build_webhooks(self.options, self.api.lookup)
+        except ReachError as error:
+            raise StartError(str(error)) from None
+
+    def _converter(self, definition: Object) -> Converter | None:
+        """What converts objects of a definition, if more than their version has to change."""
+        conversion = definition["spec"].get("conversion") or {}
+        if conversion.get("strategy") != "Webhook":
+            return None
+        from fairlead.resources.custom.webhook_conversion import (
+            WebhookConverter,  # few servers need it
+        )
+
+        kind = definition["spec"]["names"]["kind"]
+        return WebhookConverter(self.webhooks, self.dialect, kind, conversion["webhook"])
+
+    def _authorization(self) -> Authorization:
+        options = self.options
+        chosen = AuthorizationOptions(
+            options.authorization_mode,
+            options.authorization_policy_file,
+            options.authorization_webhook_config_file,
+            options.authorization_webhook_version,
+            options.authorization_webhook_cache_authorized_ttl,
+            options.authorization_webhook_cache_unauthorized_ttl,
+        )
+        try:
+            return build_authorization(self.dialect, self.follow, chosen)
+        except ModeError as error:
+            raise StartError(f"--authorization-mode: {error}") from None
+
+    def _authentication(self, pki: Pki) -> Authentication:
+        try:
+            return build_authenticator(
+                self.options,
+                self.dialect,
+                lookup=self.api.lookup,
+                follow=self.follow,
+                own_ca=pki.ca.certificate,
+                own_key=ensure_service_account_key(self.options.data_dir),
+                console=self.options.data_dir / "console" if self.options.console else None,
+                authorization_modes=parse_modes(self.options.authorization_mode),
+            )
+        except (AuthenticationError, FileError) as error:
+            raise StartError(str(error)) from None
+
+    def _plugins(self) -> list[Plugin | UnmadePlugin]:
+        api = self.api
+
+        async def create_namespace(name: str) -> None:
+            try:
+                await self._objects.create("core/v1/namespaces", {"metadata": {"name": name}})
+            except StatusError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+
+        enabled = ",".join(self.options.enable_admission_plugins)
+        disabled = ",".join(self.options.disable_admission_plugins)
+        try:
+            configuration = self._admission_configuration()
+            wanted = switched_on(self.dialect, enabled, disabled)
+            needs = Needs(
+                find=api.newest,
+                namespace=api.namespace,
+                collection=lambda key: api.collection(api.resources.named(key)),
+                allowed=api.allowed,
+                decide=api.decide,
+                create_namespace=create_namespace,
+                resources=api.resources,
+                configuration=configuration,
+                others=webhook_plugins(self._webhook_surroundings(), configuration, wanted),
+            )
+            return build_plugins(self.dialect, enabled, disabled, needs)
+        except (PluginNameError, ConfigurationError) as error:
+            raise StartError(str(error)) from None
+
+    def _webhook_surroundings(self) -> WebhookSurroundings:
+        api = self.api
+        return WebhookSurroundings(
+            api.resources,
+            self.webhooks,
+            ApiShapes(api),
+            api.namespace,
+            self.follow,
+            lambda: api.admission.forget(),
+            lambda: self._is_prepared,
+        )
+
+    def _admission_configuration(self) -> Configuration:
+        path = self.options.admission_control_config_file
+        if path is None:
+            return Configuration()
+        return read_configuration(path, self.api.types, ORDER)
+
+    def _check_root_ca(self) -> None:
+        path = self.options.root_ca_file
+        if path is None:
+            return
+        try:
+            keys_in(path)
+        except OSError as error:
+            raise StartError(f"--root-ca-file: cannot read {path}: {error.strerror}") from None
+        except ValueError:
+            raise StartError(f"--root-ca-file: {path} has no certificate") from None
+
+    def _controlling(self, ca: Pair, address: str, leads: bool) -> Controlling:
+        self._check_root_ca()
+        try:
+            return Controlling(
+                self.api,
+                self.options,
+                ca,
+                address,
+                self._objects,
+                self.definitions,
+                self.registering,
+                has_part=leads,
+            )
+        except SigningFlagError as error:
+            raise StartError(str(error)) from None
+
+    async def prepare(self, port: int) -> None:
+        """Create what a fresh server holds and take in what is stored."""
+        if self.options.read_only:
+            self.take_up()
+            return
+        network = parse_networks(self.options.service_cluster_ip_range)[0]
+        await asyncio.gather(
+            create_first_objects(self.dialect, self._objects, str(network[1]), port),
+            self.registering.own.register(),
+        )
+        service = own_service(self.dialect, str(network[1]), port)
+        try:
+            await self.controlling.prepare(service, self._reached_at(port))
+        except StrangeAuthority as error:
+            raise StartError(str(error)) from None
+        await asyncio.gather(self._kept.prepare(), self._reconcile_roles())
+        self._is_prepared = True
+
+    async def _reconcile_roles(self) -> None:
+        if self.api.resources.serves(CLUSTER_ROLES):
+            await reconcile_bootstrap_objects(self.dialect, self._objects, self.api.gates)
+            if self.controlling.aggregation is not None:
+                self.controlling.aggregation.follow(self.follow)
+                await self.controlling.aggregate()
+
+    def take_up(self) -> None:
+        """Instead of `prepare`, where another process of this server has done that."""
+        self._is_prepared = True
+
+    def _reached_at(self, port: int) -> Server | None:
+        options = self.options
+        address = advertised_address(options.advertise_address, options.bind_address)
+        if not address:
+            logger.warning("no address for the own service; --advertise-address can name one")
+        return Server(address, port) if address else None
+
+    def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+        """What runs while the server does."""
+        return [
+            self.api.authentication.run,
+            self.aggregation.descriptions.run,
+            *self.controlling.works(),
+        ]
+
+    async def leave(self) -> None:
+        """Send clients to other servers: the first thing to do when this one ends."""
+        await self.controlling.leave()
+
+    async def close(self) -> None:
+        await self.leave()
+        await self.api.admission.close()
+        await self.api.authentication.close()
+        await self.authorization.close()
+        await self.api.reach.close()
+        await self.aggregation.close()
+        await self.webhooks.close()

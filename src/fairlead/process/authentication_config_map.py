@@ -1,0 +1,167 @@
+"""The config map from which extension servers learn whom to trust: the CAs of clients, and who may
+name users in headers. Several servers may share it: each adds what is its own."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import ssl
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from fairlead.auth.authentication.authorities import Authorities
+from fairlead.auth.authentication.factory import Authentication
+from fairlead.base import clock
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.controllers.framework import Keys
+from fairlead.controllers.root_ca import CONFIG_MAPS
+from fairlead.operations.client import Client
+from fairlead.process.certificates.authority import PROXY_NAME, Pki
+from fairlead.process.certificates.validity import validity_of
+from fairlead.storage.change import Change
+
+NAME = "extension-apiserver-authentication"
+CLIENT_CA, PROXY_CA = "client-ca-file", "requestheader-client-ca-file"
+ALLOWED_NAMES = "requestheader-allowed-names"
+# What this server sends to extension servers.
+_OWN_HEADERS = {
+    "requestheader-username-headers": ["X-Remote-User"],
+    "requestheader-group-headers": ["X-Remote-Group"],
+    "requestheader-extra-headers-prefix": ["X-Remote-Extra-"],
+}
+_LOOK_AGAIN = 60.0
+_CERTIFICATE = re.compile(
+    f"{re.escape(ssl.PEM_HEADER)}[A-Za-z0-9+/=\\s]*?{re.escape(ssl.PEM_FOOTER)}"
+)
+_TOO_MUCH = (413, 422)
+_LOST = 409
+_TRIES = 10
+
+Data = dict[str, str]
+
+
+class AuthenticationInfo:
+    """There is one key. The own proxy CA is looked at from time to time, the others tell when they
+    change."""
+
+    name = "cluster-authentication-info"
+    workers = 1
+    is_steady = True
+
+    def __init__(
+        self,
+        objects: Client,
+        dialect: Dialect,
+        options: argparse.Namespace,
+        authentication: Authentication,
+        pki: Pki,
+    ) -> None:
+        self._objects = objects
+        self._namespace = dialect.system_namespace
+        self._key = f"{self._namespace}/{NAME}"
+        self._clients = authentication.client_authorities
+        self._given = authentication.proxy_authorities
+        self._own = Authorities(pki.proxy_ca.certificate) if pki.own_proxy else None
+        self._lists = _proxy_lists(options, given=self._given is not None, own=pki.own_proxy)
+
+    def add_by(self, add: Callable[[str], None]) -> None:
+        add(self._key)
+        for authorities in (self._clients, self._given):
+            if authorities is not None:
+                authorities.listeners.append(lambda: add(self._key))
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {CONFIG_MAPS: self._of_change}
+
+    def _of_change(self, change: Change) -> Iterable[str]:
+        return (self._key,) if change.key == self._key else ()
+
+    async def prepare(self) -> None:
+        """Whoever finds this server ready is to find it in there, too, so it is tried again when
+        another one wrote at the same time."""
+        for _ in range(_TRIES):
+            try:
+                await self.sync(self._key)
+            except StatusError as error:
+                if error.code != _LOST:
+                    raise
+            else:
+                return
+
+    async def sync(self, key: str) -> float:
+        objects = self._objects
+        current = objects.find(CONFIG_MAPS, self._namespace, NAME)
+        try:
+            if current is None:
+                metadata = {"name": NAME, "namespace": self._namespace}
+                await objects.create(CONFIG_MAPS, {"metadata": metadata, "data": self._data({})})
+            else:
+                data = self._data(current.get("data") or {})
+                if data != current.get("data"):
+                    await objects.replace(CONFIG_MAPS, {**current, "data": data})
+        except StatusError as error:
+            if current is not None and error.code in _TOO_MUCH:
+                await objects.delete(CONFIG_MAPS, self._namespace, NAME)
+            raise
+        return _LOOK_AGAIN
+
+    def _data(self, known: Data) -> Data:
+        """What is known already and what this server adds."""
+        data = {**known, CLIENT_CA: _bundle(known.get(CLIENT_CA, ""), self._clients.pem)}
+        proxies = [one for one in (self._given, self._own) if one is not None]
+        if not proxies:
+            return data
+        if self._own is not None:
+            self._own.reload()
+        data[PROXY_CA] = _bundle(known.get(PROXY_CA, ""), *(one.pem for one in proxies))
+        for name, wanted in self._lists.items():
+            listed = _listed(known.get(name))
+            all_of_them = _union(listed or (), wanted)
+            if all_of_them != listed:
+                data[name] = json.dumps(all_of_them, separators=(",", ":"))
+        return data
+
+
+def _proxy_lists(
+    options: argparse.Namespace, *, given: bool, own: bool
+) -> dict[str, Sequence[str]]:
+    """Which headers name users, and who may send them: the proxies of the command line, and this
+    server. No names means any."""
+    lists: dict[str, Sequence[str]] = {}
+    for name, headers in _OWN_HEADERS.items():
+        configured: list[str] = getattr(options, name.replace("-", "_")) if given else []
+        lists[name] = _union(configured, headers if own else [])
+    allowed: list[str] = options.requestheader_allowed_names if given else []
+    anyone = given and not allowed
+    lists[ALLOWED_NAMES] = [] if anyone else _union(allowed, [PROXY_NAME] if own else [])
+    return lists
+
+
+def _union(known: Iterable[str], added: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys([*known, *added]))
+
+
+def _listed(text: str | None) -> list[str] | None:
+    """The texts that a JSON list has; None for what is no list of texts."""
+    try:
+        found = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return None
+    is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
+    return found if is_list else None
+
+
+def _bundle(*texts: str) -> str:
+    """The certificates of several bundles, each once, without those that have ended and what is
+    none."""
+    found: dict[bytes, None] = {}
+    for text in texts:
+        for block in _CERTIFICATE.findall(text):
+            try:
+                ended = validity_of(block.encode()).end <= clock.now()
+                if not ended:
+                    found[ssl.PEM_cert_to_DER_cert(block)] = None
+            except ValueError:
+                continue
+    return "".join(map(ssl.DER_cert_to_PEM_cert, found))

@@ -1,0 +1,240 @@
+"""The file of a backup: a stream that is written in one go and proved whole before it is used.
+
+fairlead backup 1⏎                        the format
+{"dialect":…,"revision":…,"created":…}⏎   what it is a copy of
+…                                         zlib: for each object a line
+                                          ["core/pods","default/a",17,"v1",312]⏎
+                                          (resource, key, revision, apiVersion, length)
+                                          and that many bytes and ⏎
+⏎rows 00000000000000000042 sha256 …⏎      the number of objects, and the sum of all before it
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO
+
+import orjson
+
+from fairlead.base import clock
+from fairlead.base.dialect import DIALECTS
+from fairlead.base.records import dataclass
+from fairlead.process.backup.errors import BackupError
+from fairlead.storage.backend import Row
+
+FORMAT = 1
+_FIRST_LINE = re.compile(rb"fairlead backup ([0-9]{1,9})\n")
+_TRAILER = re.compile(rb"(\nrows ([0-9]{20}) sha256 )([0-9a-f]{64})\n")
+_TRAILER_BYTES = len("\nrows  sha256 \n") + 20 + 64
+_LONGEST_LINE = 64 * 1024
+_LONGEST_VALUE = 64 << 20  # the first release had no limit of its own
+_HIGHEST_REVISION = 1 << 62
+_PIECE = 256 * 1024
+_LEVEL = 3
+
+
+class ArchiveError(BackupError):
+    """A file that is no backup, or no longer what was written, or of a newer release."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a backup is a copy of: all objects of a store at a revision."""
+
+    dialect: str
+    revision: int
+    created: str
+
+    @classmethod
+    def of(cls, dialect: str, revision: int) -> Header:
+        """A header of this moment."""
+        return cls(dialect, revision, clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+    def encode(self) -> bytes:
+        told = {"dialect": self.dialect, "revision": self.revision, "created": self.created}
+        return b"fairlead backup %d\n%b\n" % (FORMAT, orjson.dumps(told))
+
+
+def pieces(header: Header, rows: Iterable[Row]) -> Iterator[bytes]:
+    """The bytes of a backup, some at a time; the rows are taken as they are needed."""
+    compressor = zlib.compressobj(_LEVEL)
+    total = sha256()
+    count = 0
+    packed = [header.encode()]
+    for part in _parts(rows):
+        count += part.rows
+        packed.append(compressor.compress(part.content))
+        if sum(map(len, packed)) >= _PIECE:
+            piece = b"".join(packed)
+            total.update(piece)
+            yield piece
+            packed = []
+    packed += (compressor.flush(), b"\nrows %020d sha256 " % count)
+    piece = b"".join(packed)
+    total.update(piece)
+    yield b"%b%b\n" % (piece, total.hexdigest().encode())
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    rows: int
+    content: bytes
+
+
+def _parts(rows: Iterable[Row]) -> Iterator[_Part]:
+    """Encoded rows, a bounded number of bytes at a time."""
+    content: list[bytes] = []
+    count = size = 0
+    for revision, resource, key, _, api_version, value in rows:
+        assert value is not None, "a backup has what exists, not what was deleted"
+        head = orjson.dumps([resource, key, revision, api_version, len(value)])
+        content += (head, b"\n", value, b"\n")
+        count += 1
+        size += len(head) + len(value)
+        if size >= _PIECE:
+            yield _Part(count, b"".join(content))
+            content, count, size = [], 0, 0
+    if content:
+        yield _Part(count, b"".join(content))
+
+
+class Archive:
+    """A backup that is read. Its header is looked at when it is made, the rest by `rows`.
+
+    `file` can be sought in and stays the caller's.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path = path
+        self._file = file
+        self._end = file.seek(0, io.SEEK_END) - _TRAILER_BYTES
+        file.seek(0)
+        first = file.readline(64)
+        found = _FIRST_LINE.fullmatch(first)
+        if found is None:
+            raise ArchiveError(f"{path} is not a backup that Fairlead made")
+        if int(found[1]) != FORMAT:
+            raise ArchiveError(
+                f"{path} has format {int(found[1])}, written by a newer release; this one reads"
+                f" format {FORMAT}"
+            )
+        second = file.readline(_LONGEST_LINE)
+        self._start = file.tell()
+        if self._start > self._end:
+            raise self._cut_short()
+        self._head = first + second
+        self.header = self._header(second)
+
+    def _damaged(self, why: str) -> ArchiveError:
+        return ArchiveError(f"{self._path} is damaged: {why}")
+
+    def _cut_short(self) -> ArchiveError:
+        return self._damaged("it is cut short, or its end is not what was written")
+
+    def _header(self, line: bytes) -> Header:
+        try:
+            told = json.loads(line)
+            header = Header(told["dialect"], told["revision"], told["created"])
+        except (ValueError, KeyError, TypeError):
+            raise self._damaged("its second line cannot be read") from None
+        if header.dialect not in list(DIALECTS):
+            raise self._damaged(f"there is no dialect {header.dialect!r}")
+        if type(header.revision) is not int or not 0 <= header.revision < _HIGHEST_REVISION:
+            raise self._damaged(f"{header.revision!r} is no revision")
+        return header
+
+    def verify(self, taken: Callable[[int], None] = lambda count: None) -> int:
+        """Read all of it; gives the number of rows. Raises ArchiveError if a single byte is not
+        what was written. `taken` hears of the bytes of the file as they are read."""
+        count = 0
+        for _ in self.rows(taken):
+            count += 1
+        return count
+
+    def rows(self, taken: Callable[[int], None] = lambda count: None) -> Iterator[Row]:
+        """Every object. What was given is proved to be whole only when this has come to its end
+        without ArchiveError."""
+        self._file.seek(self._end)
+        trailer = _TRAILER.fullmatch(self._file.read(_TRAILER_BYTES))
+        if trailer is None:
+            raise self._cut_short()
+        self._file.seek(self._start)
+        packed = _Packed(self._file, self._end - self._start, self._head, taken)
+        count = 0
+        try:
+            stream = io.BufferedReader(packed, _PIECE)
+            while row := self._row(stream):
+                count += 1
+                yield row
+        except zlib.error:
+            raise self._damaged("it cannot be unpacked") from None
+        if packed.digest(trailer[1]) != trailer[3].decode():
+            raise self._damaged("its checksum is wrong")
+        if count != int(trailer[2]):
+            raise self._damaged(f"it has {count} objects and should have {int(trailer[2])}")
+
+    def _row(self, stream: io.BufferedReader[_Packed]) -> Row | None:
+        line = stream.readline(_LONGEST_LINE)
+        if not line:
+            return None
+        try:
+            resource, key, revision, api_version, length = orjson.loads(line)
+        except (ValueError, TypeError):
+            raise self._damaged("an object in it cannot be read") from None
+        texts = all(type(text) is str for text in (resource, key, api_version))
+        numbers = type(revision) is int and type(length) is int
+        if not texts or not numbers or not 0 < length <= _LONGEST_VALUE:
+            raise self._damaged("an object in it cannot be read")
+        if not 0 < revision <= self.header.revision:
+            raise self._damaged(f"{resource} {key} has the revision {revision}")
+        value = stream.read(length)
+        if len(value) != length or stream.read(1) != b"\n":
+            raise self._damaged("an object in it is not whole")
+        return Row(revision, resource, key, 0, api_version, value)
+
+
+class _Packed(io.RawIOBase):
+    """The unpacked bytes of the next `left` ones of a file, which are summed up on the way."""
+
+    def __init__(
+        self, file: BinaryIO, left: int, before: bytes, taken: Callable[[int], None]
+    ) -> None:
+        self._file = file
+        self._left = left
+        self._taken = taken
+        self._total = sha256(before)
+        self._unpacker = zlib.decompressobj()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        unpacker = self._unpacker
+        while not unpacker.eof:
+            packed = unpacker.unconsumed_tail or self._more()
+            if not packed:
+                raise zlib.error("the end is missing")
+            found = unpacker.decompress(packed, len(buffer))
+            if found:
+                buffer[: len(found)] = found
+                return len(found)
+        if unpacker.unused_data or self._left:
+            raise zlib.error("there is something behind the end")
+        return 0
+
+    def _more(self) -> bytes:
+        found = self._file.read(min(self._left, _PIECE))
+        self._left -= len(found)
+        self._total.update(found)
+        self._taken(len(found))
+        return found
+
+    def digest(self, last: bytes) -> str:
+        self._total.update(last)
+        return self._total.hexdigest()

@@ -1,0 +1,76 @@
+"""The page from which a backup of a running server is read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from typing import TYPE_CHECKING
+
+from fairlead.api.answers import Answer
+from fairlead.api.chain import Handler
+from fairlead.api.long_answers import LongAnswer
+from fairlead.api.methods import check_reading
+from fairlead.api.request import Request
+from fairlead.base.errors import too_many_requests
+from fairlead.operations.api import Api
+from fairlead.process.backup import MEDIA_TYPE, PATH
+from fairlead.storage.backend import Row
+from fairlead.storage.version import Version, encoded_of
+
+if TYPE_CHECKING:
+    from fairlead.process.backup.archive import Header
+
+_MOST_AT_ONCE = 2
+
+
+def add_backup_page(handler: Handler) -> None:
+    """Serve backups at PATH, to whoever is authorized to read that path. Call it when the other
+    pages are there."""
+    handler.pages[PATH] = BackupPage(handler.api).answer
+
+
+class BackupPage:
+    """Every answer is the state at one revision, which is noted when it begins: versions are never
+    altered, so that only they have to be kept in mind, whatever is written or compacted meanwhile.
+    Packing is done in a thread, a piece at a time, as the client reads."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._under_way = 0
+
+    async def answer(self, request: Request) -> Answer:
+        check_reading(request)
+        if self._under_way >= _MOST_AT_ONCE:
+            raise too_many_requests("other backups are being read, please try again later")
+        await self._api.store.catch_up()
+        request.exchange.no_deadline()
+        return LongAnswer(self._pieces(), media_type=MEDIA_TYPE)
+
+    async def _pieces(self) -> AsyncGenerator[bytes]:
+        self._under_way += 1
+        try:
+            from fairlead.process.backup.archive import pieces  # few servers are asked
+
+            header, rows = self._snapshot()
+            found = pieces(header, rows)
+            # Not closed at the end: the thread may still be in it when the client has gone.
+            while piece := await asyncio.to_thread(next, found, b""):
+                yield piece
+        finally:
+            self._under_way -= 1
+
+    def _snapshot(self) -> tuple[Header, Iterator[Row]]:
+        from fairlead.process.backup.archive import Header
+
+        store = self._api.store
+        state = [(found.resource, found.current("")) for found in store.collections()]
+        header = Header.of(self._api.dialect.name, store.revision)
+        return header, _rows(sorted(state, key=lambda part: part[0]))
+
+
+def _rows(state: list[tuple[str, list[Version]]]) -> Iterator[Row]:
+    for resource, versions in state:
+        for version in versions:
+            assert version.body is not None
+            value = encoded_of(version.body)
+            yield Row(version.revision, resource, version.key, 0, version.api_version, value)

@@ -1,0 +1,203 @@
+"""Filling a storage that several servers share, and reading it: etcd.
+
+Such a storage gives out revisions itself, one a commit, and commits a bounded number of keys at a
+time. So its revision is raised first, by commits that leave marks and nothing else, until it is
+above all that clients may know; then come the objects; the marks go last. Marks that are still
+there tell of a restore that was cut off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+
+from fairlead.base.records import dataclass
+from fairlead.process.backup import UNFINISHED
+from fairlead.process.backup.archive import Header
+from fairlead.process.backup.errors import BackupError
+from fairlead.process.backup.progress import Progress
+from fairlead.storage.backend import ConditionFailed, Conflict, Row, StorageError, Write
+from fairlead.storage.source import Snapshot, Source
+
+MOST_RAISED = 1_000_000  # revisions: some minutes of commits
+_DEFINITIONS = "/customresourcedefinitions"
+_LANES = 64  # commits at once while the revision is raised
+_GROUPS_AT_ONCE = 8
+_ROWS_A_GROUP = 64  # etcd takes 128 operations in a transaction, and 1.5 MiB
+_BYTES_A_GROUP = 512 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Raising:
+    """How far the revisions of the copy are to lie above those of what is copied."""
+
+    gap: int = 0
+    accept_older: bool = False
+
+
+async def fill(
+    source: Source,
+    header: Header,
+    rows: Callable[[], Iterable[Row]],
+    raising: Raising,
+    progress: Progress,
+) -> int:
+    """Write all rows into a storage that was found empty, or nothing; gives its revision, at which
+    its history begins. They are asked for twice: definitions of custom resources go before the
+    objects, which cannot be written as others keep them without. Raises BackupError, StorageError,
+    and what `rows` raises."""
+    newest = await source.ask_newest()
+    wanted = newest if raising.accept_older else header.revision + raising.gap
+    if wanted - newest > MOST_RAISED:
+        raise BackupError(
+            f"the storage is at revision {newest} and has to be raised above {wanted}, where"
+            f" resourceVersions that clients know end; {MOST_RAISED} can be made up for. Start all"
+            " clients anew and go on with --accept-older-revisions, or restore into a data"
+            " directory"
+        )
+    filling = _Filling(source, progress)
+    try:
+        await filling.raise_to(wanted)
+        await filling.write(row for row in rows() if _is_definition(row))
+        await filling.write(row for row in rows() if not _is_definition(row))
+        await filling.remove_marks()
+        revision = await source.ask_newest()
+        await source.compact(revision)
+    except BaseException as error:
+        await filling.undo(error)
+        raise
+    return revision
+
+
+def check_empty(snapshot: Snapshot) -> None:
+    """Raises BackupError if there is something in a storage."""
+    if any(row.resource == UNFINISHED for row in snapshot.rows):
+        raise BackupError(
+            "the storage has a part of a restore that was cut off: delete what is below the prefix"
+            " and try again"
+        )
+    if snapshot.rows:
+        raise BackupError(f"the storage holds {len(snapshot.rows)} objects already")
+
+
+class _Filling:
+    """What was written so far."""
+
+    def __init__(self, source: Source, progress: Progress) -> None:
+        self._source = source
+        self._progress = progress
+        self._marks: dict[str, int] = {}  # and their revisions
+        self._ours: set[tuple[str, str]] = set()  # what may be there by us
+
+    async def raise_to(self, wanted: int) -> None:
+        """Commit until the storage's revision is at least as high; leaves marks, one at least."""
+        reached = await self._mark("0")
+        if reached >= wanted:
+            return
+        self._progress.say(f"raising the revision of the storage from {reached} to {wanted}")
+
+        async def lane(name: str) -> None:
+            nonlocal reached
+            while reached < wanted:
+                reached = max(reached, await self._mark(name))
+                self._progress.reach(reached)
+
+        await _all(lane(str(number)) for number in range(_LANES))
+
+    async def _mark(self, name: str) -> int:
+        """Write a mark anew; gives its revision."""
+        self._ours.add((UNFINISHED, name))
+        value = b'{"metadata":{"name":"%b"}}' % name.encode()
+        write = Write(UNFINISHED, name, "", value, self._marks.get(name, 0))
+        (self._marks[name],) = await self._write([write])
+        return self._marks[name]
+
+    async def write(self, rows: Iterable[Row]) -> None:
+        groups = _groups(self._progress.counted(rows))
+
+        async def lane() -> None:
+            for group in groups:
+                await self._write_group(group)
+
+        await _all(lane() for _ in range(_GROUPS_AT_ONCE))
+
+    async def _write_group(self, group: list[Write]) -> None:
+        places = {(write.resource, write.key) for write in group}
+        if len(places) < len(group) or places & self._ours:
+            raise BackupError("an object is there twice")
+        self._ours |= places
+        try:
+            await self._write(group)
+        except (Conflict, ConditionFailed):
+            self._ours -= places
+            raise BackupError("somebody else writes into the storage") from None
+        except ValueError as error:  # what cannot be written as others keep it
+            raise BackupError(str(error)) from None
+
+    async def _write(self, group: list[Write]) -> list[int]:
+        """Write, and when this is cancelled see it through: what is on its way would come behind
+        what undoes it."""
+        writing = asyncio.ensure_future(self._source.write(group))
+        try:
+            return await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await asyncio.gather(writing, return_exceptions=True)
+            raise
+
+    async def remove_marks(self) -> None:
+        await self._delete([(UNFINISHED, name, at) for name, at in self._marks.items()])
+
+    async def _delete(self, found: list[tuple[str, str, int]]) -> None:
+        """Delete keys of resources at the revisions that they have."""
+        writes = [Write(resource, key, "", None, at) for resource, key, at in found]
+        for start in range(0, len(writes), _ROWS_A_GROUP):
+            await self._write(writes[start : start + _ROWS_A_GROUP])
+
+    async def undo(self, why: BaseException) -> None:
+        """Take away what was written, the marks last."""
+        try:
+            while rows := await self._left():
+                rows.sort(key=lambda row: row.resource == UNFINISHED)
+                await self._delete([(row.resource, row.key, row.revision) for row in rows])
+        except (StorageError, Conflict, ConditionFailed) as error:
+            raise BackupError(
+                f"{str(why) or type(why).__name__}; nor could what was written be taken away"
+                f" ({error}): delete what is below the prefix before you try again"
+            ) from why
+
+    async def _left(self) -> list[Row]:
+        rows = (await self._source.snapshot()).rows
+        return [row for row in rows if (row.resource, row.key) in self._ours]
+
+
+def _is_definition(row: Row) -> bool:
+    return row.resource.endswith(_DEFINITIONS)
+
+
+def _groups(rows: Iterable[Row]) -> Iterator[list[Write]]:
+    group: list[Write] = []
+    size = 0
+    for row in rows:
+        value = row.value or b""
+        if not value.startswith(b"{"):
+            raise BackupError(
+                f"{row.resource} {row.key} is encrypted: make the backup of the running server"
+                " instead, which has its objects in the clear"
+            )
+        if group and (len(group) == _ROWS_A_GROUP or size + len(value) > _BYTES_A_GROUP):
+            yield group
+            group, size = [], 0
+        group.append(Write(row.resource, row.key, row.api_version, value, 0))
+        size += len(value)
+    if group:
+        yield group
+
+
+async def _all(work: Iterable[Coroutine[None, None, None]]) -> None:
+    """Wait for all; when one fails the others are stopped first."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for one in work:
+                tasks.create_task(one)
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None

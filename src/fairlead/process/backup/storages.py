@@ -1,0 +1,143 @@
+"""What is copied from and into: a data directory, or a storage that several servers share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from operator import attrgetter
+from pathlib import Path
+from typing import Protocol
+
+from fairlead.base.records import dataclass
+from fairlead.process.backup.archive import Header
+from fairlead.process.backup.errors import BackupError
+from fairlead.process.backup.progress import Progress
+from fairlead.process.backup.shared import Raising, check_empty, fill
+from fairlead.process.backup.stopped import stopped_store
+from fairlead.storage.backend import Row
+from fairlead.storage.source import Snapshot, Source
+from fairlead.storage.sqlite.loader import load
+from fairlead.storage.sqlite.log import Sealing
+
+
+class Contents(Protocol):
+    """All objects of a store at a revision."""
+
+    @property
+    def header(self) -> Header: ...
+
+    def rows(self) -> Iterator[Row]:
+        """Every object, as often as they are asked for."""
+
+
+class Storage(Protocol):
+    """`usual_gap` is how many revisions a restored one leaves out, for those that were given out
+    after the backup was made."""
+
+    usual_gap: int
+
+    def reading(self) -> AbstractContextManager[Contents]:
+        """What there is, to be used in the block. Raises StorageError."""
+
+    def fill(self, contents: Contents, raising: Raising, progress: Progress) -> int:
+        """Take in everything, if there is nothing yet, or nothing; gives the revision. Raises
+        BackupError, StorageError."""
+
+
+class DirectoryStorage:
+    """The data directory of a server that does not run. `seals` gives what seals values there, by
+    the dialect; without, sealed ones are copied as they are."""
+
+    usual_gap = 1_000_000_000
+
+    def __init__(
+        self, path: Path, seals: Callable[[str], Sealing | None] = lambda dialect: None
+    ) -> None:
+        self._path = path
+        self._seals = seals
+
+    @contextmanager
+    def reading(self) -> Iterator[Contents]:
+        with stopped_store(self._path) as store:
+            sealing = self._seals(store.header.dialect)
+            yield store if sealing is None else _Unsealed(store, sealing)
+
+    def fill(self, contents: Contents, raising: Raising, progress: Progress) -> int:
+        header, rows = contents.header, progress.counted(contents.rows())
+        sealing = self._seals(header.dialect)
+        if sealing is not None:
+            rows = _sealed(rows, sealing)
+        return load(self._path, header.dialect, rows, header.revision, raising.gap)
+
+
+class _Unsealed:
+    def __init__(self, contents: Contents, sealing: Sealing) -> None:
+        self.header = contents.header
+        self._contents = contents
+        self._unseal = sealing.unseal
+
+    def rows(self) -> Iterator[Row]:
+        for row in self._contents.rows():
+            yield row._replace(value=self._unseal(row.resource, row.key, row.value or b""))
+
+
+def _sealed(rows: Iterable[Row], sealing: Sealing) -> Iterator[Row]:
+    for row in rows:
+        if row.value is not None and row.value.startswith(b"{"):
+            row = row._replace(value=sealing.seal(row.resource, row.key, row.value))
+        yield row
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    header: Header
+    found: list[Row]
+
+    def rows(self) -> Iterator[Row]:
+        return iter(self.found)
+
+
+class SharedStorage:
+    """What a `Source` leads to. `connect` makes one for a dialect, which tells of every value that
+    it cannot read and leaves out; `dialect` is what is there."""
+
+    usual_gap = 10_000
+
+    def __init__(self, connect: Callable[[str, Callable[[str], None]], Source], dialect: str):
+        self._connect = connect
+        self._dialect = dialect
+
+    @asynccontextmanager
+    async def _opened(self, dialect: str) -> AsyncIterator[tuple[Source, Snapshot]]:
+        """A source and what is there now; raises BackupError if some of it cannot be read."""
+        unread: list[str] = []
+        source = self._connect(dialect, unread.append)
+        try:
+            await source.open()
+            snapshot = await source.snapshot()
+            if unread:
+                raise BackupError(
+                    f"{len(unread)} values in the storage cannot be read, such as {unread[0]}"
+                )
+            yield source, snapshot
+        finally:
+            await source.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[Contents]:
+        revision, rows = asyncio.run(self._snapshot())
+        rows.sort(key=attrgetter("resource", "key"))
+        yield _Read(Header.of(self._dialect, revision), rows)
+
+    async def _snapshot(self) -> Snapshot:
+        async with self._opened(self._dialect) as (_, snapshot):
+            return snapshot
+
+    def fill(self, contents: Contents, raising: Raising, progress: Progress) -> int:
+        return asyncio.run(self._fill(contents, raising, progress))
+
+    async def _fill(self, contents: Contents, raising: Raising, progress: Progress) -> int:
+        async with self._opened(contents.header.dialect) as (source, snapshot):
+            check_empty(snapshot)
+            return await fill(source, contents.header, contents.rows, raising, progress)

@@ -1,0 +1,116 @@
+"""What the person who started a server sees when it is ready."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.base.compilation import is_compiled
+from fairlead.base.dialect import CLUSTER, Dialect
+from fairlead.base.logs import are_for_programs
+from fairlead.base.terminal import OWN, guarded
+
+if TYPE_CHECKING:
+    from fairlead.storage.store import Store
+
+
+def process_age() -> float:
+    """Seconds since this process began, the interpreter's own start included."""
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        began = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - began
+    except (OSError, AttributeError, ValueError, IndexError):
+        return time.process_time()
+
+
+def found_in(store: Store, storage: str) -> str:
+    """What a store that was just opened holds, before this server adds anything."""
+    count = sum(len(collection) for collection in store.collections())
+    where = " in etcd" if storage == "etcd" else ""
+    if not count:
+        return f"new{where}"
+    objects = "1 object" if count == 1 else f"{count:,} objects"
+    size = "" if where else f", {_size(store.log.size())}"
+    return f"{objects}{where} at revision {store.revision}{size}"
+
+
+def banner(
+    address: str,
+    dialect: Dialect,
+    directory: Path,
+    seconds: float,
+    found: str = "",
+    console: bool = False,
+    nodes: int = 0,
+) -> str:
+    """The first line has the address, for programs that start a server. `nodes` are those that it
+    simulates."""
+    config = (directory / "admin.kubeconfig").absolute()
+    lines = [
+        f"Fairlead serves on {address} (dialect {dialect.name})",
+        f"  ready in      {seconds:.2f} s" + (" (compiled)" if is_compiled() else ""),
+        f"  data          {directory.absolute()}" + (f" ({found})" if found else ""),
+        f"  credentials   export KUBECONFIG={_quoted(config)}",
+        f"  try           {_own_command()} get namespaces",
+    ]
+    if dialect is CLUSTER:
+        lines.append(
+            "  kubectl       needs its own names: start with --dialect kubernetes"
+            " and another --data-dir"
+        )
+    else:
+        lines.append("  or            kubectl get namespaces")
+    if not nodes:
+        lines.append("  pods          stay Pending without nodes: --simulate-nodes 3 has some")
+    if console:
+        lines.append(f"  console       {address}/console/ ({_own_command()} console signs in)")
+    return "\n".join(lines)
+
+
+def show_banner(text: str) -> None:
+    """Where somebody looks on the first line stands out, and the end is explained."""
+    if sys.stdout.isatty():
+        first, _, others = text.partition("\n")
+        if not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+            first = f"{OWN}[1m{first}{OWN}[0m"
+        text = f"{first}\n{others}\n  Ctrl-C        stops it in good order, a second one at once"
+    print(text, file=guarded(sys.stdout), flush=True)
+
+
+_STOPPING = (
+    "finishing what is under way; Ctrl-C again stops at once",
+    "stopping at once",
+)
+
+
+def tell_stopping(times: int) -> None:
+    """Say on a terminal what a signal to stop does, which may be the first one or another."""
+    if sys.stderr.isatty() and not are_for_programs():
+        said = _STOPPING[min(times, len(_STOPPING)) - 1]
+        with suppress(OSError):  # the terminal may be gone, which is why the signal came
+            print(f"{OWN}[Gfairlead: {said}", file=guarded(sys.stderr), flush=True)
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} bytes" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+def _own_command() -> str:
+    """How this program is run by those who start it, in a shell where it may not be known."""
+    is_known = any(os.access(Path(one, "fairlead"), os.X_OK) for one in os.get_exec_path())
+    return "fairlead" if is_known else f"{_quoted(Path(sys.executable))} -m fairlead"
+
+
+def _quoted(path: Path) -> str:
+    from shlex import quote
+
+    return quote(str(path))

@@ -1,0 +1,244 @@
+"""The server's own CA and the certificates it makes: at first start, and again before they end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import ssl
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.base import clock
+from fairlead.base.records import dataclass
+from fairlead.process.certificates.validity import Validity, validity_of
+from fairlead.process.data_directory import (
+    FileError,
+    make_private_directory,
+    read_private,
+    write_private,
+)
+
+if TYPE_CHECKING:  # imported when something has to be made
+    from fairlead.process.certificates.issue import Issued
+
+logger = logging.getLogger("fairlead")
+
+_NAMES = ("ca", "serving", "admin", "front-proxy-ca", "front-proxy-client")
+PROXY_NAME = "front-proxy-client"  # the common name of the certificate
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """Of what is made."""
+
+    ca: timedelta = timedelta(days=3650)
+    others: timedelta = timedelta(days=365)
+
+
+USUAL = Lifetimes()
+# Clients go by the time of the machine, wherever a test moves the clock of the server: what is
+# renewed by that clock would not be good yet.
+BEYOND_ALL_MOVES = Lifetimes(timedelta(days=365_000), timedelta(days=365_000))
+
+
+def utc_now() -> datetime:
+    return clock.now()
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A certificate and its key, as files."""
+
+    certificate: Path
+    key: Path
+
+    def exists(self) -> bool:
+        return self.certificate.exists() and self.key.exists()
+
+    def check(self) -> Validity:
+        """Between which times the pair is good; raises FileError if it cannot be used at all."""
+        pem = read_private(self.certificate)
+        read_private(self.key)
+        check_pair(self.certificate, self.key)
+        try:
+            return validity_of(pem)
+        except ValueError as error:
+            raise FileError(f"{self.certificate}: {error}") from None
+
+    def read(self) -> Issued:
+        from fairlead.process.certificates.issue import Issued
+
+        return Issued(read_private(self.certificate), read_private(self.key))
+
+    def write(self, issued: Issued) -> None:
+        write_private(self.key, issued.key)
+        write_private(self.certificate, issued.certificate)
+
+
+def check_pair(certificate: Path, key: Path) -> None:
+    """Raises FileError unless both can be read and belong together."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, _no_password)
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise FileError(f"{key} is not the key of {certificate}") from None
+        raise FileError(f"{certificate} or {key} is malformed") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise FileError(f"cannot load {certificate} and {key}: {why}") from None
+
+
+def _no_password() -> str:
+    """Instead of a question on the terminal."""
+    raise ValueError("the key is encrypted")
+
+
+@dataclass(frozen=True, slots=True)
+class Pki:
+    """Everything below `<data-dir>/pki`."""
+
+    ca: Pair
+    serving: Pair
+    admin: Pair
+    proxy_ca: Pair  # nobody is authenticated here by what it issues
+    proxy_client: Pair  # what this server shows to extension servers
+    own_proxy: bool = True  # whether that is of the own proxy CA
+
+    def with_proxy(self, given: Pair) -> Pki:
+        """The same with a certificate for extension servers that somebody else issued."""
+        return replace(self, proxy_client=given, own_proxy=False)
+
+
+def pki_of(directory: Path) -> Pki:
+    base = directory / "pki"
+    ca, serving, admin, proxy_ca, proxy_client = (
+        Pair(base / f"{name}.crt", base / f"{name}.key") for name in _NAMES
+    )
+    return Pki(ca, serving, admin, proxy_ca, proxy_client)
+
+
+def ensure_pki(
+    directory: Path, hosts: list[str], now: Clock = utc_now, lifetimes: Lifetimes = USUAL
+) -> Pki:
+    """Make what is missing, what lacks a host, what has less than a third of its time left or is
+    not good yet, and what another CA issued, whose place this one took. Raises FileError. Only
+    for who holds the lock of the data directory."""
+    pki = pki_of(directory)
+    make_private_directory(directory / "pki")
+    _ensure_authority(pki, now(), lifetimes.ca)
+    _ensure_issued(pki, hosts, now(), lifetimes.others)
+    _ensure_proxy(pki, now(), lifetimes)
+    return pki
+
+
+def _ensure_issued(pki: Pki, hosts: list[str], now: datetime, life: timedelta) -> None:
+    wanted = "\n".join(sorted(set(hosts)))
+    remembered = pki.ca.certificate.with_name("serving.hosts")
+    issuer = _Issuer(pki.ca, pki.ca.certificate.with_name("issuer"))
+    same_issuer = issuer.is_the_same()
+    same = same_issuer and _says(remembered, wanted)
+    if not same or _needs_renewal(pki.serving, now):
+        from fairlead.process.certificates.issue import issue_serving
+
+        renewed = pki.serving.exists()
+        pki.serving.write(issue_serving(pki.ca.read(), hosts, now, life))
+        write_private(remembered, wanted.encode())
+        if renewed:
+            logger.info("the own serving certificate is new and good for %d days", life.days)
+    if not same_issuer or _needs_renewal(pki.admin, now):
+        from fairlead.process.certificates.issue import issue_admin
+
+        pki.admin.write(issue_admin(pki.ca.read(), now, life))
+    if not same_issuer:
+        issuer.remember()
+
+
+def _ensure_proxy(pki: Pki, now: datetime, lifetimes: Lifetimes) -> None:
+    """Extension servers learn of this CA by themselves, so one that got lost is made anew."""
+    ca, client = pki.proxy_ca, pki.proxy_client
+    if _is_usable(ca):
+        _renew_authority(ca, now, lifetimes.ca)
+    else:
+        from fairlead.process.certificates.issue import make_authority
+
+        ca.write(make_authority("fairlead-front-proxy-ca", now, lifetimes.ca))
+    issuer = _Issuer(ca, ca.certificate.with_name("front-proxy-issuer"))
+    same_issuer = issuer.is_the_same()
+    if not same_issuer or _needs_renewal(client, now):
+        from fairlead.process.certificates.issue import issue_client
+
+        client.write(issue_client(ca.read(), PROXY_NAME, (), now, lifetimes.others))
+    if not same_issuer:
+        issuer.remember()
+
+
+class _Issuer:
+    """Which CA issued what lies beside it, as a file says."""
+
+    def __init__(self, ca: Pair, file: Path) -> None:
+        self._file = file
+        self._digest = sha256(read_private(ca.certificate)).hexdigest()
+
+    def is_the_same(self) -> bool:
+        return _says(self._file, self._digest)
+
+    def remember(self) -> None:
+        write_private(self._file, self._digest.encode())
+
+
+def _says(path: Path, text: str) -> bool:
+    return path.exists() and read_private(path).decode() == text
+
+
+def _ensure_authority(pki: Pki, now: datetime, life: timedelta) -> None:
+    ca = pki.ca
+    if not ca.exists():
+        _check_first_start(pki)
+        from fairlead.process.certificates.issue import make_authority
+
+        ca.write(make_authority("fairlead-ca", now, life))
+    else:
+        _renew_authority(ca, now, life)
+
+
+def _renew_authority(ca: Pair, now: datetime, life: timedelta) -> None:
+    if ca.check().is_to_be_renewed(now):
+        from fairlead.process.certificates.issue import renew_authority
+
+        logger.info("%s is renewed; its key stays the same", ca.certificate)
+        ca.write(renew_authority(ca.read(), now, life))
+
+
+def _check_first_start(pki: Pki) -> None:
+    """A CA that got lost is not replaced: nobody would trust the new one. A key alone is what a
+    first start leaves that was interrupted."""
+    files = (pki.ca.certificate, pki.serving.certificate, pki.admin.certificate)
+    left = [path for path in files if os.path.lexists(path)]
+    if not left:
+        return
+    lost = pki.ca.key if left[0] == pki.ca.certificate else pki.ca.certificate
+    raise FileError(
+        f"{lost} is missing beside {left[0].name}: restore it, or remove {lost.parent} to start"
+        " with new certificates, which clients have to be given again"
+    )
+
+
+def _needs_renewal(pair: Pair, now: datetime) -> bool:
+    return not _is_usable(pair) or pair.check().is_to_be_renewed(now)
+
+
+def _is_usable(pair: Pair) -> bool:
+    if not pair.exists():
+        return False
+    try:
+        pair.check()
+    except FileError as error:
+        logger.warning("%s; it is made anew", error)
+        return False
+    return True

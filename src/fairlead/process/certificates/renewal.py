@@ -1,0 +1,117 @@
+"""Certificates are followed while the server runs: own ones are renewed before they end, and
+files that others renew are taken up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from fairlead.base import clock
+from fairlead.base.file_stamps import stamp
+from fairlead.process.certificates.authority import (
+    USUAL,
+    Clock,
+    Lifetimes,
+    Pair,
+    Pki,
+    check_pair,
+    ensure_pki,
+    utc_now,
+)
+from fairlead.process.certificates.validity import validity_of
+from fairlead.process.data_directory import FileError
+
+logger = logging.getLogger("fairlead")
+
+_EVERY = 60.0  # seconds
+_SAY_AGAIN = timedelta(days=1)
+_SOON = timedelta(days=30)
+
+
+class Renewal:
+    """`configured` is the serving certificate of the command line, if there is one. `changed` is
+    called after files changed: later handshakes have to use them; it may raise FileError. One
+    process of a server `renews`, the others follow."""
+
+    def __init__(
+        self,
+        directory: Path,
+        hosts: list[str],
+        pki: Pki,
+        *,
+        configured: Pair | None,
+        changed: Callable[[], None],
+        renews: bool = True,
+        now: Clock = utc_now,
+        lifetimes: Lifetimes = USUAL,
+    ) -> None:
+        self._directory = directory
+        self._hosts = hosts
+        self._serving = configured or pki.serving
+        self._followed = (self._serving, pki.ca, pki.admin)
+        self._configured = configured
+        self._changed = changed
+        self._renews = renews
+        self._now = now
+        self._lifetimes = lifetimes
+        self._stamps = self._current_stamps()
+        self._said: dict[str, datetime] = {}
+        self._say_what_ends()
+
+    async def run(self) -> None:
+        """Look after them until cancelled."""
+        while True:
+            await clock.sleep(_EVERY)
+            if await asyncio.to_thread(self.look):
+                try:
+                    self._changed()
+                except FileError as error:
+                    logger.warning("%s; the certificates read before stay in use", error)
+
+    def look(self) -> bool:
+        """Renew what is running out; tells whether there is something new to serve with."""
+        try:
+            if self._renews:
+                ensure_pki(self._directory, self._hosts, self._now, self._lifetimes)
+        except FileError as error:
+            self._say("own certificates cannot be renewed: %s", error)
+        stamps = self._current_stamps()
+        if stamps == self._stamps:
+            self._say_what_ends()
+            return False
+        try:
+            check_pair(self._serving.certificate, self._serving.key)
+        except FileError as error:
+            self._say("%s; the certificate read before stays in use", error)
+            return False
+        self._stamps = stamps
+        logger.info("serving with a new certificate from %s", self._serving.certificate)
+        self._say_what_ends()
+        return True
+
+    def _current_stamps(self) -> list[object]:
+        return [stamp(pair.certificate) for pair in self._followed]
+
+    def _say_what_ends(self) -> None:
+        """Only a certificate that was given to us can come this far."""
+        if self._configured is None:
+            return
+        path = self._configured.certificate
+        try:
+            left = validity_of(path.read_bytes()).left(self._now())
+        except (OSError, ValueError):
+            return  # whoever loads it says what is wrong with it
+        if left <= timedelta():
+            self._say("the serving certificate %s has expired: clients refuse it", path)
+        elif left < _SOON:
+            self._say("the serving certificate %s expires in %d days", path, left.days)
+
+    def _say(self, text: str, *arguments: object) -> None:
+        """Each matter by itself, once a day."""
+        last = self._said.get(text)
+        if last is None or self._now() - last >= _SAY_AGAIN:
+            self._said[text] = self._now()
+            logger.warning(text, *arguments)

@@ -1,0 +1,115 @@
+"""The certificates a server shows: its own or those of the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from OpenSSL import SSL
+
+from fairlead.auth.authentication.authorities import Authorities
+from fairlead.base.dialect import Dialect
+from fairlead.process.assembly import StartError
+from fairlead.process.certificates.authority import (
+    BEYOND_ALL_MOVES,
+    USUAL,
+    Lifetimes,
+    Pair,
+    Pki,
+    check_pair,
+    ensure_pki,
+)
+from fairlead.process.certificates.client_trust import ClientTrust
+from fairlead.process.certificates.kubeconfig import write_admin_config
+from fairlead.process.certificates.renewal import Renewal
+from fairlead.process.data_directory import FileError
+
+
+class ShownCertificates:
+    """Makes, checks and renews them. All methods raise StartError."""
+
+    def __init__(self, options: argparse.Namespace, dialect: Dialect) -> None:
+        self._options = options
+        self._dialect = dialect
+
+    def pki(self) -> Pki:
+        """What the data directory holds, made if it is not there."""
+        try:
+            given = self._given_pair()
+            if given is not None:  # its key is also used for other things, which would complain
+                check_pair(given.certificate, given.key)
+            proxy = self._given_proxy()
+            pki = ensure_pki(self._options.data_dir, self._hosts(), lifetimes=self._lifetimes())
+            return pki if proxy is None else pki.with_proxy(proxy)
+        except FileError as error:
+            raise StartError(str(error)) from None
+
+    def trust(self, pki: Pki, authorities: Sequence[Authorities]) -> ClientTrust:
+        """The TLS settings with the certificate that is shown."""
+        pair = self._given_pair() or pki.serving
+        try:
+            check_pair(pair.certificate, pair.key)
+            return ClientTrust(pair.certificate, pair.key, authorities)
+        except FileError as error:
+            raise StartError(str(error)) from None
+        except SSL.Error as error:
+            why = "; ".join(parts[-1] for parts in error.args[0]) if error.args else "unreadable"
+            raise StartError(f"cannot load {pair.certificate} and {pair.key}: {why}") from None
+
+    def renewal(self, pki: Pki, trust: ClientTrust, url: str, *, keeps_files: bool) -> Renewal:
+        """Write the client configuration of the administrator, now and when its certificate is
+        renewed."""
+        directory = self._options.data_dir
+        config = directory / "admin.kubeconfig"
+
+        def write_config() -> None:
+            if keeps_files:
+                write_admin_config(config, url, pki, "fairlead")
+
+        def take_up() -> None:
+            trust.refresh()
+            write_config()
+
+        try:
+            write_config()
+        except FileError as error:
+            raise StartError(str(error)) from None
+        return Renewal(
+            directory,
+            self._hosts(),
+            pki,
+            configured=self._given_pair(),
+            changed=take_up,
+            renews=keeps_files,
+            lifetimes=self._lifetimes(),
+        )
+
+    def _lifetimes(self) -> Lifetimes:
+        return BEYOND_ALL_MOVES if self._options.testing else USUAL
+
+    def _given_pair(self) -> Pair | None:
+        """The serving certificate of the command line."""
+        options = self._options
+        if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
+            raise StartError("--tls-cert-file and --tls-private-key-file go together")
+        if not options.tls_cert_file:
+            return None
+        return Pair(options.tls_cert_file, options.tls_private_key_file)
+
+    def _given_proxy(self) -> Pair | None:
+        """What the command line says is shown to extension servers; raises FileError."""
+        options = self._options
+        if not options.proxy_client_cert_file:
+            return None
+        given = Pair(options.proxy_client_cert_file, options.proxy_client_key_file)
+        check_pair(given.certificate, given.key)
+        return given
+
+    def _hosts(self) -> list[str]:
+        own = self._dialect.own_service
+        names = [own, f"{own}.default", f"{own}.default.svc", f"{own}.default.svc.cluster.local"]
+        hosts = ["localhost", "127.0.0.1", "::1", *names]
+        for host in (self._options.bind_address, self._options.advertise_address):
+            if host and host not in ("0.0.0.0", "::") and host not in hosts:
+                hosts.append(host)
+        return hosts

@@ -1,0 +1,50 @@
+"""Servers on one store must be of one CA: clients would trust only some of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairlead.base.dialect import Dialect
+from fairlead.controllers.root_ca import CONFIG_MAPS, RootCaPublisher
+from fairlead.operations.client import Client
+
+
+class StrangeAuthority(Exception):
+    """The store belongs to servers of another CA; the text is for the person who started this."""
+
+
+def authority_keys(pem: bytes) -> set[bytes]:
+    """The public keys of a bundle's certificates, which stay when a CA is renewed; raises
+    ValueError if there is none."""
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+    from cryptography.x509 import load_pem_x509_certificates
+
+    return {
+        certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        for certificate in load_pem_x509_certificates(pem)
+    }
+
+
+def keys_in(file: Path) -> set[bytes]:
+    """The same of a file; raises OSError too."""
+    return authority_keys(file.read_bytes())
+
+
+async def share_authority(objects: Client, dialect: Dialect, ca: Path) -> None:
+    """Publish the CA, or hold it against what was published by those who came first; raises
+    StrangeAuthority."""
+    namespace, name = dialect.system_namespace, dialect.ca_config_map
+    if objects.find(CONFIG_MAPS, namespace, name) is None:
+        await RootCaPublisher(objects, dialect, ca).sync(namespace)
+    published = objects.find(CONFIG_MAPS, namespace, name) or {}
+    try:
+        known = authority_keys((published.get("data") or {}).get("ca.crt", "").encode())
+    except ValueError:
+        return  # nobody can trust that, and it will be put right
+    if known.isdisjoint(keys_in(ca)):
+        raise StrangeAuthority(
+            f"the store belongs to servers of another CA: config map {namespace}/{name} does not"
+            f" have {ca}. Copy pki/ca.crt, pki/ca.key and pki/service-account.key from the data"
+            " directory of one of them to this one, or name the CA that clients shall trust"
+            " with --root-ca-file"
+        )

@@ -1,0 +1,65 @@
+"""Between which times a certificate is good, read from its bytes: importing a library that can
+do all of X.509 would cost more than the rest of the start."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from fairlead.base.records import dataclass
+
+_UTC_TIME, _VERSION = 0x17, 0xA0
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    start: datetime
+    end: datetime
+
+    def left(self, now: datetime) -> timedelta:
+        return self.end - now
+
+    def is_to_be_renewed(self, now: datetime) -> bool:
+        """Less than a third of its time is left, or it is not good yet: a clock was ahead."""
+        return now < self.start or self.left(now) * 3 < self.end - self.start
+
+
+def validity_of(pem: bytes) -> Validity:
+    """Of the first certificate in a PEM text; raises ValueError."""
+    try:
+        text = pem.decode("ascii")
+        start = text.index(ssl.PEM_HEADER)
+        end = text.index(ssl.PEM_FOOTER, start) + len(ssl.PEM_FOOTER)
+        der = ssl.PEM_cert_to_DER_cert(text[start:end])
+        (certificate,) = _values(der)
+        body = next(_values(certificate[1]))[1]
+        parts = [value for tag, value in _values(body) if tag != _VERSION]
+        times = list(_values(parts[3]))  # after serial number, algorithm and issuer
+        first, last = (_moment(tag, value) for tag, value in times)
+    except (ValueError, IndexError, StopIteration):
+        raise ValueError("it is not a certificate") from None
+    return Validity(first, last)
+
+
+def _values(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The tags and contents of DER values that follow each other."""
+    at = 0
+    while at < len(data):
+        tag, size, at = data[at], data[at + 1], at + 2
+        if size & 0x80:
+            count = size & 0x7F
+            size, at = int.from_bytes(data[at : at + count]), at + count
+        if at + size > len(data):
+            raise ValueError("cut off")
+        yield tag, data[at : at + size]
+        at += size
+
+
+def _moment(tag: int, value: bytes) -> datetime:
+    text = value.decode("ascii")
+    if tag == _UTC_TIME:  # two digits: 1950 to 2049
+        text = ("19" if text >= "50" else "20") + text
+    if len(text) != len("20060102150405Z") or not text.endswith("Z"):
+        raise ValueError("not a time of X.509")
+    return datetime.fromisoformat(f"{text[:8]}T{text[8:]}")

@@ -1,0 +1,241 @@
+"""The controllers of a server: what every server runs, and what one of all does."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import socket
+from collections.abc import Sequence, Set
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+from fairlead.auth.authorization.aggregation import ClusterRoleAggregation
+from fairlead.auth.authorization.modes import parse_modes
+from fairlead.auth.authorization.rbac import CLUSTER_ROLES
+from fairlead.auth.authorization.rules import Rule
+from fairlead.base.errors import StatusError
+from fairlead.controllers.aggregation.reconcilers import Registering
+from fairlead.controllers.catalogue import build_controllers
+from fairlead.controllers.custom_resources.controller import DefinitionController
+from fairlead.controllers.event_expiry import EventExpiry
+from fairlead.controllers.events import EventWriter, Recorder
+from fairlead.controllers.framework import Controller, Controllers
+from fairlead.controllers.own_service import OwnService
+from fairlead.controllers.selection import chosen_controllers
+from fairlead.controllers.servers.election import Elector, Work
+from fairlead.controllers.servers.endpoint_list import (
+    LastSoMany,
+    Listing,
+    LiveServers,
+    NoListing,
+    OnlyThis,
+    Server,
+)
+from fairlead.controllers.servers.flags import LEASE, MASTER_COUNT, election_terms
+from fairlead.controllers.servers.identity import IdentityLease
+from fairlead.controllers.surroundings import Surroundings
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
+from fairlead.process.certificates.authority import Pair
+from fairlead.process.certificates.shared_authority import StrangeAuthority, share_authority
+from fairlead.resources.custom.registry import Registry
+from fairlead.storage.backend import StorageError
+
+logger = logging.getLogger("fairlead")
+
+_LAST_WORDS = 2.0  # seconds
+
+
+def shares_store(api: Api) -> bool:
+    """Whether other servers write to the store, and not only workers of this one through the
+    process that has its log."""
+    return not api.store.log.foresees
+
+
+class Controlling:
+    """`address` is where clients reach this server, `objects` the API as the server itself.
+
+    `has_part` is False for a process that leaves all of this to another one of the same server.
+    Where servers share the store one of them is elected to do what one does. Raises
+    SigningFlagError."""
+
+    def __init__(
+        self,
+        api: Api,
+        options: argparse.Namespace,
+        ca: Pair,
+        address: str,
+        objects: Client,
+        definitions: Registry,
+        registering: Registering,
+        *,
+        has_part: bool = True,
+    ) -> None:
+        self._api = api
+        self._options = options
+        self._ca = ca
+        self._root_ca: Path = options.root_ca_file or ca.certificate
+        self._address = address
+        self._objects = objects
+        self._definitions = definitions
+        self._registering = registering
+        self._has_part = has_part
+        self._is_alone = not shares_store(api)
+        self._elects = options.leader_elect and not self._is_alone
+        self._running = chosen_controllers(",".join(options.controllers)).running
+        self._privileged = "RBAC" not in parse_modes(options.authorization_mode)
+        self._events = EventWriter()
+        self._own_service: OwnService | None = None
+        self._has_left = False
+        self.aggregation: ClusterRoleAggregation | None = None
+        self.standing: list[Controller] = []  # what else every server runs
+        if options.simulate_nodes:
+            from fairlead.controllers.simulation.setup import (
+                answer_for_containers,  # few servers need it
+            )
+
+            answer_for_containers(api, options)
+        if not has_part:
+            return
+        given = self._surroundings()
+        if "clusterrole-aggregation" in self._running:
+            name = "clusterrole-aggregation-controller"
+            client = Client(api, given.user(name), name)
+            self.aggregation = ClusterRoleAggregation(partial(_write_rules, client))
+        self._built: Controllers | None = self._build(given)
+        if self._elects:
+            self._built.close()  # that it can be built is all there is to know yet
+            self._built = None
+
+    def _surroundings(self) -> Surroundings:
+        ca = self._ca
+        return Surroundings(
+            self._api,
+            self._options,
+            ca.certificate,
+            ca.key,
+            self._root_ca,
+            self._address,
+            self._privileged,
+            elsewhere=self._registering.elsewhere,
+        )
+
+    def _build(self, given: Surroundings) -> Controllers:
+        """What one server does."""
+        built = [
+            *self._registering.controllers(),
+            *build_controllers(given, self._running),
+            *self._simulation(given),
+        ]
+        if self._options.storage == "sqlite":  # elsewhere they go by themselves
+            built.append(EventExpiry(self._api, self._options.event_ttl))
+        return Controllers(self._api, built, given.events, given.close)
+
+    def _simulation(self, given: Surroundings) -> Sequence[Controller]:
+        if not self._options.simulate_nodes:
+            return ()
+        from fairlead.controllers.simulation.setup import build_simulation  # few servers need it
+
+        return build_simulation(given, self._running)
+
+    async def prepare(self, service: Object, server: Server | None) -> None:
+        """Let clients find this server by its service, now and as long as it runs; without an
+        address they cannot. Raises StrangeAuthority."""
+        if not self._has_part:
+            return
+        listing = self._listing(server)
+        if not self._is_alone and self._options.root_ca_file is None:
+            await self._share_authority(set(listing.servers(None)) - {server})
+        self._own_service = OwnService(self._objects, self._api.dialect, service, listing)
+        if self._is_alone:
+            await self._own_service.sync()
+
+    async def _share_authority(self, others: Set[Server | None]) -> None:
+        """A store without other servers may be taken over by one of another CA."""
+        try:
+            await share_authority(self._objects, self._api.dialect, self._root_ca)
+        except StrangeAuthority as error:
+            if others:
+                raise
+            logger.warning("%s", error)
+
+    def _listing(self, server: Server | None) -> Listing:
+        options = self._options
+        if server is None or options.endpoint_reconciler_type not in (LEASE, MASTER_COUNT):
+            return NoListing()
+        if options.endpoint_reconciler_type == MASTER_COUNT:
+            return LastSoMany(server, options.apiserver_count)
+        if self._is_alone:
+            return OnlyThis(server)
+        return LiveServers(self._objects, self._api.dialect, server)
+
+    async def aggregate(self) -> None:
+        """Have the rules of roles complete before anybody asks, where nobody else sees to it."""
+        if self.aggregation is not None and not self._elects:
+            await self.aggregation.reconcile()
+
+    def works(self) -> list[Work]:
+        """What runs while the server does."""
+        return [self.run_for_every_server, self.run_for_one_server] if self._has_part else []
+
+    async def run_for_every_server(self) -> None:
+        """What is part of serving rather than of what can be left to somebody else."""
+        running: list[Controller] = [
+            DefinitionController(self._api, self._definitions, self._objects),
+            *self.standing,
+        ]
+        if self._own_service is not None:
+            running.append(self._own_service)
+        if self._api.gates["APIServerIdentity"]:
+            running.append(self._identity_lease())
+        await Controllers(self._api, running, self._events).run()
+
+    def _identity_lease(self) -> IdentityLease:
+        return IdentityLease(
+            self._objects,
+            self._api.dialect,
+            self._options.identity_lease_duration_seconds,
+            self._options.identity_lease_renew_interval_seconds,
+        )
+
+    async def run_for_one_server(self) -> None:
+        """What only one of all servers does, whenever this is the one."""
+        if not self._elects:
+            await self._term()
+            return
+        dialect = self._api.dialect
+        client = self._surroundings().manager()
+        recorder = Recorder(self._events, client, client.manager)
+        identity = f"{socket.gethostname()}_{uuid4()}"
+        terms = election_terms(self._options, dialect)
+        await Elector(self._api, client, recorder, terms, identity).run(self._term)
+
+    async def _term(self) -> None:
+        controllers, self._built = self._built or self._build(self._surroundings()), None
+        async with asyncio.TaskGroup() as group:
+            group.create_task(controllers.run())
+            if self.aggregation is not None:
+                group.create_task(self.aggregation.run())
+
+    async def leave(self) -> None:
+        """Send clients to other servers, once, first of all when this one ends."""
+        if self._own_service is None or self._is_alone or self._has_left:
+            return
+        self._has_left = True
+        try:
+            async with asyncio.timeout(_LAST_WORDS):
+                await self._own_service.leave()
+        except (StatusError, StorageError, TimeoutError) as error:
+            logger.warning("others are not told that this server ends: %s", error or "no answer")
+
+
+async def _write_rules(client: Client, name: str, rules: list[Rule]) -> None:
+    found = client.find(CLUSTER_ROLES, "", name)
+    if found is None:
+        return
+    named = {"metadata": {"name": name, "uid": found["metadata"]["uid"]}}  # so that none is made
+    with suppress(StatusError):
+        await client.apply(CLUSTER_ROLES, {**named, "rules": rules} if rules else named)

@@ -1,0 +1,43 @@
+"""The keys of `--encryption-provider-config`, read once for all who need them."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.resources.registry import Resources
+
+if TYPE_CHECKING:
+    from fairlead.storage.encryption.keys_in_use import Sealing
+
+logger = logging.getLogger("fairlead")
+
+_READ: dict[Path, Sealing] = {}
+
+
+def sealing_of(options: argparse.Namespace, resources: Resources) -> Sealing | None:
+    """What makes values unreadable without a key; None if nothing does. Raises EncryptionError."""
+    path: Path | None = options.encryption_provider_config
+    if path is None:
+        return None
+    if path not in _READ:
+        from fairlead.storage.encryption.configuration import FLAG, read_encryption
+
+        _READ[path] = read_encryption(path, resources.dialect)
+        for name in _strangers(_READ[path], resources):
+            logger.warning("%s: %s: %s is no resource that is stored", FLAG, path, name)
+    return _READ[path]
+
+
+def _strangers(sealing: Sealing, resources: Resources) -> list[str]:
+    """Names that no resource has and no definition can give one: a slip would leave plain what was
+    to be encrypted."""
+    known = {resources.stored_as(one) for one in resources.stored()}
+    own_groups = {name.partition("/")[0] for name in known}
+    return [
+        name
+        for name in sealing.resources
+        if name not in known and (name.partition("/")[0] in own_groups or "." not in name)
+    ]

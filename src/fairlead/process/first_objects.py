@@ -1,0 +1,105 @@
+"""Objects that exist in a fresh server, beside the roles and bindings of authorization."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError
+from fairlead.controllers.flow_control import conditions, objects
+from fairlead.controllers.flow_control.conditions import DanglingSchemas
+from fairlead.controllers.flow_control.objects import FlowControlObjects
+from fairlead.controllers.framework import Controller
+from fairlead.controllers.system_namespaces import SystemNamespaces
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client, own_client
+from fairlead.process.authentication_config_map import AuthenticationInfo
+from fairlead.process.certificates.authority import Pki
+
+NAMESPACES = "core/v1/namespaces"
+
+_PRIORITY_CLASSES = (
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "For pods without which the cluster does not work; they may run on any node.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "For pods without which a node does not work; they stay where they are.",
+    ),
+)
+
+
+class KeptObjects:
+    """What exists in a fresh server and is put right again whenever somebody changes it."""
+
+    def __init__(self, api: Api, options: argparse.Namespace, pki: Pki) -> None:
+        dialect = api.dialect
+        self._flow_control = FlowControlObjects(own_client(api, objects.MANAGER), dialect)
+        self._info = AuthenticationInfo(own_client(api), dialect, options, api.authentication, pki)
+        self.controllers: list[Controller] = [
+            self._flow_control,
+            self._info,
+            SystemNamespaces(own_client(api), dialect),
+        ]
+        if options.enable_priority_and_fairness:
+            self.controllers.append(DanglingSchemas(own_client(api, conditions.MANAGER)))
+
+    async def prepare(self) -> None:
+        """Make what is missing; the namespaces are there."""
+        await asyncio.gather(self._flow_control.prepare(), self._info.prepare())
+
+
+def first_objects(dialect: Dialect, address: str, port: int) -> list[tuple[str, Object]]:
+    """What is created when it is missing, by resource; what exists is left as it is."""
+    found: list[tuple[str, Object]] = [
+        (NAMESPACES, {"metadata": {"name": name}})
+        for name in ("default", *dialect.system_namespaces)
+    ]
+    for name, value, description in _PRIORITY_CLASSES:
+        made = {"metadata": {"name": name}, "value": value, "description": description}
+        found.append(("scheduling/v1/priorityclasses", made))
+    found.append(("core/v1/services", own_service(dialect, address, port)))
+    return found
+
+
+def own_service(dialect: Dialect, address: str, port: int) -> Object:
+    """How pods find this server: by the first address of the services' range."""
+    name = dialect.own_service
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": name},
+        },
+        "spec": {
+            "clusterIP": address,
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
+        },
+    }
+
+
+async def create_first_objects(dialect: Dialect, objects: Client, address: str, port: int) -> None:
+    """Namespaces first: the rest lies in them."""
+    wanted = [item for item in first_objects(dialect, address, port) if objects.serves(item[0])]
+    missing = [item for item in wanted if _is_missing(objects, *item)]
+    for in_namespaces in (False, True):
+        batch = [item for item in missing if (item[0] != NAMESPACES) is in_namespaces]
+        await asyncio.gather(*(_create(objects, key, value) for key, value in batch))
+
+
+async def _create(objects: Client, key: str, value: Object) -> None:
+    """Another server may be at the same work."""
+    try:
+        await objects.create(key, value)
+    except StatusError:
+        if _is_missing(objects, key, value):
+            raise
+
+
+def _is_missing(objects: Client, key: str, value: Object) -> bool:
+    metadata = value["metadata"]
+    return objects.find(key, metadata.get("namespace", ""), metadata["name"]) is None

@@ -1,0 +1,78 @@
+"""What can be said against the flags of `fairlead serve` as a whole, and which have no effect."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairlead.admission.catalogue import PluginNameError, switched_on
+from fairlead.api.audit.flags import AuditFlagError, check_audit_flags
+from fairlead.auth.authorization.modes import ModeError, check_files, parse_modes
+from fairlead.base.dialect import DIALECTS
+from fairlead.controllers.certificates.flags import SigningFlagError, check_signing_flags
+from fairlead.controllers.selection import chosen_controllers
+from fairlead.controllers.servers.flags import ServersFlagError, check_servers_flags
+from fairlead.process.flags.serve import MOST_WORKERS
+from fairlead.storage.etcd.flags import EtcdFlagError, check_etcd_flags, etcd_flags_without_effect
+
+# What parts of the server say against flags of their own.
+_CHECKS = (check_signing_flags, check_etcd_flags, check_servers_flags, check_audit_flags)
+
+
+class FlagError(ValueError):
+    """Flags that do not go together; the text names them."""
+
+
+def check_flags(options: argparse.Namespace) -> None:
+    """What can be said against the flags as a whole before anything is opened; raises FlagError."""
+    if not 1 <= options.workers <= MOST_WORKERS:
+        raise FlagError(f"--workers: must be from 1 to {MOST_WORKERS}")
+    if options.testing and (options.workers > 1 or options.storage != "sqlite"):
+        raise FlagError("--testing: needs --storage=sqlite and one worker")
+    if options.testing and options.read_only:
+        raise FlagError("--testing and --read-only do not go together")
+    try:
+        switched_on(
+            DIALECTS[options.dialect],
+            ",".join(options.enable_admission_plugins),
+            ",".join(options.disable_admission_plugins),
+        )
+    except PluginNameError as error:
+        raise FlagError(str(error)) from None
+    try:
+        check_files(
+            parse_modes(options.authorization_mode),
+            bool(options.authorization_policy_file),
+            bool(options.authorization_webhook_config_file),
+        )
+    except ModeError as error:
+        raise FlagError(f"--authorization-mode: {error}") from None
+    if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
+        raise FlagError("--tls-cert-file and --tls-private-key-file go together")
+    if bool(options.proxy_client_cert_file) != bool(options.proxy_client_key_file):
+        raise FlagError("--proxy-client-cert-file and --proxy-client-key-file go together")
+    try:
+        for check in _CHECKS:
+            check(options)
+    except (SigningFlagError, EtcdFlagError, ServersFlagError, AuditFlagError) as error:
+        raise FlagError(str(error)) from None
+    if options.runtime_config:
+        _check_runtime_config(options)
+
+
+def _check_runtime_config(options: argparse.Namespace) -> None:
+    from fairlead.codec.types.builtin import BuiltinTypes
+    from fairlead.resources.registry import Resources
+    from fairlead.resources.runtime_config import RuntimeConfigError, apply_runtime_config
+
+    dialect = DIALECTS[options.dialect]
+    try:
+        apply_runtime_config(Resources(dialect, BuiltinTypes(dialect)), options.runtime_config)
+    except RuntimeConfigError as error:
+        raise FlagError(f"--runtime-config: {error}") from None
+
+
+def planned_flags(options: argparse.Namespace) -> list[str]:
+    """What was given that has no effect: flags, and controllers that are not built."""
+    without_effect = chosen_controllers(",".join(options.controllers)).without_effect
+    controllers = [f"--controllers={name}" for name in without_effect]
+    return etcd_flags_without_effect(options) + controllers

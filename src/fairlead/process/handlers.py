@@ -1,0 +1,106 @@
+"""What answers the requests of a server, made of its parts."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fairlead.api.app import Application
+from fairlead.api.chain import Handler as Handler  # tests put another one here
+from fairlead.api.flow_control.setup import build_gate, place_gate
+from fairlead.api.health import Health
+from fairlead.api.history.door import add_history
+from fairlead.api.metrics import Metrics
+from fairlead.api.openapi import OpenApi
+from fairlead.api.pages import Pages
+from fairlead.api.request_log import log_operation, log_request
+from fairlead.console.handler import add_console
+from fairlead.process.assembly import Assembly
+from fairlead.process.backup.page import add_backup_page
+from fairlead.process.health_checks import Progress, named_checks
+
+if TYPE_CHECKING:
+    from fairlead.api.audit.auditor import Auditor
+    from fairlead.api.testing.setup import Powers
+    from fairlead.process.workers.worker import Worker
+
+
+def build_application(
+    options: argparse.Namespace,
+    assembly: Assembly,
+    address: str,
+    progress: Progress,
+    is_stopping: Callable[[], bool],
+    worker: Worker | None,
+    auditor: Auditor | None,
+) -> Application:
+    """The application at an address; `progress` and `is_stopping` are for its health checks."""
+    api, powers = assembly.api, _powers(options, assembly)
+    handler = Handler(api, address) if powers is None else powers.handler(address)
+    handler.groups = assembly.registering.groups
+    if options.verbosity:
+        api.observers.append(log_operation)
+    metrics = _metrics(assembly, worker)
+    if powers is not None:
+        powers.under_way = metrics.under_way
+    _add_health(handler, options, assembly, progress, is_stopping, worker)
+    Pages(handler, metrics, address, options.advertised_version).add()
+    openapi = OpenApi(api.resources, options.advertised_version)
+    openapi.find_others = lambda: assembly.aggregation.descriptions.others
+    handler.prefixes["/openapi"] = openapi.answer
+    add_backup_page(handler)
+    add_console(handler, options)
+    add_history(handler)
+    assembly.aggregation.attach(handler)
+    gate = build_gate(options, api, assembly.follow)
+    if gate is not None:
+        place_gate(gate, handler)
+    return Application(
+        handler,
+        metrics,
+        options.max_requests_inflight,
+        options.max_mutating_requests_inflight,
+        log_request if options.verbosity else None,
+        auditor,
+        worker.slot if worker is not None else None,
+        powers.record.ended if powers is not None else None,
+        gate,
+    )
+
+
+def _powers(options: argparse.Namespace, assembly: Assembly) -> Powers | None:
+    if not options.testing:
+        return None
+    from fairlead.api.testing.setup import Powers  # for tests only
+
+    return Powers(assembly.api)
+
+
+def _metrics(assembly: Assembly, worker: Worker | None) -> Metrics:
+    store = assembly.api.store
+    if worker is None:
+        return Metrics(store)
+    metrics = Metrics(store, worker.gather, worker.place.started)
+    worker.answer_for(metrics)
+    return metrics
+
+
+def _add_health(
+    handler: Handler,
+    options: argparse.Namespace,
+    assembly: Assembly,
+    progress: Progress,
+    is_stopping: Callable[[], bool],
+    worker: Worker | None,
+) -> None:
+    api = assembly.api
+    checks_by_name = named_checks(
+        progress,
+        lambda: api.store.healthy and (worker is None or worker.store_is_healthy),
+        is_stopping,
+        options.livez_grace_period,
+        fair=options.enable_priority_and_fairness,
+    )
+    for name, checks in checks_by_name.items():
+        handler.prefixes[f"/{name}"] = Health(api.dialect, name, checks).answer

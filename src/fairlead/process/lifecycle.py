@@ -1,0 +1,356 @@
+"""Running a server from start to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from fairlead.api.app import Application
+from fairlead.api.audit.flags import wants_audit
+from fairlead.api.stalls import StallMonitor
+from fairlead.base.dialect import DIALECTS, Dialect
+from fairlead.base.logs import last_words
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.process.assembly import Assembly, StartError
+from fairlead.process.backup import UNFINISHED
+from fairlead.process.banner import banner, found_in, process_age, show_banner, tell_stopping
+from fairlead.process.certificates.authority import Pki
+from fairlead.process.certificates.client_trust import ClientTrust
+from fairlead.process.certificates.renewal import Renewal
+from fairlead.process.certificates.serving import ShownCertificates
+from fairlead.process.data_directory import FileError, keep_private, prepare_directory
+from fairlead.process.flags.checks import planned_flags
+from fairlead.process.handlers import build_application
+from fairlead.process.health_checks import OBJECTS, PARTS, STORE, WORK, Progress
+from fairlead.process.listeners import Acceptor, listen, shown_address
+from fairlead.process.memory import keep_giving_back
+from fairlead.process.stores import check_dialect, embedded_log, etcd_log
+from fairlead.process.tasks import Supervisor
+from fairlead.resources.registry import Resources
+from fairlead.storage.backend import StorageError
+from fairlead.storage.kept_forms import FORMS
+from fairlead.storage.log import Log
+from fairlead.storage.store import Store
+from fairlead.wire.incoming.batches import Round
+from fairlead.wire.incoming.connections import Connections, either
+from fairlead.wire.incoming.limits import Limits
+from fairlead.wire.incoming.protocol import HttpProtocol
+from fairlead.wire.incoming.tls import TlsTransport
+from fairlead.wire.incoming.tls_records import Sealing
+
+if TYPE_CHECKING:
+    from fairlead.api.audit.auditor import Auditor
+    from fairlead.process.workers.slot import Place
+    from fairlead.process.workers.worker import Worker
+
+logger = logging.getLogger("fairlead")
+
+# How long a thread with long work keeps the interpreter from the event loop; 5 ms by default.
+_SWITCH_SECONDS = 0.0005
+
+
+class FatalError(Exception):
+    """The server had to stop; the text is for the person who runs it."""
+
+
+class Server:
+    """One process that serves one data directory: alone, or in a place among workers."""
+
+    def __init__(self, options: argparse.Namespace, worker: Worker | None = None) -> None:
+        self.options = options
+        self._worker = worker
+        self.dialect: Dialect = DIALECTS[options.dialect]
+        self.stopping = asyncio.Event()
+        self.ready = False
+        self._hurry = asyncio.Event()
+        self._failure = ""
+        self._found = ""  # in the data directory
+        self._shutting_down = False
+        self._supervisor = Supervisor(self.fail)
+        self._progress = Progress()
+        self._certificates = ShownCertificates(options, self.dialect)
+
+    async def run(self) -> None:
+        """Serve until told to stop; raises StartError, and FatalError after having served."""
+        options = self.options
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        for name in planned_flags(options):
+            logger.warning("%s is accepted but has no effect in this release yet", name)
+        if self._worker is not None:
+            self._worker.place.heed_parent(self.stopping.set, self._hurry.set)
+        listener = listen(options) if self._worker is None else self._worker.place.listener
+        self.address = shown_address(options, listener)
+        port: int = listener.getsockname()[1]
+        resources = Resources(self.dialect, BuiltinTypes(self.dialect))
+        self.store = await self._open_store(options.data_dir, resources)
+        self._progress.done(STORE)
+        try:
+            await self._serve_from_store(resources, listener, port)
+        finally:
+            if self._worker is not None:
+                await self._worker.close()
+            await self.store.close()
+        if self._failure:
+            raise FatalError(self._failure)
+
+    async def _serve_from_store(
+        self, resources: Resources, listener: socket.socket, port: int
+    ) -> None:
+        options = self.options
+        pki = self._certificates.pki()
+        self.assembly = Assembly(
+            options,
+            self.dialect,
+            self.store,
+            pki,
+            resources,
+            self.address,
+            leads=self._worker is None or self._worker.leads,
+        )
+        self.api = self.assembly.api
+        auditor = self._audit(resources)
+        try:
+            await self._serve_parts(pki, auditor, listener, port)
+        finally:
+            if auditor is not None:
+                await auditor.close()
+
+    async def _serve_parts(
+        self, pki: Pki, auditor: Auditor | None, listener: socket.socket, port: int
+    ) -> None:
+        options = self.options
+        self._progress.done(PARTS)
+        worker = self._worker
+        if worker is None or worker.leads:
+            await self.assembly.prepare(port)
+        else:
+            self.assembly.take_up()
+        self._progress.done(OBJECTS)
+        if worker is not None:
+            await worker.open()
+        slot = worker.slot if worker is not None else None
+        application = self._application(auditor)
+        connections = Connections(self._limits(), application, slot)
+        stalls = StallMonitor(application.requests)
+        trust = self._certificates.trust(pki, self.api.authentication.authorities)
+        server = await self._serve(listener, connections, trust)
+        url = f"https://{self.address}"
+        keeps_files = worker is None or worker.keeps_files
+        renewal = self._certificates.renewal(pki, trust, url, keeps_files=keeps_files)
+        self._supervise(connections, renewal)
+        self._progress.done(WORK)
+        self._handle_signals()
+        tune_garbage_collector()
+        stalls.start()
+        self.ready = True
+        if worker is None:
+            age = process_age()
+            told = banner(
+                url,
+                self.dialect,
+                options.data_dir,
+                age,
+                self._found,
+                options.console,
+                options.simulate_nodes,
+            )
+            show_banner(told)
+        else:
+            worker.place.tell_ready(self._found)
+        await self.stopping.wait()
+        stalls.stop()
+        await self._shut_down(server, connections)
+
+    def fail(self, why: str) -> None:
+        """Stop because of something that cannot be mended, with an exit code that says so."""
+        logger.critical("the server has to stop: %s", why)
+        self._failure = self._failure or why
+        self.stopping.set()
+
+    async def _open_store(self, directory: Path, resources: Resources) -> Store:
+        """Before anything else is written: another server may have the directory."""
+        try:
+            if self._worker is not None and self._worker.place.follows_owner:
+                keep_private()
+            else:
+                prepare_directory(directory)
+            FORMS.limit = self.options.kept_forms_memory
+            store = Store(
+                self._log(resources),
+                retention=self.options.history_retention,
+                history_memory=self.options.history_memory,
+                history_bytes=self.options.history_size,
+            )
+            await store.open()
+            self._found = found_in(store, self.options.storage)
+            if len(store.collection(UNFINISHED)):
+                raise StartError("the store is not whole: a restore into it was cut off")
+            check_dialect(store, self.dialect)
+            if self._worker is not None:
+                self._worker.opened(store)
+        except (FileError, StorageError) as error:
+            raise StartError(str(error)) from None
+        return store
+
+    def _log(self, resources: Resources) -> Log:
+        worker = self._worker
+        if self.options.storage == "etcd":
+            return etcd_log(self.options, resources)
+        if worker is not None and worker.place.follows_owner:
+            return worker.followed_log()
+        scratch = worker.place.directory if worker is not None else None
+        log = embedded_log(self.options, self.dialect, resources, scratch)
+        if worker is not None:
+            worker.share(log)
+        return log
+
+    def _audit(self, resources: Resources) -> Auditor | None:
+        """The audit log, which sees what the server's own parts do, too."""
+        if not wants_audit(self.options):
+            return None
+        from fairlead.api.audit.own_operations import OwnOperations  # few servers need it
+        from fairlead.api.audit.setup import AuditError, build_auditor
+
+        try:
+            locks = self._worker.place.directory if self._worker is not None else None
+            auditor = build_auditor(self.options, self.dialect, resources, locks)
+        except AuditError as error:
+            raise StartError(str(error)) from None
+        if auditor is not None:
+            self.api.auditor = OwnOperations(auditor)
+        return auditor
+
+    def _application(self, auditor: Auditor | None) -> Application:
+        return build_application(
+            self.options,
+            self.assembly,
+            self.address,
+            self._progress,
+            lambda: self._shutting_down,
+            self._worker,
+            auditor,
+        )
+
+    def _limits(self) -> Limits:
+        options = self.options
+        return Limits(
+            request_seconds=options.request_timeout or float("inf"),
+            connections=options.max_connections,
+            connections_of_an_address=options.max_connections_per_address,
+        )
+
+    async def _serve(
+        self, listener: socket.socket, connections: Connections, trust: ClientTrust
+    ) -> asyncio.Server | Acceptor:
+        loop, sealing = asyncio.get_running_loop(), Sealing()
+        together = Round(loop)
+
+        def protocol() -> asyncio.Protocol:
+            tls = TlsTransport(trust.context(), HttpProtocol(connections, loop), sealing, together)
+            return cast(asyncio.Protocol, tls)
+
+        if self._worker is not None:
+            return Acceptor(listener, self._worker.slot, protocol)
+        return await loop.create_server(protocol, sock=listener, backlog=2048)
+
+    def _supervise(self, connections: Connections, renewal: Renewal) -> None:
+        start = self._supervisor.start
+        start("renewal of certificates", renewal.run)
+        start("looking after connections", connections.look_after)
+        start("compaction", self.store.keep_compacting)
+        start("giving memory back", keep_giving_back)
+        if self._worker is not None and self._worker.place.owns_log:
+            start("telling workers of the store", self._worker.tell_health)
+        for work in self.assembly.background():
+            start(getattr(work, "__qualname__", "background work"), work)
+
+    def _handle_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._worker is not None:  # whose parent says when there is a hurry
+            loop.add_signal_handler(signal.SIGTERM, self.stopping.set)
+            return
+        for number in stop_signals():
+            loop.add_signal_handler(number, self._stop)
+
+    def _stop(self) -> None:
+        """At the first signal stop in good order, at the second one at once."""
+        tell_stopping(2 if self.stopping.is_set() else 1)
+        if self.stopping.is_set():
+            self._hurry.set()
+        self.stopping.set()
+
+    async def _shut_down(self, server: asyncio.Server | Acceptor, connections: Connections) -> None:
+        """Not ready, wait for load balancers to notice, take no more, finish what is under way."""
+        self._shutting_down = True
+        logger.info("shutting down")
+        await self.assembly.leave()
+        await either(self._hurry, asyncio.sleep(self.options.shutdown_delay_duration))
+        server.close()
+        self.store.end_watches()
+        if self.api.simulated is not None:
+            self.api.simulated.stop_waiting()
+        grace = self.options.shutdown_grace
+        await connections.drain(grace, self._hurry)
+        if self._worker is not None:
+            await either(self._hurry, self._worker.followers_gone(grace))
+        await self._supervisor.stop()
+        await self.assembly.close()
+
+
+def tune_garbage_collector() -> None:
+    """Look at what is new less often, at so little at once that nobody waits for it, and never
+    again at what was loaded: requests leave no cycles behind, and full collections would cost
+    more the more is stored."""
+    gc.freeze()
+    gc.set_threshold(5_000, 10, 2_000)
+    gc.enable()
+
+
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """Those that end a server in good order. A terminal that closes sends SIGHUP; `nohup` says that
+    it is not meant."""
+    always = (signal.SIGTERM, signal.SIGINT)
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return always if is_ignored else (*always, signal.SIGHUP)
+
+
+def serve(options: argparse.Namespace, run: Callable[..., None]) -> int:
+    """Run a server, or the workers of one; gives the exit code."""
+
+    if options.workers > 1:
+        return _serve_together(options, run)
+
+    async def main() -> None:
+        await Server(options).run()
+
+    return _exit_code(lambda: run(main()))
+
+
+def _serve_together(options: argparse.Namespace, run: Callable[..., None]) -> int:
+    # Few servers need them; those do before they fork, so that workers share what is loaded.
+    from fairlead.process.workers.parent import Parent
+    from fairlead.process.workers.worker import Worker
+
+    async def work(place: Place) -> None:
+        await Server(options, Worker(place, options.workers)).run()
+
+    parent = Parent(options, lambda place: _exit_code(lambda: run(work(place))), stop_signals())
+    return _exit_code(parent.run)
+
+
+def _exit_code(run: Callable[[], int | None]) -> int:
+    try:
+        return run() or 0
+    except (StartError, FatalError) as error:
+        last_words(str(error))
+        return 1
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,112 @@
+"""Taking connections: at a socket of this process, or at one that several share."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fairlead.process.assembly import StartError
+
+if TYPE_CHECKING:
+    from fairlead.storage.workers.page import Slot
+
+logger = logging.getLogger("fairlead")
+
+_LEAVE_TO_OTHERS = 0.001  # seconds for one who has fewer connections to take the next one
+_PAUSE = 0.1  # after a failure to accept
+_LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+def listen(options: argparse.Namespace) -> socket.socket:
+    """The socket that the options name, bound; raises StartError."""
+    family = socket.AF_INET6 if ":" in options.bind_address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((options.bind_address, options.secure_port))
+    except OSError as error:
+        listener.close()
+        where = f"{options.bind_address}:{options.secure_port}"
+        raise StartError(f"cannot listen on {where}: {error.strerror}") from None
+    return listener
+
+
+def shown_address(options: argparse.Namespace, listener: socket.socket) -> str:
+    """Host and port as clients are told."""
+    host, port = listener.getsockname()[:2]
+    host = options.advertise_address or host
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class Acceptor:
+    """Takes connections from a socket at which others take some, too. Whoever has more than another
+    lets that one go first, for a moment: so they spread evenly, and one that is busy, stopped or
+    dead holds up nobody. `close` is as that of an asyncio server."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        slot: Slot,
+        protocol: Callable[[], asyncio.Protocol],
+    ) -> None:
+        self._listener = listener
+        self._listener.setblocking(False)
+        self._slot = slot
+        self._protocol = protocol
+        self._loop = asyncio.get_running_loop()
+        self._coming: set[asyncio.Task[None]] = set()
+        self._patient = False  # it has let others go first
+        self._closed = False
+        self._wait()
+
+    def _wait(self) -> None:
+        if not self._closed:
+            self._loop.add_reader(self._listener, self._take)
+
+    def _wait_later(self, seconds: float) -> None:
+        self._loop.remove_reader(self._listener)
+        self._loop.call_later(seconds, self._wait)
+
+    def _take(self) -> None:
+        if not self._patient and self._slot.load > min(self._slot.page.loads(), default=0):
+            self._patient = True
+            self._wait_later(_LEAVE_TO_OTHERS)
+            return
+        self._patient = False
+        try:
+            accepted, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError, InterruptedError):
+            return  # another one has it, or it has gone
+        except OSError as error:
+            if error.errno in _LACKING:
+                logger.error("cannot take connections: %s", error.strerror)
+                self._wait_later(_PAUSE)
+                return
+            raise
+        self._slot.expect(1)
+        task = self._loop.create_task(self._connect(accepted))
+        self._coming.add(task)
+        task.add_done_callback(self._coming.discard)
+
+    async def _connect(self, accepted: socket.socket) -> None:
+        try:
+            accepted.setblocking(False)
+            await self._loop.connect_accepted_socket(self._protocol, accepted)
+        except OSError:
+            accepted.close()
+        except Exception:
+            logger.exception("cannot take a connection")
+            accepted.close()
+        finally:
+            self._slot.expect(-1)
+
+    def close(self) -> None:
+        self._closed = True
+        self._loop.remove_reader(self._listener)
+        self._listener.close()

@@ -1,0 +1,152 @@
+"""What a server keeps its objects in, by its options."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.base.dialect import DIALECTS, Dialect
+from fairlead.base.logs import last_words
+from fairlead.process.assembly import StartError
+from fairlead.process.encryption import sealing_of
+from fairlead.resources.registry import Resources
+from fairlead.storage.followed import FollowedLog
+from fairlead.storage.sqlite.backend import SqliteBackend
+from fairlead.storage.sqlite.format import OldNames
+from fairlead.storage.sqlite.log import EmbeddedLog, Sealing
+from fairlead.storage.store import Store
+
+if TYPE_CHECKING:
+    from fairlead.storage.encryption.keys_in_use import Sealing as Keys
+    from fairlead.storage.etcd.codec import Codec
+    from fairlead.storage.source import Source
+
+_EVENTS = "core/v1/events"
+_NAMESPACES = "core/namespaces"
+
+
+def embedded_log(
+    options: argparse.Namespace,
+    dialect: Dialect,
+    resources: Resources,
+    scratch: Path | None = None,
+) -> EmbeddedLog:
+    """The log in the data directory. `scratch` is for what is not kept: whoever made it takes it
+    away."""
+    systems = {name: one.system_namespace for name, one in DIALECTS.items()}
+    directory: Path = options.data_dir
+    if options.read_only:
+        from fairlead.storage.sqlite.read_only import copy_of_store  # few servers need it
+
+        directory = copy_of_store(directory, scratch)
+    backend = SqliteBackend(
+        directory,
+        dialect.name,
+        OldNames(resources.old_prefixes(), systems),
+        accept_lost_writes=options.accept_lost_writes,
+    )
+    log = EmbeddedLog(backend, sealed_rows(options, resources))
+    log.on_fatal = _stop_at_once
+    return log
+
+
+def etcd_log(options: argparse.Namespace, resources: Resources) -> FollowedLog:
+    """The log of an etcd cluster, which other servers write to as well."""
+    source = etcd_source(options, resources)
+    if options.read_only:
+        from fairlead.storage.sqlite.read_only import ReadOnlySource  # few servers need it
+
+        source = ReadOnlySource(source)
+    log = FollowedLog(source)
+    log.on_fatal = _stop_at_once
+    return log
+
+
+def etcd_source(
+    options: argparse.Namespace,
+    resources: Resources,
+    around: Callable[[Codec], Codec] = lambda codec: codec,
+) -> Source:
+    """An etcd cluster as options name it. `around` may put something around what makes its
+    values."""
+    from fairlead.storage.etcd.flags import build_etcd_source  # few servers need it
+
+    codec = around(_sealed(options, resources))
+    return build_etcd_source(options, codec, _lasting(options, resources), _weighing(resources))
+
+
+def _sealing(options: argparse.Namespace, resources: Resources) -> Keys | None:
+    """What makes values unreadable without a key; None if nothing does."""
+    if options.encryption_provider_config is None:
+        return None
+    from fairlead.storage.encryption.configuration import EncryptionError
+
+    try:
+        return sealing_of(options, resources)
+    except EncryptionError as error:
+        raise StartError(str(error)) from None
+
+
+def sealed_rows(options: argparse.Namespace, resources: Resources) -> Sealing | None:
+    """What makes values in the data directory unreadable; None if nothing does."""
+    keys = _sealing(options, resources)
+    if keys is None:
+        return None
+    from fairlead.resources.etcd_format.codec import ReferenceCodec
+    from fairlead.resources.etcd_format.encrypted import SealedRows
+
+    return SealedRows(ReferenceCodec(resources), keys)
+
+
+def _sealed(options: argparse.Namespace, resources: Resources) -> Codec:
+    from fairlead.resources.etcd_format.codec import ReferenceCodec
+
+    codec = ReferenceCodec(resources)
+    keys = _sealing(options, resources)
+    if keys is None:
+        return codec
+    from fairlead.resources.etcd_format.encrypted import SealedCodec
+
+    return SealedCodec(codec, keys, options.etcd_prefix)
+
+
+def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str, str], int | None]:
+    """How many seconds what is written at a key lasts."""
+    events = resources.stored_as(resources.named(_EVENTS))
+    seconds = int(options.event_ttl)
+
+    def ttl(resource: str, _: str) -> int | None:
+        return seconds if resource == events and seconds > 0 else None
+
+    return ttl
+
+
+def _weighing(resources: Resources) -> Callable[[str], bool]:
+    """Whether decisions rest on what is kept under a name: on all that is built in and not marked
+    as plentiful."""
+    heavy = {resources.stored_as(one) for one in resources.stored() if not one.plentiful}
+    return heavy.__contains__
+
+
+def check_dialect(store: Store, dialect: Dialect) -> None:
+    """Look whether a store that servers of several kinds may write to, and that does not say what
+    it is, is one of another dialect: what can be read of it would be mixed with ours. Raises
+    StartError."""
+    namespaces = store.collection(_NAMESPACES).heads
+    if dialect.system_namespace in namespaces:
+        return
+    for other in DIALECTS.values():
+        if other.system_namespace in namespaces:
+            raise StartError(
+                f"the store holds objects of the {other.name} dialect: start with"
+                f" --dialect {other.name}"
+            )
+
+
+def _stop_at_once(message: str) -> None:
+    """What the store holds can no longer be told: whatever would still be done might be wrong."""
+    last_words(message)
+    os._exit(1)

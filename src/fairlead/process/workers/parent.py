@@ -1,0 +1,310 @@
+"""The parent of several workers: it starts them on one socket and looks after them, no more.
+
+It never runs an event loop or a thread, so that it can fork at any time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import logging
+import os
+import selectors
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from fairlead.base.dialect import DIALECTS
+from fairlead.process.assembly import StartError
+from fairlead.process.banner import banner, process_age, show_banner, tell_stopping
+from fairlead.process.listeners import listen, shown_address
+from fairlead.process.workers.processes import end_with, remove_leftovers
+from fairlead.process.workers.slot import HURRY, OWNER, READY, STOP, Place, found_file, socket_of
+from fairlead.storage.workers.page import Page
+
+logger = logging.getLogger("fairlead")
+
+Work = Callable[[Place], int]
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_LASTING = 10.0  # a worker that lived so long did not die at once
+_MOST_FAILURES = 5  # of the owner, one after the other, to become ready again
+_SPARE = 10.0  # seconds beyond what a worker allows itself for its end
+_BACKLOG = 2048
+_PREFIX = "fairlead-workers-"
+
+
+class _Worker:
+    """What the parent knows of a place; `pid` is 0 while nobody is there."""
+
+    def __init__(self, number: int, listener: socket.socket) -> None:
+        self.number = number
+        self.listener = listener  # where the others reach it
+        self.pid = 0
+        self.control: socket.socket | None = None
+        self.ready = False
+        self.was_ready = False
+        self.failures = 0
+        self.began = 0.0
+        self.due = 0.0  # when it is started again
+
+
+class Parent:
+    """`work` is what a worker does until it ends, with its exit code."""
+
+    def __init__(
+        self, options: argparse.Namespace, work: Work, stop_signals: tuple[signal.Signals, ...]
+    ) -> None:
+        self._options = options
+        self._work = work
+        self._page = Page(options.workers)
+        self._selector = selectors.DefaultSelector()
+        self._stopping = 0  # how often that was asked for
+        self._kill_at = float("inf")
+        self._shares_log = options.storage == "sqlite"
+        self._code = 0
+        self._told = False
+        self._started = time.time()
+        self._stop_signals = stop_signals
+        self._heeded = (*self._stop_signals, signal.SIGCHLD)
+
+    def run(self) -> int:
+        """Until told to stop, or until the owner of the store cannot be kept running; gives the
+        exit code. Raises OSError, StartError."""
+        self._listener = listen(self._options)
+        self._listener.listen(_BACKLOG)
+        self._address = shown_address(self._options, self._listener)
+        remove_leftovers(_PREFIX)
+        self._directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        try:
+            self._workers = [
+                _Worker(number, self._peer_socket(number))
+                for number in range(self._options.workers)
+            ]
+            return self._look_after()
+        finally:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _peer_socket(self, number: int) -> socket.socket:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        path = socket_of(self._directory, number)
+        try:
+            listener.bind(str(path))
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise StartError(f"{path}: {why}; TMPDIR names where such files go") from None
+        listener.listen(128)
+        return listener
+
+    def _look_after(self) -> int:
+        woken, waking = socket.socketpair()
+        for end in (woken, waking):
+            end.setblocking(False)
+        for number in self._heeded:
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(waking.fileno())
+        self._selector.register(woken, selectors.EVENT_READ)
+        gc.collect()
+        gc.freeze()  # what is loaded stays in pages that all of them share
+        while self._goes_on():
+            self._do_what_is_due()
+            for key, _ in self._selector.select(self._patience()):
+                if key.fileobj is woken:
+                    self._heed(woken.recv(4096))
+                else:
+                    self._hear(key.data)
+            self._bury()
+        return self._code
+
+    def _goes_on(self) -> bool:
+        return not self._stopping or any(worker.pid for worker in self._workers)
+
+    def _patience(self) -> float | None:
+        soonest = self._kill_at
+        if not self._stopping:
+            soonest = min((worker.due for worker in self._wanted()), default=soonest)
+        return max(0.0, soonest - time.monotonic()) if soonest != float("inf") else None
+
+    # Workers
+
+    def _wanted(self) -> list[_Worker]:
+        """Those that have to be started. Where each has a store of its own to follow the first
+        one is: it makes the files that all of them use."""
+        if not (self._shares_log or self._workers[OWNER].was_ready):
+            return [] if self._workers[OWNER].pid else self._workers[:1]
+        return [worker for worker in self._workers if not worker.pid]
+
+    def _start(self, worker: _Worker) -> None:
+        mine, its = socket.socketpair()
+        signal.pthread_sigmask(signal.SIG_BLOCK, self._heeded)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            mine.close()
+            self._become(worker, its, parent)
+        worker.pid, worker.control, worker.ready = pid, mine, False
+        worker.began = time.monotonic()
+        self._page.slot(worker.number).occupy(pid)
+        its.close()
+        self._selector.register(mine, selectors.EVENT_READ, worker)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, self._heeded)
+
+    def _become(self, worker: _Worker, control: socket.socket, parent: int) -> None:
+        """The rest of a worker's life, in its process."""
+        code = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            for number in self._heeded:
+                signal.signal(number, signal.SIG_DFL)
+            # A terminal sends these to the whole process group: the parent decides what to do.
+            for number in (signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            end_with(parent)
+            for other in self._workers:
+                if other.control is not None:
+                    other.control.close()
+                if other is not worker:
+                    other.listener.close()
+            self._selector.close()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, self._heeded)
+            code = self._work(self._place(worker, control))
+        except Exception as error:
+            detail = error if self._options.verbosity else None
+            why = f"{type(error).__name__}: {error}"
+            logger.critical("worker %d has failed: %s", worker.number, why, exc_info=detail)
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _place(self, worker: _Worker, control: socket.socket) -> Place:
+        return Place(
+            worker.number,
+            self._page,
+            self._directory,
+            self._listener,
+            worker.listener,
+            control,
+            shares_log=self._shares_log,
+            started=self._started,
+        )
+
+    def _hear(self, worker: _Worker) -> None:
+        assert worker.control is not None
+        try:
+            heard = worker.control.recv(16)
+        except OSError:
+            heard = b""
+        if not heard:
+            self._selector.unregister(worker.control)
+        elif READY in heard:
+            worker.ready = worker.was_ready = True
+            if not self._told and all(one.ready for one in self._workers):
+                self._told = True
+                options = self._options
+                dialect = DIALECTS[options.dialect]
+                url = f"https://{self._address}"
+                found = found_file(self._directory).read_text()
+                age = process_age()
+                told = banner(
+                    url,
+                    dialect,
+                    options.data_dir,
+                    age,
+                    found,
+                    options.console,
+                    options.simulate_nodes,
+                )
+                show_banner(told)
+
+    def _bury(self) -> None:
+        for worker in self._workers:
+            if not worker.pid:
+                continue
+            pid, status = os.waitpid(worker.pid, os.WNOHANG)
+            if pid:
+                self._lost(worker, os.waitstatus_to_exitcode(status))
+
+    def _lost(self, worker: _Worker, code: int) -> None:
+        was_ready = worker.ready
+        self._page.slot(worker.number).clear()
+        worker.pid, worker.ready = 0, False
+        if worker.control is not None:
+            if worker.control.fileno() in self._selector.get_map():
+                self._selector.unregister(worker.control)
+            worker.control.close()
+            worker.control = None
+        if self._stopping:
+            in_order = code == 0 or (code == -signal.SIGTERM and not was_ready)
+            self._code = self._code or (0 if in_order else 1)
+            return
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        lived = time.monotonic() - worker.began
+        worker.failures = 1 if was_ready and lived > _LASTING else worker.failures + 1
+        if self._is_hopeless(worker, code, was_ready):
+            self._code = code if code > 0 else 1
+            self._stop()
+            return
+        pause = 0.0
+        if worker.failures > 1:
+            pause = min(_LONGEST_PAUSE, _SHORTEST_PAUSE * 2 ** (worker.failures - 2))
+        worker.due = time.monotonic() + pause
+        logger.error("worker %d %s and is started again", worker.number, how)
+
+    def _is_hopeless(self, worker: _Worker, code: int, was_ready: bool) -> bool:
+        """It has said itself why it could not start."""
+        if was_ready or code < 0:
+            return False
+        return not worker.was_ready or worker.failures > _MOST_FAILURES
+
+    def _do_what_is_due(self) -> None:
+        now = time.monotonic()
+        if self._stopping:
+            if now >= self._kill_at:
+                self._kill()
+            return
+        for worker in self._wanted():
+            if now >= worker.due:
+                self._start(worker)
+
+    # Signals
+
+    def _heed(self, numbers: bytes) -> None:
+        for number in numbers:
+            if number in self._stop_signals:
+                tell_stopping(self._stopping + 1)
+                self._stop()
+
+    def _stop(self) -> None:
+        """At the first time in good order, at the second one in a hurry, at the third by force."""
+        self._stopping += 1
+        options = self._options
+        if self._stopping == 1:
+            allowed = options.shutdown_delay_duration + 2 * options.shutdown_grace + _SPARE
+            self._kill_at = time.monotonic() + allowed
+            self._listener.close()  # the last worker that takes connections closes it for good
+        if self._stopping > 2:
+            self._kill()
+        for worker in self._workers:
+            if not worker.ready:
+                self._signal(worker, signal.SIGTERM)
+            elif worker.control is not None:
+                with suppress(OSError):  # it is ending already
+                    worker.control.send(STOP if self._stopping == 1 else HURRY)
+
+    def _kill(self) -> None:
+        self._kill_at = float("inf")
+        for worker in self._workers:
+            self._signal(worker, signal.SIGKILL)
+
+    def _signal(self, worker: _Worker, number: signal.Signals) -> None:
+        if worker.pid:
+            os.kill(worker.pid, number)  # it is not waited for yet, so the number is still its own

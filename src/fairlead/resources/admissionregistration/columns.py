@@ -1,0 +1,17 @@
+"""Webhook configurations."""
+
+from __future__ import annotations
+
+from fairlead.resources.columns.model import AGE, NAME, number, table
+from fairlead.resources.columns.words import count
+
+_WEBHOOKS = table(
+    NAME,
+    number("Webhooks", count("webhooks"), "Number of webhooks"),
+    AGE,
+)
+
+PRINTERS = {
+    "admissionregistration/v1/mutatingwebhookconfigurations": _WEBHOOKS,
+    "admissionregistration/v1/validatingwebhookconfigurations": _WEBHOOKS,
+}

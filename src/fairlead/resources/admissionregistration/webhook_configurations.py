@@ -1,0 +1,114 @@
+"""ValidatingWebhookConfiguration and MutatingWebhookConfiguration: whom to ask before a write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.base.records import dataclass
+from fairlead.resources.admissionregistration.client_config import check_client_config
+from fairlead.resources.admissionregistration.review_versions import (
+    KNOWN,
+    check_review_versions,
+    knows_one,
+)
+from fairlead.resources.admissionregistration.side_effects import ALL_EFFECTS, SAFE_EFFECTS
+from fairlead.resources.admissionregistration.webhook_rules import check_rule
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.networking.shared import check_full_name
+from fairlead.resources.rules import label_selector
+from fairlead.resources.storage.shared import OrderedBehaviour, Step
+
+LONGEST_TIMEOUT = 30
+# Choices of a webhook, checked before and after its selectors.
+_POLICIES = {"failurePolicy": ("Fail", "Ignore"), "matchPolicy": ("Equivalent", "Exact")}
+_REINVOCATION = ("IfNeeded", "Never")
+
+
+@dataclass(frozen=True, slots=True)
+class _Strictness:
+    """What is asked of webhooks; an update bears with what the old configuration breaks."""
+
+    effects: tuple[str, ...] = SAFE_EFFECTS
+    known_version: bool = True
+    unique_names: bool = True
+
+
+class WebhookConfigurationBehaviour(OrderedBehaviour):
+    """Both kinds; only mutating webhooks have a reinvocation policy."""
+
+    qualified_finalizers = False
+
+    update_order = (Step.METADATA, Step.RULES)
+
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        if context.dialect.service_path_filled:
+            for webhook in value.get("webhooks") or ():
+                service = webhook["clientConfig"].get("service")
+                if service is not None:
+                    service.setdefault("path", "/")
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        _check_webhooks(value.get("webhooks") or [], _Strictness(), causes)
+
+    def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        strictness = _strictness(old.get("webhooks") or [])
+        _check_webhooks(value.get("webhooks") or [], strictness, causes)
+
+
+def _strictness(webhooks: list[dict[str, Any]]) -> _Strictness:
+    names = [webhook["name"] for webhook in webhooks]
+    safe = all(webhook.get("sideEffects") in SAFE_EFFECTS for webhook in webhooks)
+    return _Strictness(
+        effects=SAFE_EFFECTS if safe else ALL_EFFECTS,
+        known_version=all(knows_one(webhook["admissionReviewVersions"]) for webhook in webhooks),
+        unique_names=len(set(names)) == len(names),
+    )
+
+
+def _check_webhooks(
+    webhooks: list[dict[str, Any]], strictness: _Strictness, causes: Causes
+) -> None:
+    seen = set()
+    for index, webhook in enumerate(webhooks):
+        path, name = f"webhooks[{index}]", webhook["name"]
+        _check_webhook(webhook, strictness, path, causes)
+        check_review_versions(
+            webhook["admissionReviewVersions"],
+            f"{path}.admissionReviewVersions",
+            causes,
+            missing=f"must specify one of {', '.join(KNOWN)}",
+            known=strictness.known_version,
+        )
+        if strictness.unique_names and name and name in seen:
+            causes.duplicate(f"{path}.name", name)
+        seen.add(name)
+
+
+def _check_webhook(
+    webhook: dict[str, Any], strictness: _Strictness, path: str, causes: Causes
+) -> None:
+    check_full_name(webhook["name"], 3, f"{path}.name", causes)
+    for index, rule in enumerate(webhook.get("rules") or ()):
+        check_rule(rule, f"{path}.rules[{index}]", causes)
+    for name, supported in _POLICIES.items():
+        _check_choice(webhook.get(name), supported, f"{path}.{name}", causes)
+    if webhook.get("sideEffects") is None:
+        detail = f"must specify one of {', '.join(strictness.effects)}"
+        causes.required(f"{path}.sideEffects", detail)
+    _check_choice(webhook.get("sideEffects"), strictness.effects, f"{path}.sideEffects", causes)
+    timeout = webhook.get("timeoutSeconds")
+    if timeout is not None and not 1 <= timeout <= LONGEST_TIMEOUT:
+        detail = f"the timeout value must be between 1 and {LONGEST_TIMEOUT} seconds"
+        causes.invalid(f"{path}.timeoutSeconds", timeout, detail)
+    for name in ("namespaceSelector", "objectSelector"):
+        label_selector(webhook.get(name), f"{path}.{name}", causes)
+    reinvocation = webhook.get("reinvocationPolicy")
+    _check_choice(reinvocation, _REINVOCATION, f"{path}.reinvocationPolicy", causes)
+    check_client_config(webhook["clientConfig"], f"{path}.clientConfig", causes)
+
+
+def _check_choice(value: str | None, supported: tuple[str, ...], path: str, causes: Causes) -> None:
+    if value is not None and value not in supported:
+        causes.unsupported(path, value, supported)

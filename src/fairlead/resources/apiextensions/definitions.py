@@ -1,0 +1,260 @@
+"""CustomResourceDefinition: a resource that a client brings along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.codec.types.names import dns_1035_label, dns_subdomain
+from fairlead.resources.apiextensions.approval import check_approval
+from fairlead.resources.apiextensions.conditions import (
+    CLEANUP,
+    ESTABLISHED,
+    TERMINATING,
+    condition,
+    condition_of,
+    is_true,
+    set_condition,
+)
+from fairlead.resources.apiextensions.conversion_rules import check_conversion
+from fairlead.resources.apiextensions.names import check_label, check_names, check_required_names
+from fairlead.resources.apiextensions.schema_defaults import has_default
+from fairlead.resources.apiextensions.schemas import check_schema
+from fairlead.resources.apiextensions.shared_fields import Hoisted, hoist, status_enabled
+from fairlead.resources.apiextensions.versions import (
+    check_columns,
+    check_deprecation,
+    check_subresources,
+    shown_version,
+)
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.context import Context
+from fairlead.resources.go_values import go_list
+from fairlead.resources.metadata import NameRule
+from fairlead.resources.rules import immutable, one_of
+from fairlead.resources.storage.shared import OrderedBehaviour, Step
+
+SCOPES = ("Cluster", "Namespaced")
+
+
+class CustomResourceDefinitionBehaviour(OrderedBehaviour):
+    qualified_finalizers = False
+    update_order = (Step.METADATA_CHANGE, Step.RULES)
+
+    def name_rule_of(self, value: Object) -> NameRule:
+        spec = value["spec"]
+        wanted = f"{spec['names']['plural']}.{spec['group']}"
+
+        def rule(name: str) -> list[str]:
+            wrong = dns_subdomain(name)
+            if name != wanted:
+                wrong.append('must be spec.names.plural+"."+spec.group')
+            return wrong
+
+        return rule
+
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        spec = value["spec"]
+        names = spec["names"]
+        if not names.get("singular") and names["kind"]:
+            names["singular"] = names["kind"].lower()
+        if not names.get("listKind") and names["kind"]:
+            names["listKind"] = f"{names['kind']}List"
+        if spec.get("conversion") is None:
+            spec["conversion"] = {"strategy": "None"}
+        webhook = spec["conversion"].get("webhook") or {}
+        if "clientConfig" not in webhook and not webhook.get("conversionReviewVersions"):
+            spec["conversion"].pop("webhook", None)  # one that says nothing is as good as none
+        _note_storage_version(value)
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        super().prepare_create(value, context)
+        _note_storage_version(value)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        super().prepare_update(value, old, context)
+        value["status"] = {**value["status"]}
+        stored, name = value["status"]["storedVersions"] or [], _storage_version(value["spec"])
+        if name is not None and name not in stored:
+            value["status"]["storedVersions"] = [*stored, name]
+
+    def prepare_delete(self, value: Object, context: Context) -> None:
+        """The objects go first. That is noted at once, so that no new ones come."""
+        metadata = value["metadata"]
+        if condition_of(value, TERMINATING) is not None:
+            return
+        metadata["generation"] -= 1  # being deleted is no change of what is wanted
+        metadata.pop("deletionGracePeriodSeconds", None)
+        held = metadata.get("finalizers") or []
+        cleanup = context.dialect.group_name(CLEANUP)
+        metadata["finalizers"] = held if cleanup in held else [*held, cleanup]
+        message = (
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        )
+        set_condition(value, condition(TERMINATING, True, "InstanceDeletionPending", message))
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        self._check(value, None, causes, context)
+
+    def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        self._check(value, old, causes, context)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        self.check_metadata_change(value, old, causes)
+        check_names(value["status"]["acceptedNames"], "status.acceptedNames", causes)
+
+    def _check(self, value: Object, old: Object | None, causes: Causes, context: Context) -> None:
+        spec, status = value["spec"], value["status"]
+        _check_spec(spec, old["spec"] if old else None, causes, context)
+        if old is not None:
+            _check_names_change(value, old, causes)
+        check_names(status["acceptedNames"], "status.acceptedNames", causes)
+        versions = hoist(spec["versions"] or []).versions
+        _check_stored_versions(status["storedVersions"], versions, causes)
+        check_approval(value, old, context.dialect, causes)
+        was_preserved = old is not None and old["spec"].get("preserveUnknownFields")
+        if spec.get("preserveUnknownFields") and not was_preserved:
+            field = context.dialect.marked("x-@-preserve-unknown-fields")
+            causes.invalid(
+                "spec.preserveUnknownFields",
+                True,
+                f"cannot set to true, set {field} to true in spec.versions[*].schema instead",
+            )
+
+
+def _storage_version(spec: dict[str, Any]) -> str | None:
+    return next((v["name"] for v in spec["versions"] or () if v["storage"]), None)
+
+
+def _note_storage_version(value: Object) -> None:
+    """The version in which objects are kept is among those in which some may be kept."""
+    status, name = value["status"], _storage_version(value["spec"])
+    if not status["storedVersions"] and name is not None:
+        status["storedVersions"] = [name]
+
+
+def _check_spec(
+    spec: dict[str, Any], old: dict[str, Any] | None, causes: Causes, context: Context
+) -> None:
+    _check_group(spec["group"], causes)
+    one_of(spec["scope"], SCOPES, "spec.scope", causes)
+    versions = spec["versions"] or []
+    if old is None or _all_have_schemas(old["versions"] or []):
+        _check_schemas_given(versions, causes)
+    if spec.get("preserveUnknownFields") and any(map(_has_default, versions)):
+        detail = "must be false in order to use defaults in the schema"
+        causes.invalid("spec.preserveUnknownFields", True, detail)
+    hoisted = hoist(versions)
+    for index, version in enumerate(hoisted.versions):
+        _check_version(version, versions[index], f"spec.versions[{index}]", causes, context)
+    _check_version_set(spec["versions"], hoisted, causes)
+    check_required_names(spec["names"], "spec.names", causes)
+    check_names(spec["names"], "spec.names", causes)
+    _check_shared(hoisted, versions, causes, context)
+    conversion = spec.get("conversion")
+    if spec.get("preserveUnknownFields") and conversion and conversion["strategy"] != "None":
+        detail = "must be None if spec.preserveUnknownFields is true"
+        causes.invalid("spec.conversion.strategy", conversion["strategy"], detail)
+    check_conversion(conversion, old.get("conversion") if old else None, causes)
+
+
+def _check_group(group: str, causes: Causes) -> None:
+    wrong = dns_subdomain(group)
+    if not group:
+        causes.required("spec.group")
+    elif wrong:
+        causes.invalid("spec.group", group, ",".join(wrong))
+    elif "." not in group:
+        causes.invalid("spec.group", group, "should be a domain with at least one dot")
+
+
+def _has_schema(version: dict[str, Any]) -> bool:
+    return (version.get("schema") or {}).get("openAPIV3Schema") is not None
+
+
+def _all_have_schemas(versions: list[dict[str, Any]]) -> bool:
+    return all(_has_schema(version) for version in versions)
+
+
+def _has_default(version: dict[str, Any]) -> bool:
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    return schema is not None and has_default(schema)
+
+
+def _check_schemas_given(versions: list[dict[str, Any]], causes: Causes) -> None:
+    for index, version in enumerate(versions):
+        if not _has_schema(version):
+            path = f"spec.versions[{index}].schema.openAPIV3Schema"
+            causes.required(path, "schemas are required")
+
+
+def _check_version(
+    version: dict[str, Any], whole: dict[str, Any], path: str, causes: Causes, context: Context
+) -> None:
+    """A version without what it shares with the others; `whole` is all of it."""
+    wrong = dns_1035_label(version["name"])
+    if wrong:
+        causes.invalid(f"{path}.name", version["name"], ",".join(wrong))
+    check_deprecation(version, path, causes)
+    enabled = status_enabled(whole)
+    check_schema(version.get("schema"), enabled, f"{path}.schema", causes, context)
+    check_subresources(version.get("subresources"), f"{path}.subresources", causes)
+    columns = version.get("additionalPrinterColumns")
+    check_columns(columns, f"{path}.additionalPrinterColumns", causes)
+
+
+def _check_version_set(
+    versions: list[dict[str, Any]] | None, hoisted: Hoisted, causes: Causes
+) -> None:
+    names = [version["name"] for version in versions or ()]
+    shown = GoValue("[]apiextensions.CustomResourceDefinitionVersion(nil)")
+    if versions is not None:
+        listed = ", ".join(shown_version(version) for version in hoisted.versions)
+        shown = GoValue(f"[]apiextensions.CustomResourceDefinitionVersion{{{listed}}}")
+    if len(set(names)) != len(names):
+        causes.invalid("spec.versions", shown, "must contain unique version names")
+    if sum(version["storage"] for version in versions or ()) != 1:
+        detail = "must have exactly one version marked as storage version"
+        causes.invalid("spec.versions", shown, detail)
+    if names:  # the first version used to have a field of its own, which is checked still
+        check_label(names[0], "spec.version", causes)
+
+
+def _check_shared(
+    hoisted: Hoisted, versions: list[dict[str, Any]], causes: Causes, context: Context
+) -> None:
+    top = hoisted.top
+    enabled = any(status_enabled(version) for version in versions)
+    check_schema(top.get("schema"), enabled, hoisted.path("schema"), causes, context)
+    check_subresources(top.get("subresources"), hoisted.path("subresources"), causes)
+    columns = "additionalPrinterColumns"
+    check_columns(top.get(columns), hoisted.path(columns), causes)
+
+
+def _check_names_change(value: Object, old: Object, causes: Causes) -> None:
+    """Names lead to the stored objects: they are fixed, some only once the resource is served."""
+    spec, before = value["spec"], old["spec"]
+    if is_true(old, ESTABLISHED):
+        immutable(spec["scope"], before["scope"], "spec.scope", causes)
+        immutable(spec["names"]["kind"], before["names"]["kind"], "spec.names.kind", causes)
+    immutable(spec["group"], before["group"], "spec.group", causes)
+    immutable(spec["names"]["plural"], before["names"]["plural"], "spec.names.plural", causes)
+
+
+def _check_stored_versions(
+    stored: list[str] | None, versions: list[dict[str, Any]], causes: Causes
+) -> None:
+    path = "status.storedVersions"
+    if not stored:
+        causes.invalid(path, go_list("string", stored), "must have at least one stored version")
+        return
+    for version in versions:
+        if version["storage"] and version["name"] not in stored:
+            shown = shown_version(version)
+            causes.invalid(path, shown, f"must have the storage version {version['name']}")
+    names = {version["name"] for version in versions}
+    for index, name in enumerate(stored):
+        if name not in names:
+            causes.invalid(f"{path}[{index}]", name, "must appear in spec.versions")

@@ -1,0 +1,269 @@
+"""The rules of every schema in a definition, wherever it stands: what is not supported at all, and
+which extensions go together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fairlead.base.records import dataclass
+from fairlead.resources.causes import Causes
+from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
+from fairlead.resources.go_values import go_list
+
+if TYPE_CHECKING:
+    from fairlead.resources.apiextensions.schema_rules import RuleChecks
+
+TYPES = ("array", "boolean", "integer", "number", "object", "string")
+LIST_TYPES = ("atomic", "set", "map")
+MAP_TYPES = ("atomic", "granular")
+_META = ("metadata", "kind", "apiVersion")
+QUADRATIC = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+_ATOMIC_ITEMS = "must be atomic as item of a list with {}=set"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a schema stands: whether defaults may, whether it speaks of metadata, how often its
+    values may be there (None: who knows), and the list or map below which an old value is not
+    found. Conditions have no rules."""
+
+    path: str
+    no_defaults: str | None = None
+    in_meta: bool = False
+    times: int | None = 1
+    uncorrelatable: str = ""
+    with_rules: bool = True
+    is_root: bool = False
+
+    def inside(self, step: str) -> Place:
+        return replace(self, path=f"{self.path}.{step}", is_root=False)
+
+    def without_rules(self, step: str) -> Place:
+        return replace(self, path=f"{self.path}.{step}", is_root=False, with_rules=False)
+
+    def multiplied(self, most: int | None) -> Place:
+        times = None if most is None or self.times is None else self.times * max(most, 0)
+        return replace(self, times=times)
+
+    def uncorrelated(self, path: str) -> Place:
+        return self if self.uncorrelatable else replace(self, uncorrelatable=path)
+
+
+class OpenAPIRules:
+    """Checks one schema. What is wrong with rules is told after what is wrong with schemas."""
+
+    def __init__(self, markers: Markers, causes: Causes) -> None:
+        self._markers = markers
+        self._causes = causes
+        self._rules: RuleChecks | None = None
+
+    def check(self, schema: Schema, path: str, with_rules: bool) -> None:
+        """`with_rules`: all else is good, so that the types of expressions are known."""
+        self._check(schema, Place(path, with_rules=with_rules, is_root=True))
+        if self._rules is not None:
+            self._rules.tell(path, self._causes)
+
+    def _check(self, schema: Schema, place: Place) -> None:
+        before = len(self._causes)
+        self._check_supported(schema, place)
+        if schema.get("uniqueItems"):
+            self._causes.forbidden(f"{place.path}.uniqueItems", QUADRATIC)
+        self._check_object(schema, place)
+        self._check_conditions(schema, place)
+        self._check_items(schema, place)
+        self._check_extensions(schema, place.path)
+        rules = schema.get(self._markers.validations)
+        if rules:
+            self._check_rule_texts(rules, f"{place.path}.{self._markers.validations}")
+            if place.with_rules and len(self._causes) == before:
+                self._check_rules(schema, place)
+
+    def _check_rules(self, schema: Schema, place: Place) -> None:
+        if self._rules is None:  # few schemas have rules, and none when the server starts
+            from fairlead.resources.apiextensions.schema_rules import RuleChecks
+
+            self._rules = RuleChecks(self._markers)
+        where = f"{place.path}.{self._markers.validations}"
+        is_object = place.is_root or bool(schema.get(self._markers.embedded))
+        self._rules.check(schema, where, is_object, place.times, place.uncorrelatable)
+
+    def _check_supported(self, schema: Schema, place: Place) -> None:
+        causes, path, kind = self._causes, place.path, schema.get("type")
+        if kind and kind not in TYPES:
+            causes.unsupported(f"{path}.type", kind, TYPES)
+        if schema.get("default") is not None and place.no_defaults is not None:
+            causes.forbidden(f"{path}.default", f"must not be set {place.no_defaults}".rstrip())
+        empty = getattr(schema, "empty", ())
+        for word in ("id", "additionalItems", "patternProperties", "definitions", "dependencies"):
+            held = {} if word in empty else schema.get(word)
+            if held or (held is not None and word in ("additionalItems", "dependencies")):
+                causes.forbidden(f"{path}.{word}", f"{word} is not supported")
+        if schema.get("$ref") is not None:
+            causes.forbidden(f"{path}.$ref", "$ref is not supported")
+        if kind == "null":
+            detail = "type cannot be set to null, use nullable as an alternative"
+            causes.forbidden(f"{path}.type", detail)
+        if isinstance(schema.get("items"), list) and schema["items"]:
+            causes.forbidden(f"{path}.items", "items must be a schema object and not an array")
+        if place.in_meta and schema.get(self._markers.embedded):
+            name = self._markers.embedded
+            causes.forbidden(f"{path}.{name}", "must not be used inside of resource meta")
+
+    def _check_object(self, schema: Schema, place: Place) -> None:
+        properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
+        if properties and others is not None and others is not True:
+            detail = "additionalProperties and properties are mutual exclusive"
+            self._causes.forbidden(f"{place.path}.additionalProperties", detail)
+        values = values_schema(schema)
+        if values is not None:
+            inside = place.inside("additionalProperties").multiplied(schema.get("maxProperties"))
+            if place.in_meta:
+                why = "inside additionalProperties applying to object metadata"
+                inside = replace(inside, no_defaults=why)
+            self._check(values, inside)
+        for name, inner in properties.items():
+            self._check(inner, self._of_property(schema, name, place))
+
+    def _of_property(self, schema: Schema, name: str, place: Place) -> Place:
+        inside = place.inside(f"properties[{name}]")
+        if name in _META and (place.is_root or schema.get(self._markers.embedded)):
+            inside = replace(inside, in_meta=True)
+            if place.is_root:
+                inside = replace(inside, no_defaults=f"in top-level {name}")
+        return inside
+
+    def _check_conditions(self, schema: Schema, place: Place) -> None:
+        if schema.get("not") is not None:
+            self._check(schema["not"], place.without_rules("not"))
+        for word in ("allOf", "oneOf", "anyOf"):
+            for index, inner in enumerate(schema.get(word) or ()):
+                self._check(inner, place.without_rules(f"{word}[{index}]"))
+        for name, inner in (schema.get("definitions") or {}).items():
+            self._check(inner, place.without_rules(f"definitions[{name}]"))
+
+    def _check_items(self, schema: Schema, place: Place) -> None:
+        items = items_schema(schema)
+        if items is not None:
+            inside = place.inside("items").multiplied(schema.get("maxItems"))
+            if schema.get(self._markers.list_type) != "map":
+                inside = inside.uncorrelated(place.path)
+            self._check(items, inside)
+
+    def _check_extensions(self, schema: Schema, path: str) -> None:
+        markers, causes = self._markers, self._causes
+        if schema.get(markers.preserve) is False:
+            causes.invalid(f"{path}.{markers.preserve}", False, "must be true or undefined")
+        map_type, list_type = schema.get(markers.map_type), schema.get(markers.list_type)
+        if map_type is not None:
+            self._check_type(schema, "object", markers.map_type, path)
+            if map_type not in MAP_TYPES:
+                causes.unsupported(f"{path}.{markers.map_type}", map_type, MAP_TYPES)
+        if list_type is not None:
+            if self._check_type(schema, "array", markers.list_type, path) and list_type == "set":
+                self._check_set(schema, path)
+            if list_type not in LIST_TYPES:
+                causes.unsupported(f"{path}.{markers.list_type}", list_type, LIST_TYPES)
+        if schema.get(markers.list_keys) and list_type != "map":
+            detail = f"must be map if {markers.list_keys} is non-empty"
+            if list_type is None:
+                causes.required(f"{path}.{markers.list_type}", detail)
+            else:
+                causes.invalid(f"{path}.{markers.list_type}", list_type, detail)
+        if list_type == "map":
+            self._check_map_list(schema, path)
+        if list_type in ("set", "map"):
+            self._check_key_values(schema, path)
+
+    def _check_type(self, schema: Schema, wanted: str, marker: str, path: str) -> bool:
+        kind = schema.get("type") or ""
+        detail = f"must be {wanted} if {marker} is specified"
+        if not kind:
+            self._causes.required(f"{path}.type", detail)
+        elif kind != wanted:
+            self._causes.invalid(f"{path}.type", kind, detail)
+        return kind == wanted
+
+    def _check_set(self, schema: Schema, path: str) -> None:
+        """The items of a set have one owner each."""
+        items, markers = items_schema(schema) or {}, self._markers
+        detail = _ATOMIC_ITEMS.format(markers.list_type)
+        list_type = items.get(markers.list_type)
+        if items.get("type") == "array" and list_type not in (None, "atomic"):
+            self._causes.invalid(f"{path}.items.{markers.list_type}", list_type, detail)
+        if items.get("type") == "object" and items.get(markers.map_type) != "atomic":
+            place = f"{path}.items.{markers.map_type}"
+            self._causes.invalid(place, list_type or "null", detail)
+
+    def _check_map_list(self, schema: Schema, path: str) -> None:
+        markers, causes = self._markers, self._causes
+        keys, items = schema.get(markers.list_keys) or [], schema.get("items")
+        if not keys:
+            detail = f"must not be empty if {markers.list_type} is map"
+            causes.required(f"{path}.{markers.list_keys}", detail)
+        if items is None:
+            detail = f"must have a schema if {markers.list_type} is map"
+            causes.required(f"{path}.items", detail)
+        elif not isinstance(items, dict):
+            detail = f"must only have a single schema if {markers.list_type} is map"
+            causes.invalid(f"{path}.items", items, detail)
+        elif items.get("type") != "object":
+            detail = f"must be object if parent array's {markers.list_type} is map"
+            causes.invalid(f"{path}.items.type", items.get("type") or "", detail)
+        else:
+            self._check_keys(keys, items.get("properties") or {}, path)
+
+    def _check_keys(self, keys: list[str], properties: Schema, path: str) -> None:
+        markers, causes = self._markers, self._causes
+        here, seen = f"{path}.{markers.list_keys}", set[str]()
+        for key in keys:
+            if key not in properties:
+                detail = "entries must all be names of item properties"
+                causes.invalid(here, go_list("string", keys), detail)
+            elif properties[key].get("type") in ("array", "object"):
+                detail = f"must be a scalar type if parent array's {markers.list_type} is map"
+                causes.invalid(f"{path}.items.properties[{key}].type", "object", detail)
+            if key in seen:
+                causes.invalid(here, go_list("string", keys), "must not contain duplicate entries")
+            seen.add(key)
+
+    def _check_key_values(self, schema: Schema, path: str) -> None:
+        """What items are told apart by is always there."""
+        markers, causes, items = self._markers, self._causes, items_schema(schema)
+        list_type = schema[markers.list_type]
+        if items is None:
+            return
+        if items.get("nullable"):
+            detail = f"cannot be nullable when {markers.list_type} is {list_type}"
+            causes.forbidden(f"{path}.items.nullable", detail)
+        properties, required = items.get("properties") or {}, items.get("required") or ()
+        for key in schema.get(markers.list_keys) or () if list_type == "map" else ():
+            found = properties.get(key)
+            if found is None:
+                continue
+            where = f"{path}.items.properties[{key}]"
+            what = f"this property is in {markers.list_keys}"
+            if key not in required and found.get("default") is None:
+                detail = f"{what}, so it must have a default or be a required property"
+                causes.required(f"{where}.default", detail)
+            if found.get("nullable"):
+                causes.forbidden(f"{where}.nullable", f"{what}, so it cannot be nullable")
+
+    def _check_rule_texts(self, rules: list[Schema], path: str) -> None:
+        for index, rule in enumerate(rules):
+            here, text, said = f"{path}[{index}]", rule.get("rule") or "", rule.get("message") or ""
+            if not text.strip():
+                self._causes.required(f"{here}.rule", "rule is not specified")
+            elif said and not said.strip():
+                detail = "message must be non-empty if specified"
+                self._causes.invalid(f"{here}.message", said, detail)
+            elif _has_lines(said.strip()):
+                detail = "message must not contain line breaks"
+                self._causes.invalid(f"{here}.message", said, detail)
+            elif _has_lines(text.strip()) and not said.strip():
+                detail = "message must be specified if rule contains line breaks"
+                self._causes.required(f"{here}.message", detail)
+
+
+def _has_lines(text: str) -> bool:
+    return "\n" in text or "\r" in text

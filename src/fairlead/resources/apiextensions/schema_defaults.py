@@ -1,0 +1,105 @@
+"""Defaults must be good values of their own schemas."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from fairlead.base.dialect import CLUSTER
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.json_numbers import plain
+from fairlead.codec.types.model import Struct
+from fairlead.codec.types.wording import source_text
+from fairlead.resources.apiextensions.depth import inner_schemas
+from fairlead.resources.apiextensions.embedded import check_embedded_metadata
+from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.custom.schema.decode import DecoderBuilder
+from fairlead.resources.custom.schema.embedded import EmbeddedChecks
+from fairlead.resources.custom.schema.list_types import repeats_check
+from fairlead.resources.custom.schema.markers import Markers, Schema, has_rules, items_schema
+from fairlead.resources.custom.schema.problems import report
+from fairlead.resources.custom.schema.values import ValueChecks
+
+_META = ("metadata", "apiVersion", "kind")
+_NO_METADATA = Struct("ObjectMeta", preserve_unknown=True)
+
+
+@cache
+def _metadata() -> Struct:
+    """The same in every dialect."""
+    return BuiltinTypes(CLUSTER).struct("meta/v1.ObjectMeta")
+
+
+def check_defaults(schema: Schema, path: str, markers: Markers, causes: Causes) -> bool:
+    """Whether all defaults are good; causes if not."""
+    before = len(causes)
+    found = _Defaults(markers, causes)
+    found.check({**schema, markers.embedded: True}, path, False)
+    return len(causes) == before
+
+
+def has_default(schema: Schema) -> bool:
+    """Whether a schema, or one in it, has a default; its types are good, its depth may not be."""
+    ahead = [schema]
+    while ahead:
+        one = ahead.pop()
+        if one.get("default") is not None:
+            return True
+        for word, held in one.items():
+            inside = (inner for inner, _ in inner_schemas(word, held, ""))
+            ahead += [inner for inner in inside if isinstance(inner, dict)]
+    return False
+
+
+class _Defaults:
+    def __init__(self, markers: Markers, causes: Causes) -> None:
+        self._markers = markers
+        self._causes = causes
+        self._decoders = DecoderBuilder(markers, _NO_METADATA)
+        self._checks = ValueChecks(markers, int_or_string_is_any=True)
+
+    def check(self, schema: Schema, path: str, inside_meta: bool) -> None:
+        """No default may stand in the values of a map, so there is no need to look there."""
+        embedded = bool(schema.get(self._markers.embedded))
+        inside_meta = inside_meta and not embedded
+        if schema.get("default") is not None:
+            self._check_default(schema, plain(schema["default"]), f"{path}.default", inside_meta)
+        items = items_schema(schema)
+        if items is not None:
+            self.check(items, f"{path}.items", inside_meta)
+        for name, inner in (schema.get("properties") or {}).items():
+            meta = inside_meta or (embedded and name in _META)
+            self.check(inner, f"{path}.properties[{name}]", meta)
+
+    def _check_default(self, schema: Schema, default: Any, path: str, inside_meta: bool) -> None:
+        before, unknown = len(self._causes), list[str]()
+        decode = self._decoders.of(schema)
+        if decode is not None and not inside_meta:
+            decode(default, unknown)
+        if unknown:
+            shown = GoValue(source_text(default))
+            self._causes.invalid(path, shown, "must not have unknown fields")
+        if not inside_meta and self._is_no_object(schema, default, path):
+            return
+        check = self._checks.table(schema).get(default.__class__)
+        report(check(default) if check else None, self._causes, path)
+        repeats = repeats_check(schema, self._markers)
+        report(repeats(default) if repeats else None, self._causes, path)
+        if len(self._causes) == before and has_rules(schema, self._markers):
+            from fairlead.resources.custom.schema.rules import check_default
+
+            check_default(schema, self._markers, default, path, self._causes)
+
+    def _is_no_object(self, schema: Schema, default: Any, path: str) -> bool:
+        """Whether an object in a default lacks what every object has; nothing else is told then.
+        A good one is kept with the metadata that there is, as objects themselves are."""
+        before = len(self._causes)
+        visit = EmbeddedChecks(self._markers, _metadata(), check_embedded_metadata).of(schema)
+        if visit is not None:
+            visit(default, path, self._causes)
+        found = len(self._causes) > before
+        if visit is not None and not found:
+            decode = DecoderBuilder(self._markers, _metadata()).of(schema)
+            assert decode is not None
+            schema["default"] = decode(default, [])  # without what no metadata has
+        return found

@@ -1,0 +1,92 @@
+"""Validation rules in a definition: each must be a good expression over its schema, and cheap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.custom.schema.markers import Markers, Schema
+from fairlead.resources.custom.schema.rule_types import cardinality, declared
+from fairlead.resources.custom.schema.rules import RuleError, compiled_rule
+
+MOST_OF_A_RULE = 10_000_000  # estimated cost of all its evaluations on one object
+MOST_OF_A_SCHEMA = 100_000_000
+_NAMED = 4  # of the most expensive rules
+_MOST = 2**64 - 1
+_HOW = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays,"
+    " maps, and strings are declared)"
+)
+_UNTYPED = (
+    "internal error: failed to construct type information for {} rules: unable to convert"
+    " structural schema to CEL declarations"
+)
+_CONTRIBUTED = (
+    "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+)
+
+
+class RuleChecks:
+    """Collects what is wrong with the rules of one schema, and what they cost together."""
+
+    def __init__(self, markers: Markers) -> None:
+        self._markers = markers
+        self._found = Causes()
+        self._costs: list[tuple[int, str]] = []
+
+    def check(
+        self, schema: Schema, path: str, is_object: bool, times: int | None, uncorrelatable: str
+    ) -> None:
+        """The rules of one schema, at the path of their list. `times` is how many values of it
+        one object can have, None if nothing says; `uncorrelatable` the path of what keeps its
+        values from being compared with old ones."""
+        of = declared(schema, self._markers, is_object)
+        if of is None:
+            self._found.internal(path, _UNTYPED.format(self._markers.validations))
+            return
+        most = cardinality(of.least) if times is None else times
+        for index, rule in enumerate(schema[self._markers.validations]):
+            here = f"{path}[{index}].rule"
+            try:
+                program = compiled_rule(rule["rule"], of)
+            except RuleError as error:
+                self._found.invalid(here, _shown(rule), str(error))
+                continue
+            cost = min(program.estimate()[1] * most, _MOST)
+            self._costs.append((cost, here))
+            if cost > MOST_OF_A_RULE:
+                text = _too_expensive("estimated rule cost", cost, MOST_OF_A_RULE)
+                self._found.forbidden(here, text)
+            if uncorrelatable and program.uses("oldSelf"):
+                what = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
+                self._found.invalid(here, rule["rule"], f"{what} {uncorrelatable}")
+
+    def tell(self, path: str, causes: Causes) -> None:
+        """All that was found; `path` is that of the whole schema."""
+        for cause in self._found:
+            causes.append(cause)
+        self._tell_total(path, causes)
+
+    def _tell_total(self, path: str, causes: Causes) -> None:
+        total = min(sum(cost for cost, _ in self._costs), _MOST)
+        if total <= MOST_OF_A_SCHEMA:
+            return
+        expensive = [one for one in self._costs if one[0] >= MOST_OF_A_SCHEMA // 100]
+        for _, place in sorted(expensive, key=lambda one: -one[0])[:_NAMED]:
+            causes.forbidden(place, _CONTRIBUTED)
+        what = f"{self._markers.validations} estimated rule cost total for entire OpenAPIv3 schema"
+        causes.forbidden(path, _too_expensive(what, total, MOST_OF_A_SCHEMA))
+
+
+def _too_expensive(what: str, cost: int, limit: int) -> str:
+    factor = cost / limit
+    if factor > 100:
+        shown = "more than 100x"
+    else:
+        shown = f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    return f"{what} exceeds budget by factor of {shown} {_HOW}"
+
+
+def _shown(rule: dict[str, Any]) -> GoValue:
+    text, message = quote(rule["rule"]), quote(rule.get("message") or "")
+    return GoValue(f"apiextensions.ValidationRule{{Rule:{text}, Message:{message}}}")

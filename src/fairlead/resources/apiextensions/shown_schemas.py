@@ -1,0 +1,169 @@
+"""A schema as messages print it: the whole struct, what it points to left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fairlead.codec.types.wording import source_text
+from fairlead.resources.causes import GoValue, quote
+from fairlead.resources.core.shared import go_struct
+from fairlead.resources.custom.schema.markers import Schema
+from fairlead.resources.go_values import go_list
+from fairlead.resources.storage.shared import go_pointer
+
+PACKAGE = "apiextensions"
+KIND = f"{PACKAGE}.JSONSchemaProps"
+# One takes two kilobytes, and a message that is cut off would lose what it says of the schema.
+MOST_SHOWN = 24
+_HOLDERS = ("allOf", "oneOf", "anyOf")
+_MAPS = ("properties", "patternProperties", "definitions")
+
+
+def shown_schema(schema: Schema, marked: Callable[[str], str]) -> GoValue:
+    """`marked` tells what the dialect calls a marker."""
+    if _count(schema) > MOST_SHOWN:
+        return GoValue(f"{KIND}{{...}}")
+    return _Shown(marked).schema(schema)
+
+
+def _count(schema: Schema) -> int:
+    """How many schemas would be printed, or enough to see that there are too many."""
+    waiting, found = [schema], 0
+    while waiting and found <= MOST_SHOWN:
+        held = waiting.pop()
+        found += 1
+        for name in _HOLDERS:
+            waiting += held.get(name) or ()
+        for name in _MAPS:
+            waiting += (held.get(name) or {}).values()
+    return found
+
+
+def _flag(value: Any) -> str:
+    return str(bool(value)).lower()
+
+
+def _text(value: Any) -> str:
+    return quote(value or "")
+
+
+def _texts(value: Any) -> str:
+    return go_list("string", value)
+
+
+def _pointer(name: str) -> Callable[[Any], str]:
+    return lambda value: go_pointer(name, value)
+
+
+def _values(values: Iterable[Any] | None) -> str:
+    kind = f"[]{PACKAGE}.JSON"
+    if values is None:
+        return f"{kind}(nil)"
+    nothing = f"{PACKAGE}.JSON(nil)"
+    listed = ", ".join(nothing if value is None else source_text(value) for value in values)
+    return f"{kind}{{{listed}}}"
+
+
+def _rules(rules: Iterable[dict[str, str]] | None) -> str:
+    kind = f"{PACKAGE}.ValidationRules"
+    if rules is None:
+        return f"{kind}(nil)"
+    shown = (
+        go_struct(
+            f"{PACKAGE}.ValidationRule",
+            {"Rule": _text(rule.get("rule")), "Message": _text(rule.get("message"))},
+        )
+        for rule in rules
+    )
+    return f"{kind}{{{', '.join(shown)}}}"
+
+
+def _dependencies(named: dict[str, Any] | None) -> str:
+    kind = f"{PACKAGE}.JSONSchemaDependencies"
+    if named is None:
+        return f"{kind}(nil)"
+    shown = (f"{quote(name)}:{_dependency(named[name])}" for name in sorted(named))
+    return f"{kind}{{{', '.join(shown)}}}"
+
+
+def _dependency(value: Any) -> str:
+    names = value if isinstance(value, list) else None
+    schema = None if isinstance(value, list) else value
+    parts = {"Schema": go_pointer(KIND, schema), "Property": _texts(names)}
+    return go_struct(f"{PACKAGE}.JSONSchemaPropsOrStringArray", parts)
+
+
+class _Shown:
+    def __init__(self, marked: Callable[[str], str]) -> None:
+        decimal, whole = _pointer("float64"), _pointer("int64")
+        json, bool_or_schema = _pointer(f"{PACKAGE}.JSON"), f"{PACKAGE}.JSONSchemaPropsOrBool"
+        fields: dict[str, tuple[str, Callable[[Any], str]]] = {
+            "ID": ("id", _text),
+            "Schema": ("$schema", _text),
+            "Ref": ("$ref", _pointer("string")),
+            "Description": ("description", _text),
+            "Type": ("type", _text),
+            "Nullable": ("nullable", _flag),
+            "Format": ("format", _text),
+            "Title": ("title", _text),
+            "Default": ("default", json),
+            "Maximum": ("maximum", decimal),
+            "ExclusiveMaximum": ("exclusiveMaximum", _flag),
+            "Minimum": ("minimum", decimal),
+            "ExclusiveMinimum": ("exclusiveMinimum", _flag),
+            "MaxLength": ("maxLength", whole),
+            "MinLength": ("minLength", whole),
+            "Pattern": ("pattern", _text),
+            "MaxItems": ("maxItems", whole),
+            "MinItems": ("minItems", whole),
+            "UniqueItems": ("uniqueItems", _flag),
+            "MultipleOf": ("multipleOf", decimal),
+            "Enum": ("enum", _values),
+            "MaxProperties": ("maxProperties", whole),
+            "MinProperties": ("minProperties", whole),
+            "Required": ("required", _texts),
+            "Items": ("items", _pointer(f"{PACKAGE}.JSONSchemaPropsOrArray")),
+            "AllOf": ("allOf", self._several),
+            "OneOf": ("oneOf", self._several),
+            "AnyOf": ("anyOf", self._several),
+            "Not": ("not", _pointer(KIND)),
+            "Properties": ("properties", self._named(f"map[string]{KIND}")),
+            "AdditionalProperties": ("additionalProperties", _pointer(bool_or_schema)),
+            "PatternProperties": ("patternProperties", self._named(f"map[string]{KIND}")),
+            "Dependencies": ("dependencies", _dependencies),
+            "AdditionalItems": ("additionalItems", _pointer(bool_or_schema)),
+            "Definitions": ("definitions", self._named(f"{PACKAGE}.JSONSchemaDefinitions")),
+            "ExternalDocs": ("externalDocs", _pointer(f"{PACKAGE}.ExternalDocumentation")),
+            "Example": ("example", json),
+            "XPreserveUnknownFields": ("x-@-preserve-unknown-fields", _pointer("bool")),
+            "XEmbeddedResource": ("x-@-embedded-resource", _flag),
+            "XIntOrString": ("x-@-int-or-string", _flag),
+            "XListMapKeys": ("x-@-list-map-keys", _texts),
+            "XListType": ("x-@-list-type", _pointer("string")),
+            "XMapType": ("x-@-map-type", _pointer("string")),
+            "XValidations": ("x-@-validations", _rules),
+        }
+        self._fields = {name: (marked(ours), show) for name, (ours, show) in fields.items()}
+
+    def schema(self, schema: Schema) -> GoValue:
+        empty = getattr(schema, "empty", ())  # lists and maps that were given without entries
+        shown = {
+            name: show([] if ours in empty else schema.get(ours))
+            for name, (ours, show) in self._fields.items()
+        }
+        return go_struct(KIND, shown)
+
+    def _several(self, schemas: Iterable[Schema] | None) -> str:
+        if schemas is None:
+            return f"[]{KIND}(nil)"
+        return f"[]{KIND}{{{', '.join(map(self.schema, schemas))}}}"
+
+    def _named(self, kind: str) -> Callable[[dict[str, Schema] | None], str]:
+        def show(schemas: dict[str, Schema] | None) -> str:
+            if schemas is None:
+                return f"{kind}(nil)"
+            inner = (f"{quote(name)}:{self.schema(schemas[name])}" for name in sorted(schemas))
+            return f"{kind}{{{', '.join(inner)}}}"
+
+        return show

@@ -1,0 +1,229 @@
+"""Structural schemas: one that says of every field what it is, and whose other conditions only
+narrow that down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.base import budget
+from fairlead.base.patterns import PatternError, compiled
+from fairlead.resources.causes import Causes
+from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
+
+ROOT, ITEM, FIELD = "root", "item", "field"
+_STEPS_A_PATTERN = 1000  # it is compiled, which takes about a millisecond
+_NO_TYPE = {
+    ROOT: "must not be empty at the root",
+    ITEM: "must not be empty for specified array items",
+    FIELD: "must not be empty for specified object fields",
+}
+_INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+_EMPTY, _UNDEFINED, _FALSE = (
+    f"must be {word} to be structural" for word in ("empty", "undefined", "false")
+)
+ONLY_NAMES = (
+    "must not specify anything other than name and generateName, but metadata is implicitly"
+    " specified"
+)
+# What a schema cannot hold at all if it is to be structural.
+_UNKNOWN = ("id", "$schema", "$ref", "additionalItems", "definitions", "dependencies")
+_NO_STRUCTURE = (*_UNKNOWN, "patternProperties")
+
+
+def without_structure(schema: Schema, markers: Markers) -> str:
+    """A keyword anywhere in a schema that keeps it from having a structure at all."""
+    for word in _NO_STRUCTURE:
+        if schema.get(word):
+            return word
+    if schema.get(markers.preserve) is False:
+        return markers.preserve
+    if isinstance(schema.get("items"), list):
+        return "items"
+    for inner in _inner(schema):
+        if found := without_structure(inner, markers):
+            return found
+    return ""
+
+
+def _inner(schema: Schema) -> list[Schema]:
+    """The schemas that stand in a schema."""
+    listed = [one for word in ("allOf", "anyOf", "oneOf") for one in schema.get(word) or ()]
+    ones = [schema.get("not"), items_schema(schema), values_schema(schema)]
+    return [
+        *(schema.get("properties") or {}).values(),
+        *listed,
+        *(one for one in ones if one is not None),
+    ]
+
+
+def check_structural(schema: Schema, path: str, markers: Markers, causes: Causes) -> bool:
+    """Whether a schema is structural; if not, causes in the order of their texts."""
+    found = _Structural(markers)
+    found.check(schema, ROOT, path)
+    found.check_complete(schema, path)
+    for cause in sorted(found.causes, key=lambda one: f"{one.field}: {one.message}"):
+        causes.append(cause)
+    return not found.causes
+
+
+class _Structural:
+    def __init__(self, markers: Markers) -> None:
+        self.markers = markers
+        self.causes = Causes()
+
+    def check(self, schema: Schema, level: str, path: str) -> None:
+        self._check_inside(schema, level, path)
+        self._check_extensions(schema, path)
+        self._check_conditions(schema, path, *_exceptions(schema))
+        self._check_type(schema, level, path)
+        is_object = level == ROOT or bool(schema.get(self.markers.embedded))
+        self._check_meta(schema, level, path, is_object)
+        if (
+            schema.get(self.markers.embedded)
+            and not schema.get(self.markers.preserve)
+            and not schema.get("properties")
+        ):
+            detail = f"must not be empty if {self.markers.embedded} is true without"
+            self.causes.required(f"{path}.properties", f"{detail} {self.markers.preserve}")
+
+    def _check_inside(self, schema: Schema, level: str, path: str) -> None:
+        items, values = items_schema(schema), values_schema(schema)
+        if schema.get("type") == "array" and items is None:
+            self.causes.required(f"{path}.items", "must be specified")
+        if items is not None:
+            self.check(items, ITEM, f"{path}.items")
+        for name, inner in (schema.get("properties") or {}).items():
+            self.check(inner, FIELD, f"{path}.properties[{name}]")
+        if "additionalProperties" in schema and level == ROOT:
+            detail = "must not be used at the root"
+            self.causes.forbidden(f"{path}.additionalProperties", detail)
+        if values is not None:
+            self.check(values, FIELD, f"{path}.additionalProperties")
+
+    def _check_extensions(self, schema: Schema, path: str) -> None:
+        if not schema.get(self.markers.int_or_string):
+            return
+        for name in (self.markers.preserve, self.markers.embedded):
+            if schema.get(name):
+                detail = f"must be false if {self.markers.int_or_string} is true"
+                self.causes.invalid(f"{path}.{name}", True, detail)
+
+    def _check_type(self, schema: Schema, level: str, path: str) -> None:
+        kind, embedded = schema.get("type") or "", schema.get(self.markers.embedded)
+        if embedded and kind != "object":
+            detail = f"must be object if {self.markers.embedded} is true"
+            if kind:
+                self.causes.invalid(f"{path}.type", kind, detail)
+            else:
+                self.causes.required(f"{path}.type", detail)
+        elif not kind and not (
+            schema.get(self.markers.int_or_string) or schema.get(self.markers.preserve)
+        ):
+            self.causes.required(f"{path}.type", _NO_TYPE[level])
+        if embedded and "additionalProperties" in schema:
+            detail = f"must not be used if {self.markers.embedded} is set"
+            self.causes.forbidden(f"{path}.additionalProperties", detail)
+        if level == ROOT and kind not in ("", "object"):
+            self.causes.invalid(f"{path}.type", kind, "must be object at the root")
+
+    def _check_meta(self, schema: Schema, level: str, path: str, is_object: bool) -> None:
+        """What every object has may be narrowed down only in its names."""
+        properties = schema.get("properties") or {}
+        wanted = {"kind": "string", "apiVersion": "string", "metadata": "object"}
+        for name, kind in wanted.items():
+            found = properties[name].get("type") or "" if name in properties else kind
+            if is_object and found != kind:
+                place = f"{path}.properties[{name}].type"
+                self.causes.invalid(place, found, f"must be {kind}")
+        metadata = properties.get("metadata")
+        if level != ROOT or metadata is None:
+            return
+        names = (metadata.get("properties") or {}).keys()
+        others = {word for word, held in metadata.items() if held}
+        others -= {"type", "properties", "default"}
+        if not names <= {"name", "generateName"} or others:
+            self.causes.forbidden(f"{path}.properties[metadata]", ONLY_NAMES)
+
+    def _check_conditions(
+        self, schema: Schema, path: str, skip_any: bool = False, skip_first: bool = False
+    ) -> None:
+        for word in ("anyOf", "allOf", "oneOf"):
+            if word == "anyOf" and skip_any:
+                continue
+            for index, inner in enumerate(schema.get(word) or ()):
+                skip = skip_first and word == "allOf" and index == 0
+                self._check_nested(inner, f"{path}.{word}[{index}]", skip)
+        if schema.get("not") is not None:
+            self._check_nested(schema["not"], f"{path}.not")
+        if schema.get("pattern"):
+            budget.spend(_STEPS_A_PATTERN)
+            try:
+                compiled(schema["pattern"])
+            except PatternError as error:
+                detail = f"must be a valid regular expression, but isn't: {error}"
+                self.causes.invalid(f"{path}.pattern", schema["pattern"], detail)
+
+    def _check_nested(self, schema: Schema, path: str, skip_any: bool = False) -> None:
+        """A condition may not say what a value is, only how it must be."""
+        self._check_conditions(schema, path, skip_any)
+        items, properties = items_schema(schema), schema.get("properties") or {}
+        if items is not None:
+            self._check_nested(items, f"{path}.items")
+        for name, inner in properties.items():
+            self._check_nested(inner, f"{path}.properties[{name}]")
+        for word, detail in self._forbidden().items():
+            held = schema.get(word)
+            if held or (held is not None and detail == _UNDEFINED):
+                self.causes.forbidden(f"{path}.{word}", detail)
+        if "metadata" in properties:
+            detail = "must not be specified in a nested context"
+            self.causes.forbidden(f"{path}.properties[metadata]", detail)
+
+    def _forbidden(self) -> dict[str, str]:
+        markers = self.markers
+        return {
+            "type": _EMPTY,
+            "additionalProperties": _UNDEFINED,
+            "default": _UNDEFINED,
+            "title": _EMPTY,
+            "description": _EMPTY,
+            "nullable": _FALSE,
+            markers.preserve: _FALSE,
+            markers.embedded: _FALSE,
+            markers.int_or_string: _FALSE,
+            markers.list_keys: _EMPTY,
+            markers.list_type: _UNDEFINED,
+            markers.map_type: _UNDEFINED,
+            markers.validations: _EMPTY,
+        }
+
+    def check_complete(self, schema: Schema, path: str) -> None:
+        """What a condition of the whole speaks of must be there."""
+        self._complete_conditions(schema, schema, path, path)
+
+    def _complete_conditions(self, condition: Schema, schema: Schema, path: str, at: str) -> None:
+        if condition.get("not") is not None:
+            self._complete(condition["not"], schema, path, f"{at}.not")
+        for word in ("allOf", "anyOf", "oneOf"):
+            for index, inner in enumerate(condition.get(word) or ()):
+                self._complete(inner, schema, path, f"{at}.{word}[{index}]")
+
+    def _complete(self, condition: Schema, schema: Schema | None, path: str, at: str) -> None:
+        if schema is None:
+            self.causes.required(path, f"because it is defined in {at}")
+            return
+        self._complete_conditions(condition, schema, path, at)
+        items = items_schema(condition)
+        if items is not None:
+            self._complete(items, items_schema(schema), f"{path}.items", f"{at}.items")
+        known: dict[str, Any] = schema.get("properties") or {}
+        for name, inner in (condition.get("properties") or {}).items():
+            place = f"properties[{name}]"
+            self._complete(inner, known.get(name), f"{path}.{place}", f"{at}.{place}")
+
+
+def _exceptions(schema: Schema) -> tuple[bool, bool]:
+    """Whether `anyOf`, or that of the first `allOf`, says in the usual way that a value is a
+    number or a text, which nothing else can say."""
+    first: Schema = next(iter(schema.get("allOf") or ()), {})
+    return schema.get("anyOf") == _INT_OR_STRING, first.get("anyOf") == _INT_OR_STRING

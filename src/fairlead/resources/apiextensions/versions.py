@@ -1,0 +1,128 @@
+"""The parts of a version of a custom resource besides its schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.core.shared import go_struct, go_structs
+from fairlead.resources.storage.shared import go_pointer
+
+COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
+COLUMN_FORMATS = (
+    "byte",
+    "date",
+    "date-time",
+    "double",
+    "float",
+    "int32",
+    "int64",
+    "password",
+)
+LONGEST_WARNING = 256
+
+
+def check_deprecation(version: dict[str, Any], path: str, causes: Causes) -> None:
+    warning = version.get("deprecationWarning")
+    if warning is None:
+        return
+    for wrong in _warning_errors(warning, version.get("deprecated", False)):
+        causes.invalid(f"{path}.deprecationWarning", warning, wrong)
+
+
+def _warning_errors(warning: str, deprecated: bool) -> list[str]:
+    if not deprecated:
+        return ["can only be set for deprecated versions"]
+    wrong = []
+    if len(warning.encode()) > LONGEST_WARNING:
+        wrong.append(f"must be <= {LONGEST_WARNING} characters long")
+    if not warning:
+        wrong.append("must not be an empty string")
+    for index, letter in enumerate(warning):
+        if not letter.isprintable():
+            at = len(warning[:index].encode())
+            wrong.append(
+                "must only contain printable UTF-8 characters; non-printable character found at"
+                f" index {at}"
+            )
+            break
+    return wrong
+
+
+def check_subresources(subresources: dict[str, Any] | None, path: str, causes: Causes) -> None:
+    scale = (subresources or {}).get("scale")
+    if scale is None:
+        return
+    for name, roots in (
+        ("specReplicasPath", (".spec",)),
+        ("statusReplicasPath", (".status",)),
+        ("labelSelectorPath", (".spec", ".status")),
+    ):
+        here, text = f"{path}.scale.{name}", scale.get(name)
+        if text:
+            _check_scale_path(text, roots, here, causes)
+        elif name != "labelSelectorPath":
+            causes.required(here)
+
+
+def _check_scale_path(text: str, roots: tuple[str, ...], path: str, causes: Causes) -> None:
+    if not text.startswith("."):
+        causes.invalid(path, text, "must be a simple json path starting with .")
+    elif not text.startswith(tuple(f"{root}." for root in roots)):
+        where = roots[0] if len(roots) == 1 else f"either {' or '.join(roots)}"
+        causes.invalid(path, text, f"should be a json path under {where}")
+
+
+def check_columns(columns: list[dict[str, Any]] | None, path: str, causes: Causes) -> None:
+    for index, column in enumerate(columns or ()):
+        _check_column(column, f"{path}[{index}]", causes)
+
+
+def _check_column(column: dict[str, Any], path: str, causes: Causes) -> None:
+    if not column["name"]:
+        causes.required(f"{path}.name")
+    types = f"must be one of {','.join(COLUMN_TYPES)}"
+    if not column["type"]:
+        causes.required(f"{path}.type", types)
+    elif column["type"] not in COLUMN_TYPES:
+        causes.invalid(f"{path}.type", column["type"], types)
+    form = column.get("format", "")
+    if form and form not in COLUMN_FORMATS:
+        causes.invalid(f"{path}.format", form, f"must be one of {','.join(COLUMN_FORMATS)}")
+    json_path = column["jsonPath"]
+    if not json_path:
+        causes.required(f"{path}.JSONPath")
+    elif not json_path.startswith("."):
+        causes.invalid(f"{path}.JSONPath", json_path, "must be a simple json path starting with .")
+
+
+def shown_version(version: dict[str, Any]) -> GoValue:
+    """A version (without what was hoisted) as messages print it."""
+    columns = version.get("additionalPrinterColumns")
+    package = "apiextensions"
+    parts = {
+        "Name": quote(version["name"]),
+        "Served": str(version["served"]).lower(),
+        "Storage": str(version["storage"]).lower(),
+        "Deprecated": str(version.get("deprecated", False)).lower(),
+        "DeprecationWarning": go_pointer("string", version.get("deprecationWarning")),
+        "Schema": go_pointer(f"{package}.CustomResourceValidation", version.get("schema")),
+        "Subresources": go_pointer(
+            f"{package}.CustomResourceSubresources", version.get("subresources")
+        ),
+        "AdditionalPrinterColumns": go_structs(
+            f"{package}.CustomResourceColumnDefinition", columns or None, _shown_column
+        ),
+    }
+    return go_struct(f"{package}.CustomResourceDefinitionVersion", parts)
+
+
+def _shown_column(column: dict[str, Any]) -> dict[str, str]:
+    return {
+        "Name": quote(column["name"]),
+        "Type": quote(column["type"]),
+        "Format": quote(column.get("format", "")),
+        "Description": quote(column.get("description", "")),
+        "Priority": str(column.get("priority", 0)),
+        "JSONPath": quote(column["jsonPath"]),
+    }

@@ -1,0 +1,100 @@
+"""What workload kinds of several groups share: values as messages print them, numbers that may be
+percentages, and the counts of a status."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from fairlead.base.records import dataclass
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.go_values import go_selector
+from fairlead.resources.rules import IMMUTABLE, PERCENT_ERROR, bounded_int, non_negative
+
+# Counts the changes of a DaemonSet's template.
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+# What becomes of the claims of a StatefulSet.
+RETENTION = "persistentVolumeClaimRetentionPolicy"
+
+# How messages print a pointer that is not set.
+UNSET = "null"
+# How messages print a pointer to a struct inside another; the address tells nothing.
+_ADDRESS = "0xc000000000"
+
+_PERCENT = re.compile(r"\A([0-9]+)%\Z", re.ASCII)
+_INTEGER = re.compile(r"\A[+-]?[0-9]+\Z", re.ASCII)
+
+
+def selector_shown(selector: Object | None) -> str:
+    """A label selector as messages print it."""
+    return UNSET if selector is None else go_selector(selector)
+
+
+def int_or_string_shown(value: int | str) -> GoValue:
+    """A number or text as messages print the type that holds either."""
+    number, text = (value, "") if isinstance(value, int) else (0, value)
+    kind = 0 if isinstance(value, int) else 1
+    return GoValue(f"intstr.IntOrString{{Type:{kind}, IntVal:{number}, StrVal:{quote(text)}}}")
+
+
+def pointer_shown(kind: str, value: Any) -> str:
+    """A pointer inside a printed struct."""
+    return f"(*{kind})({'nil' if value is None else _ADDRESS})"
+
+
+def check_selector_kept(value: Object, old: Object, causes: Causes) -> None:
+    """The selector of a workload never changes."""
+    selector = value["spec"].get("selector")
+    if selector != old["spec"].get("selector"):
+        causes.invalid("spec.selector", selector_shown(selector), IMMUTABLE)
+
+
+def check_int_or_percent(value: int | str, path: str, causes: Causes) -> None:
+    """A non-negative number or a percentage."""
+    if isinstance(value, int):
+        non_negative(value, path, causes)
+    elif not _PERCENT.match(value):
+        causes.invalid(path, int_or_string_shown(value), PERCENT_ERROR)
+
+
+def check_at_most_hundred_percent(value: int | str, path: str, causes: Causes) -> None:
+    if _percent(value) > 100:
+        causes.invalid(path, int_or_string_shown(value), "must not be greater than 100%")
+
+
+def _percent(value: int | str) -> int:
+    match = _PERCENT.match(value) if isinstance(value, str) else None
+    return bounded_int(match[1]) if match else 0
+
+
+def amount(value: int | str) -> int:
+    """The number in a number or percentage; 0 for text that is neither."""
+    if isinstance(value, int):
+        return value
+    return _percent(value) or (bounded_int(value) if _INTEGER.match(value) else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCounts:
+    """The counts of a status: none is negative, and some (`limits`: the count, what it is measured
+    by, what the message calls that) are no greater than another."""
+
+    counts: Sequence[str]
+    limits: Sequence[tuple[str, str, str]] = ()
+
+    def check(self, status: Object, causes: Causes) -> None:
+        for name in self.counts:
+            non_negative(status.get(name), f"status.{name}", causes)
+        for name, bound, shown in self.limits:
+            count = status.get(name, 0)
+            if count > status.get(bound, 0):
+                causes.invalid(f"status.{name}", count, f"cannot be greater than {shown}")
+
+
+def check_collision_count(status: Object, old_status: Object, causes: Causes) -> None:
+    """The number of name collisions only grows."""
+    count, before = status.get("collisionCount"), old_status.get("collisionCount")
+    if before is not None and (count is None or count < before):
+        causes.invalid("status.collisionCount", count or 0, "cannot be decremented")

@@ -1,0 +1,225 @@
+"""StatefulSet: pods with an identity and claims of their own. Its template is hardly checked,
+since what the claims add to the pods is not in it."""
+
+from __future__ import annotations
+
+from fairlead.resources.apps.shared import (
+    RETENTION,
+    StatusCounts,
+    amount,
+    check_at_most_hundred_percent,
+    check_collision_count,
+    check_int_or_percent,
+    int_or_string_shown,
+    pointer_shown,
+    selector_shown,
+)
+from fairlead.resources.apps.templates import (
+    TEMPLATE,
+    TemplateBehaviour,
+    check_long_running,
+    check_required_selector,
+    check_template_labels,
+    selector_is_sound,
+)
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
+from fairlead.resources.core.persistent_volume_claims import round_claim
+from fairlead.resources.core.pods.annotations import check_pod_annotations
+from fairlead.resources.metadata import check_annotations, check_labels, check_metadata_update
+from fairlead.resources.rules import non_negative
+
+RETENTION_CHOICES = ("Retain", "Delete")
+CHANGEABLE = ("replicas", "template", "updateStrategy", RETENTION, "minReadySeconds")
+FORBIDDEN_CHANGE = (
+    "updates to statefulset spec for fields other than"
+    f" {', '.join(repr(name) for name in CHANGEABLE[:-1])} and {CHANGEABLE[-1]!r} are forbidden"
+)
+STATUS = StatusCounts(
+    (
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "collisionCount",
+    ),
+    (
+        ("readyReplicas", "replicas", "status.replicas"),
+        ("currentReplicas", "replicas", "status.replicas"),
+        ("updatedReplicas", "replicas", "status.replicas"),
+        ("availableReplicas", "replicas", "status.replicas"),
+        ("availableReplicas", "readyReplicas", "status.readyReplicas"),
+    ),
+)
+
+
+def say_kind_of_claims(spec: Object) -> None:
+    """The templates of claims are whole objects."""
+    for claim in spec.get("volumeClaimTemplates") or ():
+        claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
+
+
+class StatefulSetBehaviour(TemplateBehaviour):
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        super().fill_defaults(value, context)
+        spec = value["spec"]
+        _fill_strategy(spec["updateStrategy"], context)
+        if context.gates["StatefulSetAutoDeletePVC"]:
+            retention = spec.setdefault(RETENTION, {})
+            for name in ("whenDeleted", "whenScaled"):
+                retention[name] = retention.get(name) or "Retain"
+        say_kind_of_claims(spec)
+        for claim in spec.get("volumeClaimTemplates") or ():
+            round_claim(claim)
+
+    def drop_disabled(self, value: Object, old: Object | None, context: Context) -> None:
+        super().drop_disabled(value, old, context)
+        spec, old_spec = value["spec"], old["spec"] if old is not None else {}
+        gates = context.gates
+        if not gates["StatefulSetMinReadySeconds"] and not old_spec.get("minReadySeconds"):
+            spec.pop("minReadySeconds", None)
+        if not gates["StatefulSetAutoDeletePVC"] and old_spec.get(RETENTION) is None:
+            spec.pop(RETENTION, None)
+        if not gates["MaxUnavailableStatefulSet"] and "maxUnavailable" not in _steps(old_spec):
+            _steps(spec).pop("maxUnavailable", None)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        spec = value["spec"]
+        if context.dialect.statefulset_service_name_required and not spec["serviceName"]:
+            causes.required("spec.serviceName")
+        _check_management(spec.get("podManagementPolicy", ""), causes)
+        _check_strategy(spec["updateStrategy"], causes, context)
+        _check_retention(spec.get(RETENTION), causes, context)
+        for name in ("replicas", "minReadySeconds"):
+            non_negative(spec.get(name), f"spec.{name}", causes)
+        selector = spec.get("selector")
+        check_required_selector(selector, "statefulset", causes)
+        if selector_is_sound(selector):
+            _check_template(selector, spec["template"], causes, context)
+        else:
+            causes.invalid("spec.selector", selector_shown(selector), "")
+        check_long_running(spec["template"], "StatefulSet", causes)
+        if context.dialect.claim_templates_mounted:
+            _check_claims_mounted(spec, causes)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        self.check_create(value, causes, context)
+        self.check_metadata_change(value, old, causes)
+        self.check_change(value, old, causes, context)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        spec, old_spec = value["spec"], old["spec"]
+        if any(
+            spec.get(name) != old_spec.get(name)
+            for name in {*spec, *old_spec}
+            if name not in CHANGEABLE
+        ):
+            causes.forbidden("spec", FORBIDDEN_CHANGE)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        STATUS.check(value["status"], causes)
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        check_collision_count(value["status"], old["status"], causes)
+
+
+def _check_claims_mounted(spec: Object, causes: Causes) -> None:
+    """Each claim is for a container that mounts it, or takes it as a device, by its name."""
+    pod = spec["template"]["spec"]
+    used = {
+        item["name"]
+        for container in (*(pod.get("containers") or ()), *(pod.get("initContainers") or ()))
+        for kind in ("volumeMounts", "volumeDevices")
+        for item in container.get(kind) or ()
+    }
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        name = claim["metadata"].get("name", "")
+        if name not in used:
+            detail = "must be mounted by a container of the template"
+            causes.invalid(f"spec.volumeClaimTemplates[{index}].metadata.name", name, detail)
+
+
+def _steps(spec: Object) -> Object:
+    steps: Object | None = (spec.get("updateStrategy") or {}).get("rollingUpdate")
+    return {} if steps is None else steps
+
+
+def _fill_strategy(strategy: Object, context: Context) -> None:
+    """Rolling updates are what happens when nothing is said; then their settings are shown too."""
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+        strategy.setdefault("rollingUpdate", {})
+    steps = strategy.get("rollingUpdate")
+    if strategy["type"] == "RollingUpdate" and steps is not None:
+        steps.setdefault("partition", 0)
+        if context.gates["MaxUnavailableStatefulSet"]:
+            steps.setdefault("maxUnavailable", 1)
+
+
+def _check_management(policy: str, causes: Causes) -> None:
+    if not policy:
+        causes.required("spec.podManagementPolicy")
+    elif policy not in ("OrderedReady", "Parallel"):
+        detail = "must be 'OrderedReady' or 'Parallel'"
+        causes.invalid("spec.podManagementPolicy", policy, detail)
+
+
+def _check_strategy(strategy: Object, causes: Causes, context: Context) -> None:
+    path, steps = "spec.updateStrategy", strategy.get("rollingUpdate")
+    match strategy.get("type", ""):
+        case "":
+            causes.required(path)
+        case "OnDelete":
+            if steps is not None:
+                detail = "only allowed for updateStrategy 'RollingUpdate'"
+                causes.invalid(f"{path}.rollingUpdate", _steps_shown(steps), detail)
+        case "RollingUpdate":
+            _check_steps(steps or {}, f"{path}.rollingUpdate", causes, context)
+        case other:
+            update = pointer_shown("apps.RollingUpdateStatefulSetStrategy", steps)
+            text = f"apps.StatefulSetUpdateStrategy{{Type:{quote(other)}, RollingUpdate:{update}}}"
+            causes.invalid(path, GoValue(text), "must be 'RollingUpdate' or 'OnDelete'")
+
+
+def _steps_shown(steps: Object) -> GoValue:
+    unavailable = pointer_shown("intstr.IntOrString", steps.get("maxUnavailable"))
+    return GoValue(
+        f"apps.RollingUpdateStatefulSetStrategy{{Partition:{steps.get('partition') or 0},"
+        f" MaxUnavailable:{unavailable}}}"
+    )
+
+
+def _check_steps(steps: Object, path: str, causes: Causes, context: Context) -> None:
+    non_negative(steps.get("partition"), f"{path}.partition", causes)
+    unavailable = steps.get("maxUnavailable")
+    if unavailable is None or not context.gates["MaxUnavailableStatefulSet"]:
+        return
+    place = f"{path}.maxUnavailable"
+    check_int_or_percent(unavailable, place, causes)
+    if amount(unavailable) == 0:
+        causes.invalid(place, int_or_string_shown(unavailable), "cannot be 0")
+    check_at_most_hundred_percent(unavailable, place, causes)
+
+
+def _check_retention(retention: Object | None, causes: Causes, context: Context) -> None:
+    if retention is None or not context.gates["StatefulSetAutoDeletePVC"]:
+        return
+    for name in ("whenDeleted", "whenScaled"):
+        if retention.get(name) not in RETENTION_CHOICES:
+            place = f"spec.{RETENTION}.{name}"
+            causes.unsupported(place, retention.get(name, ""), RETENTION_CHOICES)
+
+
+def _check_template(
+    selector: Object | None, template: Object, causes: Causes, context: Context
+) -> None:
+    check_template_labels(selector, template, causes)
+    metadata = template["metadata"]
+    annotations, path = metadata.get("annotations"), f"{TEMPLATE}.annotations"
+    check_labels(metadata.get("labels"), f"{TEMPLATE}.labels", causes)
+    check_annotations(annotations, path, causes)
+    check_pod_annotations(annotations, template["spec"], path, causes, context.dialect)

@@ -1,0 +1,124 @@
+"""What all kinds do that make pods from a template."""
+
+from __future__ import annotations
+
+from fairlead.resources.apps.shared import selector_shown
+from fairlead.resources.behaviour import Behaviour, Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.core.pods.template import (
+    check_pod_template,
+    drop_disabled_pod_fields,
+    fill_template_defaults,
+    template_warnings,
+)
+from fairlead.resources.go_values import given_map, go_map
+from fairlead.resources.rules import label_selector, selector_is_empty, selector_matches
+
+TEMPLATE = "spec.template"
+MISMATCH = "`selector` does not match template `labels`"
+
+
+class TemplateBehaviour(Behaviour):
+    """A kind with a pod template; `template_path` is where it lies."""
+
+    template_path = TEMPLATE
+    looks_twice = False  # at all of a changed object, as clients see in the causes
+
+    def template(self, value: Object) -> Object:
+        found = value
+        for step in self.template_path.split("."):
+            found = found[step]
+        return found
+
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        fill_template_defaults(self.template(value), context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        if self.looks_twice:
+            self.check_create(value, causes, context)
+        super().check_update(value, old, causes, context)
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        self.drop_disabled(value, None, context)
+        super().prepare_create(value, context)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        self.drop_disabled(value, old, context)
+        super().prepare_update(value, old, context)
+
+    def drop_disabled(self, value: Object, old: Object | None, context: Context) -> None:
+        """Remove the fields of features that are off, unless the old object uses them."""
+        old_spec = self.template(old)["spec"] if old is not None else None
+        drop_disabled_pod_fields(self.template(value)["spec"], old_spec, context)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if old is None or _generation(value) != _generation(old):
+            template_warnings(self.template(value), self.template_path, context)
+
+
+def _generation(value: Object) -> int:
+    return int(value["metadata"].get("generation", 0))
+
+
+def check_required_selector(selector: Object | None, kind: str, causes: Causes) -> None:
+    """A selector that must be there and select something; `kind` is the word of the message."""
+    if selector is None:
+        causes.required("spec.selector")
+        return
+    label_selector(selector, "spec.selector", causes)
+    if selector_is_empty(selector):
+        detail = f"empty selector is invalid for {kind}"
+        causes.invalid("spec.selector", selector_shown(selector), detail)
+
+
+def selector_is_sound(selector: Object | None) -> bool:
+    """Whether a selector can be asked what it selects."""
+    wrong = Causes()
+    label_selector(selector, "", wrong, check_values=True)
+    return not wrong
+
+
+def check_template_labels(selector: Object | None, template: Object, causes: Causes) -> None:
+    """The selector must select the pods made from the template."""
+    labels = given_map(template["metadata"], "labels")
+    if not selector_matches(selector, labels or {}):
+        causes.invalid(f"{TEMPLATE}.metadata.labels", go_map(labels), MISMATCH)
+
+
+def check_long_running(template: Object, kind: str, causes: Causes) -> None:
+    """Pods that a controller keeps running always restart and have no deadline."""
+    spec = template["spec"]
+    policy = spec.get("restartPolicy", "")
+    if policy != "Always":
+        causes.unsupported(f"{TEMPLATE}.spec.restartPolicy", policy, ["Always"])
+    if spec.get("activeDeadlineSeconds") is not None:
+        detail = f"activeDeadlineSeconds in {kind} is not Supported"
+        causes.forbidden(f"{TEMPLATE}.spec.activeDeadlineSeconds", detail)
+
+
+def check_shared_disks(template: Object, causes: Causes) -> None:
+    """A disk that only one machine can write to is read-only in pods of which there are many."""
+    for index, volume in enumerate(template["spec"].get("volumes") or ()):
+        disk = volume.get("gcePersistentDisk")
+        if disk is not None and not disk.get("readOnly"):
+            causes.invalid(
+                f"{TEMPLATE}.spec.volumes[{index}].gcePersistentDisk.readOnly",
+                False,
+                "must be true for replicated pods > 1; GCE PD can only be mounted on multiple"
+                " machines if it is read-only",
+            )
+
+
+def check_replicated(spec: Object, causes: Causes, context: Context) -> None:
+    """The selector and template of what keeps a number of equal pods."""
+    selector, template = spec.get("selector"), spec["template"]
+    check_required_selector(selector, "deployment", causes)
+    if not selector_is_sound(selector):
+        causes.invalid("spec.selector", selector_shown(selector), "invalid label selector")
+        return
+    check_template_labels(selector, template, causes)
+    check_pod_template(template, TEMPLATE, causes, context)
+    if spec.get("replicas", 0) > 1:
+        check_shared_disks(template, causes)
+    check_long_running(template, "ReplicaSet", causes)

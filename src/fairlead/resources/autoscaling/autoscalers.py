@@ -1,0 +1,145 @@
+"""HorizontalPodAutoscaler: how many replicas of something there should be."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from fairlead.resources.autoscaling.conversion import (
+    DEFAULT_METRICS,
+    ROUND_TRIP_ANNOTATIONS,
+    drop_annotations,
+    settled,
+)
+from fairlead.resources.autoscaling.metrics import SOURCES, check_metrics, check_reference
+from fairlead.resources.behaviour import Behaviour, Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.metadata import check_metadata_update
+from fairlead.resources.rules import ABOVE_ZERO, POSITIVE, non_negative
+
+CONTAINER_SOURCE = SOURCES["ContainerResource"]
+PERCENT_POLICY = {"type": "Percent", "value": 100, "periodSeconds": 15}
+SCALE_UP = {
+    "stabilizationWindowSeconds": 0,
+    "selectPolicy": "Max",
+    "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}, PERCENT_POLICY],
+}
+SCALE_DOWN = {"selectPolicy": "Max", "policies": [PERCENT_POLICY]}
+SELECT_POLICIES = ("Disabled", "Max", "Min")
+POLICY_TYPES = ("Percent", "Pods")
+LONGEST_WINDOW = 3600
+LONGEST_PERIOD = 1800
+
+
+class AutoscalerBehaviour(Behaviour):
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        drop_annotations(value["metadata"], _annotations(context))
+        spec = value["spec"]
+        if not spec.get("metrics"):
+            spec["metrics"] = deepcopy(DEFAULT_METRICS)
+        for metric in spec["metrics"]:
+            _drop_empty_value(metric)
+        behavior = spec.get("behavior")
+        # Clients of v1 write it into an annotation, for which there are no defaults.
+        if behavior is not None and context.group_version != "autoscaling/v1":
+            behavior["scaleUp"] = _filled(behavior.get("scaleUp"), SCALE_UP)
+            behavior["scaleDown"] = _filled(behavior.get("scaleDown"), SCALE_DOWN)
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        super().prepare_create(value, context)
+        if not context.gates["HPAContainerMetrics"]:
+            _drop_container_metrics(value)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        super().prepare_update(value, old, context)
+        used = any(CONTAINER_SOURCE in metric for metric in old["spec"].get("metrics") or ())
+        if not context.gates["HPAContainerMetrics"] and not used:
+            _drop_container_metrics(value)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        fewest = 0 if context.gates["HPAScaleToZero"] else 1
+        _check_spec(value["spec"], fewest, causes, context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        may_be_zero = context.gates["HPAScaleToZero"] or old["spec"].get("minReplicas") == 0
+        _check_spec(value["spec"], 0 if may_be_zero else 1, causes, context)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        super().check_subresource_update(subresource, value, old, causes, context)
+        for name in ("currentReplicas", "desiredReplicas"):
+            non_negative(value["status"].get(name), f"status.{name}", causes)
+
+    def settle(self, value: Object, applied: bool) -> None:
+        """What storing makes of an accepted autoscaler: only so much of it as version v1 and its
+        annotations can hold."""
+        settled(value)
+
+
+def _annotations(context: Context) -> tuple[str, ...]:
+    return tuple(context.dialect.label(name) for name in ROUND_TRIP_ANNOTATIONS)
+
+
+def _filled(rules: Object | None, defaults: Object) -> Object:
+    given = {name: item for name, item in (rules or {}).items() if item is not None}
+    return {**deepcopy(defaults), **given}
+
+
+def _drop_empty_value(metric: Object) -> None:
+    """Storing adds a value of 0 to an object's average value; it must not come back as a value
+    that the client has chosen, for it would be refused."""
+    target: Object = (metric.get("object") or {}).get("target") or {}
+    if target.get("value") == "0" and target.get("averageValue") is not None:
+        del target["value"]
+
+
+def _drop_container_metrics(value: Object) -> None:
+    for metric in value["spec"].get("metrics") or ():
+        metric.pop(CONTAINER_SOURCE, None)
+
+
+def _check_spec(spec: Object, fewest: int, causes: Causes, context: Context) -> None:
+    low, high = spec.get("minReplicas"), spec["maxReplicas"]
+    if low is not None and low < fewest:
+        causes.invalid("spec.minReplicas", low, f"must be greater than or equal to {fewest}")
+    if high < 1:
+        causes.invalid("spec.maxReplicas", high, POSITIVE)
+    if low is not None and high < low:
+        detail = "must be greater than or equal to `minReplicas`"
+        causes.invalid("spec.maxReplicas", high, detail)
+    check_reference(spec["scaleTargetRef"], "spec.scaleTargetRef", causes)
+    check_metrics(spec.get("metrics") or [], low, causes, context)
+    behavior = spec.get("behavior") or {}
+    for name in ("scaleUp", "scaleDown"):
+        if behavior.get(name) is not None:
+            _check_rules(behavior[name], f"spec.behavior.{name}", causes)
+
+
+def _check_rules(rules: Object, path: str, causes: Causes) -> None:
+    window, choice = rules.get("stabilizationWindowSeconds"), rules.get("selectPolicy")
+    place = f"{path}.stabilizationWindowSeconds"
+    if window is not None and window < 0:
+        causes.invalid(place, window, "must be greater than or equal to zero")
+    if window is not None and window > LONGEST_WINDOW:
+        causes.invalid(place, window, f"must be less than or equal to {LONGEST_WINDOW}")
+    if choice is not None and choice not in SELECT_POLICIES:
+        causes.unsupported(f"{path}.selectPolicy", choice, SELECT_POLICIES)
+    policies = rules.get("policies") or []
+    if not policies:
+        causes.required(f"{path}.policies", "must specify at least one Policy")
+    for index, policy in enumerate(policies):
+        _check_policy(policy, f"{path}.policies[{index}]", causes)
+
+
+def _check_policy(policy: Object, path: str, causes: Causes) -> None:
+    kind, period = policy["type"], policy["periodSeconds"]
+    if kind not in POLICY_TYPES:
+        causes.unsupported(f"{path}.type", kind, POLICY_TYPES)
+    for name in ("value", "periodSeconds"):
+        if policy[name] <= 0:
+            causes.invalid(f"{path}.{name}", policy[name], ABOVE_ZERO)
+    if period > LONGEST_PERIOD:
+        detail = f"must be less than or equal to {LONGEST_PERIOD}"
+        causes.invalid(f"{path}.periodSeconds", period, detail)

@@ -1,0 +1,295 @@
+"""HorizontalPodAutoscaler between its versions. What v1 cannot express it carries in annotations.
+
+Objects may lack any part, as they do while it is worked out what an apply gives up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+import orjson
+
+from fairlead.base.dialect import CLUSTER, Dialect
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.resources.autoscaling.old_metrics import SPECS, STATUSES, Rows, flat, full
+from fairlead.resources.behaviour import Object
+from fairlead.resources.conversion import converts
+
+METRICS = "autoscaling.alpha.@/metrics"
+BEHAVIOR = "autoscaling.alpha.@/behavior"
+CURRENT_METRICS = "autoscaling.alpha.@/current-metrics"
+CONDITIONS = "autoscaling.alpha.@/conditions"
+ROUND_TRIP_ANNOTATIONS = (METRICS, BEHAVIOR, CURRENT_METRICS, CONDITIONS)
+
+DEFAULT_METRICS = [
+    {
+        "type": "Resource",
+        "resource": {
+            "name": "cpu",
+            "target": {"type": "Utilization", "averageUtilization": 80},
+        },
+    }
+]
+
+_PLURAL = "horizontalpodautoscalers"
+_CONDITION_FIELDS = ("type", "status", "lastTransitionTime", "reason", "message")
+_SPEC_FIELDS = ("scaleTargetRef", "minReplicas", "maxReplicas")
+_STATUS_FIELDS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
+_RULE_FIELDS = ("stabilizationWindowSeconds", "selectPolicy", "policies")
+_POLICY_FIELDS = ("type", "value", "periodSeconds")
+
+
+def drop_annotations(metadata: Object, names: Iterable[str]) -> None:
+    """Remove the annotations that only v1 gives a meaning."""
+    annotations, dropped = metadata.get("annotations") or {}, set(names)
+    kept = {key: text for key, text in annotations.items() if key not in dropped}
+    if kept:
+        metadata["annotations"] = kept
+    else:
+        metadata.pop("annotations", None)
+
+
+def from_v2beta2(value: Object, _: Dialect = CLUSTER) -> Object:
+    """v2 leaves out of the status what v2beta2 always has."""
+    if value.get("status") is None:
+        return value
+    empty = {name for name in ("currentReplicas", "conditions") if not value["status"].get(name)}
+    status = {name: part for name, part in value["status"].items() if name not in empty}
+    return {**value, "status": status}
+
+
+def to_v2beta2(value: Object, _: Dialect = CLUSTER) -> Object:
+    if value.get("status") is None:
+        return value
+    return {**value, "status": {"currentReplicas": 0, "conditions": None, **value["status"]}}
+
+
+def is_cpu(metric: Object) -> bool:
+    resource = metric.get("resource") or {}
+    return metric.get("type") == "Resource" and resource.get("name") == "cpu"
+
+
+def is_cpu_target(metric: Object) -> bool:
+    """Whether v1 has a field of its own for a metric: average CPU utilization."""
+    target: Object = (metric.get("resource") or {}).get("target") or {}
+    return is_cpu(metric) and target.get("averageUtilization") is not None
+
+
+def _cpu_target(percentage: int) -> Object:
+    return _cpu_metric("target", {"type": "Utilization", "averageUtilization": percentage})
+
+
+def _utilization(metric: Object) -> int:
+    percentage: int = metric["resource"]["target"]["averageUtilization"]
+    return percentage
+
+
+def _cpu_metric(part: str, value: Object) -> Object:
+    return {"type": "Resource", "resource": {"name": "cpu", part: value}}
+
+
+def to_v1(value: Object, dialect: Dialect) -> Object:
+    metadata, spec, status = _parts(value)
+    drop_annotations(metadata, map(dialect.label, ROUND_TRIP_ANNOTATIONS))
+    carried = _carried(spec or {}, status or {})
+    if carried:
+        named = {dialect.label(name): _encoded(item) for name, item in carried.items()}
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **named}
+    return _whole(
+        metadata,
+        _spec_to_v1(spec) if spec is not None else None,
+        _status_to_v1(status) if status is not None else None,
+    )
+
+
+def _parts(value: Object) -> tuple[Object, Object | None, Object | None]:
+    return dict(value.get("metadata") or {}), value.get("spec"), value.get("status")
+
+
+def _whole(metadata: Object, spec: Object | None, status: Object | None) -> Object:
+    parts = {"metadata": metadata, "spec": spec, "status": status}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _carried(spec: Object, status: Object) -> dict[str, Any]:
+    """What goes into annotations."""
+    metrics = [metric for metric in spec.get("metrics") or () if not is_cpu_target(metric)]
+    behavior = spec.get("behavior")
+    conditions = [
+        {name: item.get(name) for name in _CONDITION_FIELDS if name in item}
+        for item in status.get("conditions") or ()
+    ]
+    made = {
+        METRICS: flat(metrics, SPECS),
+        BEHAVIOR: _titled_behavior(behavior) if behavior is not None else None,
+        CURRENT_METRICS: flat(status.get("currentMetrics") or (), STATUSES),
+        CONDITIONS: conditions,
+    }
+    return {name: item for name, item in made.items() if item}
+
+
+def _encoded(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _spec_to_v1(spec: Object) -> Object:
+    made = {name: spec[name] for name in _SPEC_FIELDS if name in spec}
+    for metric in filter(is_cpu_target, spec.get("metrics") or ()):
+        made["targetCPUUtilizationPercentage"] = _utilization(metric)
+        break
+    return made
+
+
+def _status_to_v1(status: Object) -> Object:
+    made: Object = {"currentReplicas": 0, "desiredReplicas": 0}
+    made.update((name, status[name]) for name in _STATUS_FIELDS if name in status)
+    for metric in filter(is_cpu, status.get("currentMetrics") or ()):
+        utilization = (metric["resource"].get("current") or {}).get("averageUtilization")
+        if utilization is not None:
+            made["currentCPUUtilizationPercentage"] = utilization
+    return made
+
+
+def from_v1(value: Object, dialect: Dialect) -> Object:
+    metadata, spec, status = _parts(value)
+    annotations = metadata.get("annotations") or {}
+    carried = {name: annotations.get(dialect.label(name)) for name in ROUND_TRIP_ANNOTATIONS}
+    drop_annotations(metadata, map(dialect.label, ROUND_TRIP_ANNOTATIONS))
+    return _whole(metadata, _spec_from_v1(spec, carried), _status_from_v1(status, carried))
+
+
+Carried = dict[str, str | None]
+
+
+def _spec_from_v1(spec: Object | None, carried: Carried) -> Object:
+    made = {name: spec[name] for name in _SPEC_FIELDS if name in spec} if spec else {}
+    metrics = _metrics("MetricSpec", carried[METRICS], SPECS) or []
+    percentage = spec.get("targetCPUUtilizationPercentage") if spec else None
+    if percentage is not None:
+        metrics.append(_cpu_target(percentage))
+    made["metrics"] = metrics or deepcopy(DEFAULT_METRICS)
+    behavior = _plain_behavior(_decoded(carried[BEHAVIOR]))
+    if behavior:
+        made["behavior"] = behavior
+    return made
+
+
+def _status_from_v1(status: Object | None, carried: Carried) -> Object | None:
+    current = _metrics("MetricStatus", carried[CURRENT_METRICS], STATUSES)
+    conditions = _typed("HorizontalPodAutoscalerCondition", _decoded_list(carried[CONDITIONS]))
+    if status is None and not current and not conditions:
+        return None
+    made = {name: status[name] for name in _STATUS_FIELDS if name in status} if status else {}
+    if not made.get("currentReplicas"):
+        made.pop("currentReplicas", None)
+    percentage = status.get("currentCPUUtilizationPercentage") if status else None
+    if percentage is not None and current is None:
+        current = [_cpu_metric("current", {"averageUtilization": percentage})]
+    made["currentMetrics"] = current or None
+    if conditions:
+        made["conditions"] = conditions
+    return made
+
+
+def _decoded(text: str | None) -> Any:
+    """What an annotation holds; nothing if it makes no sense, for anybody can write one."""
+    try:
+        return orjson.loads(text) if text else None
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _decoded_list(text: str | None) -> list[Object] | None:
+    """The objects of a list, of which null is an empty one; None if the text is no such list."""
+    value = _decoded(text)
+    if text and text.strip() == "null":
+        return []
+    if not isinstance(value, list):
+        return None
+    items = [{} if item is None else item for item in value]
+    return items if all(isinstance(item, dict) for item in items) else None
+
+
+def _metrics(name: str, text: str | None, sources: Rows) -> list[Object] | None:
+    items = _decoded_list(text)
+    return None if items is None else _typed(name, full(items, sources))
+
+
+@cache
+def _types() -> BuiltinTypes:
+    return BuiltinTypes(CLUSTER)
+
+
+def _typed(name: str, items: list[Object] | None) -> list[Object] | None:
+    """Values from an annotation as their type has them; None if one of them does not fit it."""
+    decode = decoder(_types().struct(f"autoscaling/v2.{name}"))
+    try:
+        return None if items is None else [decode(item, []) for item in items]
+    except DecodeError:
+        return None
+
+
+# The behaviour is written with the names that fields have in programs: `ScaleUp`, `SelectPolicy`.
+
+
+def _title(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def _titled(value: Object, names: Iterable[str]) -> Object:
+    return {_title(name): value.get(name) for name in names}
+
+
+def _titled_behavior(behavior: Object) -> Object:
+    made: Object = {}
+    for name in ("scaleUp", "scaleDown"):
+        rules = behavior.get(name)
+        made[_title(name)] = _titled(rules, _RULE_FIELDS) if rules is not None else None
+        if rules is not None and rules.get("policies") is not None:
+            policies = [_titled(policy, _POLICY_FIELDS) for policy in rules["policies"]]
+            made[_title(name)]["Policies"] = policies
+    return made
+
+
+def _plain(value: Any, names: Iterable[str]) -> Any:
+    """The known fields of an object, however their names are capitalised; null is an empty one."""
+    if value is not None and not isinstance(value, dict):
+        return value
+    known = {name.lower(): name for name in names}
+    return {
+        known[key.lower()]: item
+        for key, item in (value or {}).items()
+        if key.lower() in known and item is not None
+    }
+
+
+def _plain_behavior(value: Any) -> Object | None:
+    made = _plain(value, ("scaleUp", "scaleDown"))
+    for name in made if isinstance(made, dict) else ():
+        rules = made[name] = _plain(made[name], _RULE_FIELDS)
+        if isinstance(rules, dict) and isinstance(rules.get("policies"), list):
+            rules["policies"] = [_plain(policy, _POLICY_FIELDS) for policy in rules["policies"]]
+    found = _typed("HorizontalPodAutoscalerBehavior", [made] if made else [])
+    return found[0] if found else None
+
+
+def settled(value: Object) -> None:
+    """Make of an autoscaler what the way through v1 and back leaves of it: CPU utilization goes to
+    the end of the metrics, and quantities that v1 always has are there."""
+    spec, status = value["spec"], value["status"]
+    metrics = spec.get("metrics") or []
+    others = [metric for metric in metrics if not is_cpu_target(metric)]
+    cpu = [_cpu_target(_utilization(metric)) for metric in metrics if is_cpu_target(metric)][:1]
+    spec["metrics"] = [*full(flat(others, SPECS), SPECS), *cpu]
+    if status.get("currentMetrics"):
+        status["currentMetrics"] = full(flat(status["currentMetrics"], STATUSES), STATUSES)
+
+
+for _name in (_PLURAL, f"{_PLURAL}/status"):
+    converts(f"autoscaling/v1/{_name}", inward=from_v1, outward=to_v1)
+    converts(f"autoscaling/v2beta2/{_name}", inward=from_v2beta2, outward=to_v2beta2)

@@ -1,0 +1,154 @@
+"""Metrics in the flat form of autoscaling/v1 annotations, to and from the form of v2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fairlead.base.records import dataclass
+from fairlead.resources.behaviour import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A field of the flat form and its place in v2; `zero` is shown for one that is not set."""
+
+    flat: str
+    place: tuple[str, ...]
+    zero: Any = None
+
+
+def _row(flat: str, place: str, zero: Any = None) -> Row:
+    return Row(flat, tuple(place.split(".")), zero)
+
+
+Rows = dict[str, tuple[Row, ...]]
+
+_NAME = _row("metricName", "metric.name", "")
+_SELECTOR = _row("selector", "metric.selector")
+_RESOURCE = _row("name", "name", "")
+_CONTAINER = _row("container", "container", "")
+_TARGETS = (
+    _row("targetAverageUtilization", "target.averageUtilization"),
+    _row("targetAverageValue", "target.averageValue"),
+)
+_CURRENTS = (
+    _row("currentAverageUtilization", "current.averageUtilization"),
+    _row("currentAverageValue", "current.averageValue", "0"),
+)
+
+# The sources of metrics, in the order and with the fields of the flat form.
+SPECS: Rows = {
+    "object": (
+        _row("target", "describedObject"),
+        _NAME,
+        _row("targetValue", "target.value", "0"),
+        _SELECTOR,
+        _row("averageValue", "target.averageValue"),
+    ),
+    "pods": (_NAME, _row("targetAverageValue", "target.averageValue", "0"), _SELECTOR),
+    "resource": (_RESOURCE, *_TARGETS),
+    "containerResource": (_RESOURCE, *_TARGETS, _CONTAINER),
+    "external": (
+        _NAME,
+        _row("metricSelector", "metric.selector"),
+        _row("targetValue", "target.value"),
+        _row("targetAverageValue", "target.averageValue"),
+    ),
+}
+STATUSES: Rows = {
+    "object": (
+        _row("target", "describedObject"),
+        _NAME,
+        _row("currentValue", "current.value", "0"),
+        _SELECTOR,
+        _row("averageValue", "current.averageValue"),
+    ),
+    "pods": (_NAME, _row("currentAverageValue", "current.averageValue", "0"), _SELECTOR),
+    "resource": (_RESOURCE, *_CURRENTS),
+    "containerResource": (_RESOURCE, *_CURRENTS, _CONTAINER),
+    "external": (
+        _NAME,
+        _row("metricSelector", "metric.selector"),
+        _row("currentValue", "current.value", "0"),
+        _row("currentAverageValue", "current.averageValue"),
+    ),
+}
+
+
+def flat(metrics: Iterable[Object], sources: Rows) -> list[Object]:
+    """Metrics of v2 in the flat form."""
+    made = []
+    for metric in metrics:
+        one: Object = {"type": metric.get("type", "")}
+        for name, rows in sources.items():
+            if metric.get(name) is not None:
+                one[name] = _flat_source(metric[name], rows)
+        made.append(one)
+    return made
+
+
+def _flat_source(source: Object, rows: tuple[Row, ...]) -> Object:
+    found = ((row, _read(source, row.place)) for row in rows)
+    return {
+        row.flat: row.zero if value is None else value
+        for row, value in found
+        if value is not None or row.zero is not None
+    }
+
+
+def _read(value: Any, place: tuple[str, ...]) -> Any:
+    for step in place:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def full(metrics: Iterable[Object], sources: Rows) -> list[Object]:
+    """Metrics of the flat form as v2 has them."""
+    made = []
+    for metric in map(_folded, metrics):
+        one: Object = {"type": metric.get("type", "")}
+        for name, rows in sources.items():
+            source = _folded(metric.get(name.lower()))
+            if source is not None:
+                one[name] = _full_source(name, source, rows) if isinstance(source, dict) else source
+        made.append(one)
+    return made
+
+
+def _folded(value: Any) -> Any:
+    """An object with its names in lower case: those of an annotation may be capitalised at will."""
+    if not isinstance(value, dict):
+        return value
+    return {name.lower(): item for name, item in value.items() if item is not None}
+
+
+def _full_source(name: str, source: Object, rows: tuple[Row, ...]) -> Object:
+    made: Object = {}
+    for row in rows:
+        value = source.get(row.flat.lower())
+        value = row.zero if value is None else value
+        if value is not None:
+            _write(made, row.place, value)
+    if rows in SPECS.values():
+        target = made.setdefault("target", {})
+        target["type"] = _target_type(name, target)
+    return made
+
+
+def _write(value: Object, place: tuple[str, ...], item: Any) -> None:
+    for step in place[:-1]:
+        value = value.setdefault(step, {})
+    value[place[-1]] = item
+
+
+def _target_type(source: str, target: Object) -> str:
+    """The flat form does not say what kind of target it is; what is set tells."""
+    match source:
+        case "object":
+            return "Value" if target.get("averageValue") is None else "AverageValue"
+        case "external":
+            return "AverageValue" if target.get("value") is None else "Value"
+        case "pods":
+            return "AverageValue"
+    return "AverageValue" if target.get("averageUtilization") is None else "Utilization"

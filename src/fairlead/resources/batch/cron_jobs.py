@@ -1,0 +1,105 @@
+"""CronJob: Jobs made by a schedule."""
+
+from __future__ import annotations
+
+from fairlead.resources.apps.shared import selector_shown
+from fairlead.resources.apps.templates import TemplateBehaviour
+from fairlead.resources.batch.job_spec import check_work
+from fairlead.resources.batch.schedule import ScheduleError, ZoneError, load_zone, parse_schedule
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.metadata import check_metadata_update
+from fairlead.resources.rules import non_negative, one_of
+
+# The names of its Jobs, at most 63 characters, are longer by eleven.
+LONGEST_NAME = 52
+CONCURRENCY_POLICIES = ("Allow", "Forbid", "Replace")
+ZONE_WARNING = (
+    "CRON_TZ or TZ used in spec.spec.schedule is not officially supported, see"
+    " https://@/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
+NAMED_ZONE = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+
+
+class CronJobBehaviour(TemplateBehaviour):
+    template_path = "spec.jobTemplate.spec.template"
+
+    def drop_disabled(self, value: Object, old: Object | None, context: Context) -> None:
+        super().drop_disabled(value, old, context)
+        spec, old_spec = value["spec"], old["spec"] if old is not None else {}
+        if not context.gates["CronJobTimeZone"] and old_spec.get("timeZone") is None:
+            spec.pop("timeZone", None)
+
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        super().check_create(value, causes, context)
+        name = value["metadata"].get("name", "")
+        if len(name) > LONGEST_NAME:
+            causes.invalid("metadata.name", name, f"must be no more than {LONGEST_NAME} characters")
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        _check_spec(value["spec"], {}, causes, context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        _check_spec(value["spec"], old["spec"], causes, context)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        """Any status is accepted."""
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        super().warnings(value, old, context)
+        if "TZ" in value["spec"]["schedule"]:
+            context.warn(context.dialect.label(ZONE_WARNING))
+
+
+def _check_spec(spec: Object, old: Object, causes: Causes, context: Context) -> None:
+    zone = spec.get("timeZone")
+    _check_schedule(spec["schedule"], zone, causes)
+    non_negative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds", causes)
+    if zone is not None and zone != old.get("timeZone"):
+        _check_zone(zone, causes)
+    policy = spec.get("concurrencyPolicy")
+    one_of(policy, CONCURRENCY_POLICIES, "spec.concurrencyPolicy", causes)
+    _check_job_template(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec", causes, context)
+    for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        non_negative(spec.get(name), f"spec.{name}", causes)
+
+
+def _check_schedule(schedule: str, zone: str | None, causes: Causes) -> None:
+    path = "spec.schedule"
+    if not schedule:
+        causes.required(path)
+        return
+    try:
+        parse_schedule(schedule)
+    except ScheduleError as error:
+        causes.invalid(path, schedule, str(error))
+    if "TZ" in schedule and zone is not None:
+        detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
+        causes.invalid(path, schedule, detail)
+
+
+def _check_zone(zone: str, causes: Causes) -> None:
+    path = "spec.timeZone"
+    if not zone:
+        causes.invalid(path, zone, "timeZone must be nil or non-empty string")
+        return
+    if zone.lower() == "local":
+        causes.invalid(path, zone, NAMED_ZONE)
+    try:
+        load_zone(zone)
+    except ZoneError as error:
+        causes.invalid(path, zone, str(error))
+
+
+def _check_job_template(spec: Object, path: str, causes: Causes, context: Context) -> None:
+    check_work(spec, path, causes, context)
+    selector = spec.get("selector")
+    if selector is not None:
+        detail = "`selector` will be auto-generated"
+        causes.invalid(f"{path}.selector", selector_shown(selector), detail)
+    if spec.get("manualSelector"):
+        causes.unsupported(f"{path}.manualSelector", True, ["nil", "false"])

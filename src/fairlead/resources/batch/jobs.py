@@ -1,0 +1,185 @@
+"""Job: pods that run until enough of them have succeeded. It finds its pods by labels that the
+server generates, unless the client chooses a selector itself."""
+
+from __future__ import annotations
+
+from fairlead.codec.types.names import dns_label
+from fairlead.resources.apps.shared import StatusCounts, selector_shown
+from fairlead.resources.apps.templates import TemplateBehaviour, selector_is_sound
+from fairlead.resources.batch.job_spec import check_job_spec, check_job_spec_change
+from fairlead.resources.batch.names import INDEXED, TRACKING
+from fairlead.resources.batch.pod_failure_policy import fill_condition_defaults
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.go_values import go_map
+from fairlead.resources.metadata import check_metadata, check_metadata_update
+from fairlead.resources.rules import selector_matches
+
+UID_LABEL, NAME_LABEL = "controller-uid", "job-name"
+ORPHAN_WARNING = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background"
+    " to remove them or set propagationPolicy=Orphan to suppress this warning"
+)
+DEFAULTS = {
+    "parallelism": 1,
+    "backoffLimit": 6,
+    "completionMode": "NonIndexed",
+    "suspend": False,
+}
+STATUS = StatusCounts(("active", "succeeded", "failed", "ready"))
+
+
+class JobBehaviour(TemplateBehaviour):
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        super().fill_defaults(value, context)
+        spec, metadata = value["spec"], value["metadata"]
+        if spec.get("completions") is None and spec.get("parallelism") is None:
+            spec["completions"] = 1
+        for name, default in DEFAULTS.items():
+            if spec.get(name) is None:
+                spec[name] = default
+        if spec.get("podFailurePolicy") is not None:
+            fill_condition_defaults(spec["podFailurePolicy"])
+        labels = spec["template"]["metadata"].get("labels")
+        if labels and not metadata.get("labels"):
+            metadata["labels"] = labels  # one map with the template's, which is yet to grow
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        if not value["spec"].get("manualSelector"):
+            _generate_selector(value)
+        metadata = value["metadata"]
+        _separate_labels(metadata)
+        super().prepare_create(value, context)
+        key, annotations = context.dialect.label(TRACKING), metadata.get("annotations") or {}
+        if context.gates["JobTrackingWithFinalizers"]:
+            metadata["annotations"] = {**annotations, key: ""}
+        else:
+            annotations.pop(key, None)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        _separate_labels(value["metadata"])
+        super().prepare_update(value, old, context)
+
+    def drop_disabled(self, value: Object, old: Object | None, context: Context) -> None:
+        super().drop_disabled(value, old, context)
+        used = old is not None and old["spec"].get("podFailurePolicy") is not None
+        if not context.gates["JobPodFailurePolicy"] and not used:
+            value["spec"].pop("podFailurePolicy", None)
+        tracked = old is not None and is_tracked(old, context)
+        if old is not None and not context.gates["JobTrackingWithFinalizers"] and not tracked:
+            (value["metadata"].get("annotations") or {}).pop(context.dialect.label(TRACKING), None)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        self._check_job(value, True, causes, context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_metadata(value["metadata"], True, self.name_rule, causes)
+        self._check_job(value, is_tracked(old, context), causes, context)
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        check_job_spec(value["spec"], causes, context)
+        may_reschedule = (
+            context.gates["JobMutableNodeSchedulingDirectives"]
+            and bool(old["spec"].get("suspend"))
+            and old["status"].get("startTime") is None
+        )
+        check_job_spec_change(value["spec"], old["spec"], may_reschedule, causes)
+
+    def _check_job(
+        self, value: Object, may_be_tracked: bool, causes: Causes, context: Context
+    ) -> None:
+        _check_generated_selector(value, causes)
+        check_job_spec(value["spec"], causes, context)
+        if not may_be_tracked and is_tracked(value, context):
+            key = context.dialect.label(TRACKING)
+            causes.forbidden(f"metadata.annotations[{key}]", "cannot add this annotation")
+        _check_host_names(value, causes)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        super().check_subresource_update(subresource, value, old, causes, context)
+        STATUS.check(value["status"], causes)
+        _check_uncounted(value["status"].get("uncountedTerminatedPods") or {}, causes)
+
+    def settle(self, value: Object, applied: bool) -> None:
+        """What storing makes of an accepted Job: without labels of its own it has those of its
+        template, the generated ones too."""
+        labels = value["spec"]["template"]["metadata"].get("labels")
+        if labels and not value["metadata"].get("labels"):
+            value["metadata"]["labels"] = dict(labels)
+
+    def before_delete(self, name: str, propagation: str, context: Context) -> str:
+        if not propagation:
+            context.warn(ORPHAN_WARNING)
+        return ""
+
+    def default_propagation(self, value: Object, context: Context) -> str:
+        return "Orphan"
+
+
+def is_tracked(value: Object, context: Context) -> bool:
+    """Whether the pods of a Job are counted by their finalizers."""
+    return context.dialect.label(TRACKING) in (value["metadata"].get("annotations") or {})
+
+
+def _separate_labels(metadata: Object) -> None:
+    if metadata.get("labels"):
+        metadata["labels"] = dict(metadata["labels"])
+
+
+def _generate_selector(value: Object) -> None:
+    """Label the template with the Job's name and uid and select by the uid. What the client has
+    set stays; the rules tell if it cannot be."""
+    metadata, spec = value["metadata"], value["spec"]
+    template = spec["template"]["metadata"]
+    if template.get("labels") is None:
+        template["labels"] = {}
+    template["labels"].setdefault(UID_LABEL, metadata.get("uid", ""))
+    template["labels"].setdefault(NAME_LABEL, metadata.get("name", ""))
+    selector = spec.setdefault("selector", {})
+    selector["matchLabels"] = {UID_LABEL: metadata.get("uid", "")} | (
+        selector.get("matchLabels") or {}
+    )
+
+
+def _check_generated_selector(value: Object, causes: Causes) -> None:
+    metadata, spec = value["metadata"], value["spec"]
+    selector = spec.get("selector")
+    if spec.get("manualSelector") or selector is None:
+        return
+    expected = {UID_LABEL: metadata.get("uid", ""), NAME_LABEL: metadata.get("name", "")}
+    if not expected[UID_LABEL]:
+        causes.required("metadata.uid")
+    labels = spec["template"]["metadata"].get("labels")
+    for key, wanted in expected.items():
+        path, detail = f"spec.template.metadata.labels[{key}]", f"must be '{wanted}'"
+        if key not in (labels or {}):
+            causes.required(path, detail)
+        elif labels[key] != wanted:
+            causes.invalid(path, go_map(labels), detail)
+    if selector_is_sound(selector) and not selector_matches(selector, expected):
+        causes.invalid("spec.selector", selector_shown(selector), "`selector` not auto-generated")
+
+
+def _check_host_names(value: Object, causes: Causes) -> None:
+    """The pods of an indexed Job are named after it and their index."""
+    spec, name = value["spec"], value["metadata"].get("name", "")
+    if spec.get("completionMode") != INDEXED or (spec.get("completions") or 0) <= 0:
+        return
+    longest = f"{name}-{spec['completions'] - 1}"
+    if dns_label(longest):
+        detail = f"will not able to create pod with invalid DNS label: {longest}"
+        causes.invalid("metadata.name", name, detail)
+
+
+def _check_uncounted(pods: Object, causes: Causes) -> None:
+    seen: set[str] = set()
+    for name in ("succeeded", "failed"):
+        for index, uid in enumerate(pods.get(name) or ()):
+            path = f"status.uncountedTerminatedPods.{name}[{index}]"
+            if not uid:
+                causes.invalid(path, uid, "must not be empty")
+            elif uid in seen:
+                causes.duplicate(path, uid)
+            seen.add(uid)

@@ -1,0 +1,97 @@
+"""The pod failure policy of a Job: what a pod's failure means for the Job."""
+
+from __future__ import annotations
+
+from fairlead.codec.types.names import qualified_name
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.conditions import STATUSES
+from fairlead.resources.go_values import given_list
+
+ACTIONS = ("Count", "FailJob", "Ignore")
+OPERATORS = ("In", "NotIn")
+MOST_RULES = 20
+MOST_EXIT_CODES = 255
+MOST_CONDITIONS = 20
+
+
+def fill_condition_defaults(policy: Object) -> None:
+    for rule in policy["rules"] or ():
+        for pattern in rule["onPodConditions"] or ():
+            pattern["status"] = pattern["status"] or "True"
+
+
+def check_pod_failure_policy(spec: Object, path: str, causes: Causes) -> None:
+    """The policy in a Job's spec at `path`."""
+    rules = spec["podFailurePolicy"]["rules"] or []
+    if len(rules) > MOST_RULES:
+        causes.too_many(f"{path}.rules", len(rules), MOST_RULES)
+    pod = spec["template"]["spec"]
+    groups = (pod.get("containers"), pod.get("initContainers"))
+    names = {container["name"] for group in groups for container in group or ()}
+    for index, rule in enumerate(rules):
+        _check_rule(rule, f"{path}.rules[{index}]", names, causes)
+
+
+def _check_rule(rule: Object, path: str, names: set[str], causes: Causes) -> None:
+    codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or []
+    _check_choice(rule["action"], ACTIONS, f"{path}.action", causes)
+    if codes is not None:
+        _check_exit_codes(codes, f"{path}.onExitCodes", names, causes)
+    if conditions:
+        _check_conditions(conditions, f"{path}.onPodConditions", causes)
+    if codes is not None and conditions:
+        _invalid(path, "specifying both OnExitCodes and OnPodConditions is not supported", causes)
+    if codes is None and not conditions:
+        _invalid(path, "specifying one of OnExitCodes and OnPodConditions is required", causes)
+
+
+def _invalid(path: str, why: str, causes: Causes) -> None:
+    """A cause that shows no value."""
+    causes.invalid(path, GoValue(why), "")
+
+
+def _check_choice(value: str, choices: tuple[str, ...], path: str, causes: Causes) -> None:
+    if not value:
+        listed = " ".join(quote(choice) for choice in choices)
+        causes.required(path, f"valid values: [{listed}]")
+    elif value not in choices:
+        causes.unsupported(path, value, choices)
+
+
+def _check_exit_codes(codes: Object, path: str, names: set[str], causes: Causes) -> None:
+    operator, given = codes["operator"], given_list(codes, "values")
+    values = given or []
+    _check_choice(operator, OPERATORS, f"{path}.operator", causes)
+    name = codes.get("containerName")
+    if name is not None and name not in names:
+        detail = "must be one of the container or initContainer names in the pod template"
+        causes.invalid(f"{path}.containerName", name, detail)
+    place = f"{path}.values"
+    if not values:
+        causes.invalid(place, _codes_shown(given), "at least one value is required")
+    elif len(values) > MOST_EXIT_CODES:
+        causes.too_many(place, len(values), MOST_EXIT_CODES)
+    seen: set[int] = set()
+    for index, value in enumerate(values):
+        if operator == "In" and value == 0:
+            causes.invalid(f"{place}[{index}]", value, "must not be 0 for the In operator")
+        if value in seen:
+            causes.duplicate(f"{place}[{index}]", value)
+        seen.add(value)
+    if values != sorted(values):
+        causes.invalid(place, _codes_shown(values), "must be ordered")
+
+
+def _codes_shown(values: list[int] | None) -> GoValue:
+    listed = "(nil)" if values is None else f"{{{', '.join(map(str, values))}}}"
+    return GoValue(f"[]int32{listed}")
+
+
+def _check_conditions(conditions: list[Object], path: str, causes: Causes) -> None:
+    if len(conditions) > MOST_CONDITIONS:
+        causes.too_many(path, len(conditions), MOST_CONDITIONS)
+    for index, pattern in enumerate(conditions):
+        place = f"{path}[{index}]"
+        causes.invalid_each(f"{place}.type", pattern["type"], qualified_name(pattern["type"]))
+        _check_choice(pattern["status"], STATUSES, f"{place}.status", causes)

@@ -1,0 +1,65 @@
+"""Which behaviour belongs to which resource, and what of its objects can be selected by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from fairlead.resources.behaviour import Behaviour
+from fairlead.resources.registry import Resource
+
+
+def behaviour_of(resource: Resource) -> Behaviour:
+    """The behaviour of a stored kind: the one that the resource brings, or what
+    `resources.<group>.BEHAVIOURS` names. That is imported when the first object of the kind is
+    written, so that a server starts fast."""
+    if resource.make_behaviour is not None:
+        return resource.make_behaviour(resource)
+    package = f"{__package__}.{resource.group_version.short}"
+    known: dict[str, str] = import_module(package).BEHAVIOURS if find_spec(package) else {}
+    where = known.get(resource.key)
+    if where is None:
+        return Behaviour(resource)
+    module, _, name = where.rpartition(".")
+    made: Behaviour = getattr(import_module(f"{package}.{module}"), name)(resource)
+    return made
+
+
+# Selectable names that are not the path of the field; of several paths the first that is set.
+_FIELD_PATHS = {
+    ("jobs", "status.successful"): ("status.succeeded",),
+    ("events", "source"): ("source.component", "reportingComponent"),
+}
+# What a number or a switch that is not set counts as.
+_UNSET = {"status.replicas": "0", "status.successful": "0", "spec.unschedulable": "false"}
+
+
+def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str, str]] | None:
+    """A function that reads the selectable fields of a kind from an object, or None."""
+    if not resource.selectable:
+        return None
+    rows = [
+        (name, *path.rpartition(".")[::2], _UNSET.get(name, ""))
+        for name in resource.selectable
+        for path in reversed(_FIELD_PATHS.get((resource.name, name), (name,)))
+    ]
+
+    def select(value: dict[str, Any]) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for name, parent, leaf, unset in rows:  # a path that comes later overrides if it is set
+            holder = value.get(parent) if parent else value
+            read = holder.get(leaf) if holder else None
+            if read.__class__ is not str:
+                read = "" if read is None else _text(read)
+            found[name] = read or found.get(name) or unset
+        return found
+
+    return select
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,93 @@
+"""Collecting what is wrong with an object, field by field, in the reference's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from fairlead.base.errors import (
+    LONGEST_CAUSE,
+    LONGEST_FIELD,
+    MOST_CAUSE_BYTES,
+    MOST_CAUSES,
+    Cause,
+    TooManyCauses,
+    clipped,
+)
+from fairlead.base.quotes import quote as quote
+
+
+class GoValue(str):
+    """A value that is shown as it stands, for values which are not printed as JSON scalars."""
+
+
+def show(value: Any) -> str:
+    """A value as messages print it."""
+    if isinstance(value, GoValue):
+        return str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quote(value)
+    if value is None:
+        return '"null"'
+    if isinstance(value, (dict, list)):
+        return orjson.dumps(value).decode()
+    return str(value)
+
+
+class Causes(list[Cause]):
+    """The causes found so far. Paths are dotted: `spec.containers[0].name`. Raises TooManyCauses
+    where more would not be told, so that no check goes on for long after that."""
+
+    # Of the class, because most of them stay empty and one is made for every write.
+    _left = MOST_CAUSE_BYTES
+    sound: object = None  # metadata whose contents were found to be good
+
+    def append(self, cause: Cause) -> None:
+        text, field = clipped(cause.message, LONGEST_CAUSE), clipped(cause.field, LONGEST_FIELD)
+        super().append(Cause(cause.reason, text, field))
+        self._left -= len(text) + len(field)
+        if len(self) >= MOST_CAUSES or self._left <= 0:
+            raise TooManyCauses(self)
+
+    def add(self, reason: str, field: str, text: str, detail: str = "") -> None:
+        """A cause of any kind; `text` says what is wrong, `detail` more about it."""
+        self.append(Cause(reason, f"{text}: {detail}" if detail else text, field))
+
+    def required(self, field: str, detail: str = "") -> None:
+        self.add("FieldValueRequired", field, "Required value", detail)
+
+    def invalid(self, field: str, value: Any, detail: str) -> None:
+        self.add("FieldValueInvalid", field, f"Invalid value: {show(value)}", detail)
+
+    def invalid_each(self, field: str, value: Any, details: Iterable[str]) -> None:
+        """One cause for each thing that a syntax check found."""
+        for detail in details:
+            self.invalid(field, value, detail)
+
+    def unsupported(self, field: str, value: Any, supported: Sequence[str]) -> None:
+        listed = ", ".join(quote(text) for text in supported)
+        detail = f"supported values: {listed}" if supported else ""
+        self.add("FieldValueNotSupported", field, f"Unsupported value: {show(value)}", detail)
+
+    def duplicate(self, field: str, value: Any) -> None:
+        self.add("FieldValueDuplicate", field, f"Duplicate value: {show(value)}")
+
+    def forbidden(self, field: str, detail: str) -> None:
+        self.add("FieldValueForbidden", field, "Forbidden", detail)
+
+    def too_long(self, field: str, limit: int) -> None:
+        self.add("FieldValueTooLong", field, "Too long", f"must have at most {limit} bytes")
+
+    def too_many(self, field: str, count: int, limit: int) -> None:
+        detail = f"must have at most {limit} items"
+        self.add("FieldValueTooMany", field, f"Too many: {count}", detail)
+
+    def not_found(self, field: str, value: Any) -> None:
+        self.add("FieldValueNotFound", field, f"Not found: {show(value)}")
+
+    def internal(self, field: str, detail: str) -> None:
+        self.add("InternalError", field, "Internal error", detail)

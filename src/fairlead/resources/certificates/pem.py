@@ -1,0 +1,138 @@
+"""PEM blocks, and what is wrong with the signing request or the certificate in one."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fairlead.base.records import dataclass
+from fairlead.resources.pem_text import pem_blocks
+
+if TYPE_CHECKING:
+    from cryptography.x509 import CertificateSigningRequest
+
+_HEADER = re.compile(rb"[^\n:]+:[^\n]*\n")
+_SEQUENCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    kind: str
+    has_headers: bool
+    der: bytes
+
+
+def blocks(data: bytes) -> Iterator[Block]:
+    """The PEM blocks of a text; what stands between them is passed over."""
+    for kind, body in pem_blocks(data):
+        start = 0
+        while header := _HEADER.match(body, start):
+            start = header.end()
+        try:
+            der = b64decode(b"".join(body[start:].split()), validate=True)
+        except (binascii.Error, ValueError):
+            continue
+        yield Block(kind, start > 0, der)
+
+
+def request_error(data: bytes) -> str:
+    """Why data is not a PEM block with a signed PKCS#10 request; empty if it is one."""
+    block = next(blocks(data), None)
+    if block is None or block.kind != "CERTIFICATE REQUEST":
+        return "PEM block type must be CERTIFICATE REQUEST"
+    return _outer_error(block.der, "certificateRequest") or _signature_error(block.der)
+
+
+def certificate_error(data: bytes) -> str:
+    """Why data is not one or more PEM blocks of certificates; empty if it is."""
+    count = 0
+    for block in blocks(data):
+        count += 1
+        wrong = _certificate_block_error(block)
+        if wrong:
+            return wrong
+    return "" if count else "must contain at least one CERTIFICATE PEM block"
+
+
+def _certificate_block_error(block: Block) -> str:
+    from cryptography.x509 import InvalidVersion, load_der_x509_certificate
+
+    if block.kind != "CERTIFICATE":
+        return f'only CERTIFICATE PEM blocks are allowed, found "{block.kind}"'
+    if block.has_headers:
+        return "no PEM block headers are permitted"
+    if not block.der:
+        return "found CERTIFICATE PEM block containing 0 certificates"
+    try:
+        load_der_x509_certificate(block.der)
+    except (ValueError, InvalidVersion):
+        return "x509: malformed certificate"
+    return ""
+
+
+def _signature_error(der: bytes) -> str:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.x509 import InvalidVersion, load_der_x509_csr
+
+    try:
+        request = load_der_x509_csr(der)
+        if request.is_signature_valid or _is_signed_by_sha1(request):
+            return ""
+        key = request.public_key()
+    except (ValueError, InvalidVersion):
+        return "asn1: structure error: malformed certificate request"
+    except UnsupportedAlgorithm:
+        return "x509: cannot verify signature: algorithm unimplemented"
+    return (
+        "crypto/rsa: verification error"
+        if isinstance(key, RSAPublicKey)
+        else ("x509: signature verification failure")
+    )
+
+
+def _is_signed_by_sha1(request: CertificateSigningRequest) -> bool:
+    """SHA-1, which the library does not look at any more, is good enough for a request."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.hashes import SHA1
+
+    key, algorithm = request.public_key(), request.signature_hash_algorithm
+    if not isinstance(algorithm, SHA1):
+        return False
+    signature, signed = request.signature, request.tbs_certrequest_bytes
+    try:
+        if isinstance(key, RSAPublicKey):
+            key.verify(signature, signed, PKCS1v15(), algorithm)
+        elif isinstance(key, EllipticCurvePublicKey):
+            key.verify(signature, signed, ECDSA(algorithm))
+        else:
+            return False
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _outer_error(der: bytes, name: str) -> str:
+    """What the reference's decoder says of data that does not even start like a sequence."""
+    if not der:
+        return "asn1: syntax error: sequence truncated"
+    first, header = der[0], 2
+    length = der[1] if len(der) > 1 else 0
+    if length & 0x80:
+        more = length & 0x7F
+        length, header = int.from_bytes(der[2 : 2 + more]), 2 + more
+    if first != 0x20 | _SEQUENCE:
+        compound = "true" if first & 0x20 else "false"
+        return (
+            f"asn1: structure error: tags don't match ({_SEQUENCE} vs {{class:{first >> 6}"
+            f" tag:{first & 0x1F} length:{length} isCompound:{compound}}}) {{optional:false"
+            " explicit:false application:false private:false defaultValue:<nil> tag:<nil>"
+            f" stringType:0 timeType:0 set:false omitEmpty:false}} {name} @{header}"
+        )
+    return "asn1: syntax error: data truncated" if header + length > len(der) else ""

@@ -1,0 +1,156 @@
+"""CertificateSigningRequest: written once by the one who asks; then others approve it
+(`approval`) and sign it (`status`)."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+from fairlead.resources.behaviour import Object, keep
+from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.certificates.conditions import (
+    check_condition_change,
+    check_conditions,
+    conditions_of,
+    keep_approval,
+    stamp,
+)
+from fairlead.resources.certificates.pem import certificate_error, request_error
+from fairlead.resources.certificates.signer_names import check_signer_name
+from fairlead.resources.context import Context
+from fairlead.resources.storage.shared import OrderedBehaviour, Step
+
+SHORTEST_LIFE = 600
+USAGES = (
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+)
+
+
+def any_name(name: str) -> list[str]:
+    return []
+
+
+class CertificateSigningRequestBehaviour(OrderedBehaviour):
+    name_rule = staticmethod(any_name)
+    update_order = (Step.METADATA, Step.RULES, Step.CHANGE, Step.METADATA_CHANGE)
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        super().prepare_create(value, context)
+        _write_down_who_asks(value["spec"], context)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        keep(value, old, "spec")
+        keep(value, old, "status")
+
+    def prepare_subresource_update(
+        self, subresource: str, value: Object, old: Object, context: Context
+    ) -> None:
+        keep(value, old, "spec")
+        if subresource == "status":
+            keep_approval(value, old)
+            stamp(value, old)
+            return
+        stamp(value, old)
+        conditions = conditions_of(value)
+        status = {name: held for name, held in old["status"].items() if name != "conditions"}
+        value["status"] = {"conditions": conditions, **status} if conditions else status
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        _check_spec(value["spec"], context.dialect.signer_legacy, causes)
+        check_conditions(value, causes)
+        _check_certificate(value, causes)
+
+    def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        _check_spec(value["spec"], context.dialect.signer_legacy, causes)
+        check_conditions(value, causes)
+        if _certificate(value) != _certificate(old):
+            _check_certificate(value, causes)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_condition_change(value, old, context.subresource == "approval", causes)
+        if _certificate(value) == _certificate(old):
+            return
+        if context.subresource != "status":
+            causes.forbidden("status.certificate", "updates may not set certificate content")
+        elif _certificate(old):
+            detail = "updates may not modify existing certificate content"
+            causes.forbidden("status.certificate", detail)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        self.check_update(value, old, causes, context)
+
+
+def _write_down_who_asks(spec: Object, context: Context) -> None:
+    for name in ("username", "uid", "groups", "extra"):
+        spec.pop(name, None)
+    user = context.user
+    who: Object = {"username": context.user_name}
+    if user is not None:
+        extra = {key: list(values) for key, values in user.extra.items()}
+        who = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+    spec.update({name: held for name, held in who.items() if held})
+
+
+def _certificate(value: Object) -> str:
+    certificate: str = (value.get("status") or {}).get("certificate") or ""
+    return certificate
+
+
+def _check_certificate(value: Object, causes: Causes) -> None:
+    certificate = _certificate(value)
+    wrong = certificate_error(b64decode(certificate)) if certificate else ""
+    if wrong:
+        causes.invalid("status.certificate", "<certificate data>", wrong)
+
+
+def _check_spec(spec: Object, legacy_signer: str, causes: Causes) -> None:
+    wrong = request_error(b64decode(spec["request"] or ""))
+    if wrong:
+        causes.invalid("spec.request", _shown(spec["request"]), wrong)
+    usages = spec.get("usages") or []
+    if not usages:
+        causes.required("spec.usages", "usages must be provided")
+    for index, usage in enumerate(usages):
+        if usage not in USAGES:
+            causes.unsupported(f"spec.usages[{index}]", usage, USAGES)
+    for index, usage in enumerate(usages):
+        if usage in usages[:index]:
+            causes.duplicate(f"spec.usages[{index}]", usage)
+    if spec["signerName"] == legacy_signer:
+        detail = "the legacy signerName is not allowed via this API version"
+        causes.invalid("spec.signerName", legacy_signer, detail)
+    else:
+        check_signer_name(spec["signerName"], "spec.signerName", causes)
+    seconds = spec.get("expirationSeconds")
+    if seconds is not None and seconds < SHORTEST_LIFE:
+        detail = f"may not specify a duration less than {SHORTEST_LIFE} seconds (10 minutes)"
+        causes.invalid("spec.expirationSeconds", seconds, detail)
+
+
+def _shown(request: str | None) -> GoValue:
+    if request is None:
+        return GoValue("[]byte(nil)")
+    return GoValue("[]byte{" + ", ".join(f"{byte:#x}" for byte in b64decode(request)) + "}")

@@ -1,0 +1,116 @@
+"""What a Table is made of: columns, each with the function that fills its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from fairlead.codec.types.model import Object as Object
+from fairlead.resources.columns.words import Age, age_of, field, instant
+
+# What a column shows of an object; an `Age` where that depends on the present moment.
+Value = Callable[[Object], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column's definition; priority 1 shows only in wide output."""
+
+    name: str
+    type: str = "string"
+    format: str = ""
+    priority: int = 0
+    description: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The TableColumnDefinition of the API."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Printer:
+    """How objects of one resource become rows.
+
+    `values` gives what the cells show, ages as such; `conditions` gives a row's conditions; `order`
+    is the sort key of the rows of a list where they do not keep the list's own order.
+    """
+
+    columns: tuple[Column, ...]
+    values: Callable[[Object], list[Any]]
+    conditions: Callable[[Object], list[dict[str, Any]]] | None = None
+    order: Callable[[Object], Any] | None = None
+
+    def cells(self, obj: Object, now: datetime) -> list[Any]:
+        """The cells of an object at a moment."""
+        at = instant(now)
+        return [one.at(at) if isinstance(one, Age) else one for one in self.values(obj)]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column together with what fills it."""
+
+    column: Column
+    value: Value
+
+
+def text(
+    name: str,
+    value: str | Value,
+    description: str,
+    *,
+    missing: Any = "",
+    wide: bool = False,
+    format: str = "",
+) -> Field:
+    """A string column, from a dotted path (`missing` where it is absent or empty) or a function."""
+    column = Column(name, "string", format, int(wide), description)
+    return Field(column, _value(value, missing))
+
+
+def number(name: str, value: str | Value, description: str) -> Field:
+    """An integer column."""
+    return Field(Column(name, "integer", description=description), _value(value, 0))
+
+
+def flag(name: str, value: str | Value, description: str, *, missing: bool = False) -> Field:
+    """A boolean column."""
+    return Field(Column(name, "boolean", description=description), _value(value, missing))
+
+
+def table(
+    *fields: Field,
+    conditions: Callable[[Object], list[dict[str, Any]]] | None = None,
+    order: Callable[[Object], Any] | None = None,
+) -> Printer:
+    """The printer of these fields."""
+    makers = tuple(one.value for one in fields)
+
+    def values(obj: Object) -> list[Any]:
+        return [maker(obj) for maker in makers]
+
+    return Printer(tuple(one.column for one in fields), values, conditions, order)
+
+
+def _value(value: str | Value, missing: Any) -> Value:
+    if not isinstance(value, str):
+        return value
+    path = value
+
+    def found_at(obj: Object) -> Any:
+        found = field(obj, path)
+        return missing if found is None or found == "" else found
+
+    return found_at
+
+
+NAME = text("Name", "metadata.name", "Name of the object", format="name")
+AGE = text("Age", age_of("metadata.creationTimestamp"), "Time since the object was created")

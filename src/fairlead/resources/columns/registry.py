@@ -1,0 +1,88 @@
+"""Which printer a resource has."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from fairlead.base.dialect import CLUSTER, Dialect
+from fairlead.resources.autoscaling.columns import SCALE
+from fairlead.resources.columns.model import NAME, Column, Field, Object, Printer, table
+from fairlead.resources.columns.words import field
+from fairlead.resources.registry import Resource
+
+# Each has PRINTERS, or `printers(dialect)` where the dialects differ.
+_MODULES = (
+    "fairlead.resources.admissionregistration.columns",
+    "fairlead.resources.apiregistration.columns",
+    "fairlead.resources.apps.columns",
+    "fairlead.resources.autoscaling.columns",
+    "fairlead.resources.batch.columns",
+    "fairlead.resources.certificates.columns",
+    "fairlead.resources.coordination.columns",
+    "fairlead.resources.core.columns",
+    "fairlead.resources.discovery.columns",
+    "fairlead.resources.events.columns",
+    "fairlead.resources.flowcontrol.columns",
+    "fairlead.resources.networking.columns",
+    "fairlead.resources.node.columns",
+    "fairlead.resources.core.node_columns",
+    "fairlead.resources.core.pods.columns",
+    "fairlead.resources.policy.columns",
+    "fairlead.resources.rbac.columns",
+    "fairlead.resources.scheduling.columns",
+    "fairlead.resources.core.service_columns",
+    "fairlead.resources.storage.columns",
+    "fairlead.resources.core.volume_columns",
+)
+_NO_TIME = "0001-01-01T00:00:00Z"
+_SAME_OBJECT = frozenset({"status", "approval", "ephemeralcontainers", "finalize"})
+
+
+def _created(obj: Object) -> str:
+    return field(obj, "metadata.creationTimestamp") or _NO_TIME
+
+
+DEFAULT = table(
+    NAME,
+    Field(
+        Column("Created At", "date", description="When the object was created"),
+        _created,
+    ),
+)
+
+
+@cache
+def _printers(dialect: Dialect) -> dict[str, Printer]:
+    found: dict[str, Printer] = {}
+    for module in map(import_module, _MODULES):
+        of_dialect = getattr(module, "printers", None)
+        found.update(module.PRINTERS if of_dialect is None else of_dialect(dialect))
+    return found
+
+
+def printer_of(resource: Resource) -> Printer:
+    """The printer of a resource: of its definition if it has one, else of the tables."""
+    custom = resource.main.custom
+    if custom is None or resource.is_scale:
+        return printer_for(resource.key, resource.dialect)
+    if custom.printer is None:
+        from fairlead.resources.custom.columns import custom_printer
+
+        custom.printer = custom_printer(custom, resource.dialect)
+    return custom.printer
+
+
+def printer_for(resource_key: str, dialect: Dialect = CLUSTER) -> Printer:
+    """The printer of `group/version/resource`, groups by their short names.
+
+    A subresource that answers with its object shows as that object does, `…/scale` as a Scale;
+    whatever has no columns of its own shows name and creation.
+    """
+    group, version, resource, *rest = [*resource_key.split("/"), "", "", ""]
+    subresource = rest[0]
+    if subresource == "scale":
+        return SCALE
+    if subresource and subresource not in _SAME_OBJECT:
+        return DEFAULT
+    return _printers(dialect).get(f"{group}/{version}/{resource}", DEFAULT)

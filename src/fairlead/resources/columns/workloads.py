@@ -1,0 +1,39 @@
+"""Columns that everything with a pod template shares."""
+
+from __future__ import annotations
+
+from fairlead.resources.columns.model import Field, Object, Value, number, text
+from fairlead.resources.columns.words import field, items, joined, selector_at
+
+
+def _each(path: str, key: str) -> Value:
+    return lambda obj: joined(one.get(key) for one in items(obj, path))
+
+
+def containers(pod_spec: str, *, wide: bool = True) -> tuple[Field, Field]:
+    """Names and images of the containers of the pod spec at a path."""
+    path = f"{pod_spec}.containers"
+    return (
+        text("Containers", _each(path, "name"), "Names of the template's containers", wide=wide),
+        text("Images", _each(path, "image"), "Images of the template's containers", wide=wide),
+    )
+
+
+def selector(value: Value | None = None) -> Field:
+    """Which pods belong to the object."""
+    value = value or selector_at("spec.selector")
+    return text("Selector", value, "Labels that select the pods", wide=True)
+
+
+def replicas() -> tuple[Field, Field, Field]:
+    """Desired, current and ready replicas."""
+    return (
+        number("Desired", "spec.replicas", "Replicas asked for"),
+        number("Current", "status.replicas", "Replicas that exist"),
+        number("Ready", "status.readyReplicas", "Replicas that are ready"),
+    )
+
+
+def ready_of_desired(obj: Object) -> str:
+    """Ready replicas of those asked for."""
+    return f"{field(obj, 'status.readyReplicas') or 0}/{field(obj, 'spec.replicas') or 0}"

@@ -1,0 +1,67 @@
+"""The rules of standard conditions, as kinds have them in their status."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fairlead.codec.types.names import qualified_name
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+
+STATUSES = ("False", "True", "Unknown")
+LONGEST_REASON = 1024
+LONGEST_MESSAGE = 32768
+_REASON_FORMAT = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+_REASON = re.compile(rf"\A(?:{_REASON_FORMAT})\Z", re.ASCII)
+REASON_ERROR = (
+    "a condition reason must start with alphabetic character, optionally followed by a string of"
+    " alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'"
+    " (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB',"
+    f" regex used for validation is '{_REASON_FORMAT}')"
+)
+
+
+def check_conditions(conditions: Sequence[Object] | None, path: str, causes: Causes) -> None:
+    """Conditions of the common form, each type once."""
+    seen = set()
+    for index, condition in enumerate(conditions or ()):
+        place, kind = f"{path}[{index}]", condition["type"]
+        if kind in seen:
+            causes.duplicate(f"{place}.type", kind)
+        seen.add(kind)
+        _check_condition(condition, place, causes)
+
+
+def check_condition_states(value: Object, causes: Causes) -> None:
+    """What holds of every condition in a status: it says of what, and yes, no or not known."""
+    for index, condition in enumerate((value.get("status") or {}).get("conditions") or ()):
+        place = f"status.conditions[{index}]"
+        if "type" in condition and not condition["type"]:
+            causes.required(f"{place}.type")
+        status = condition.get("status")
+        if status == "":
+            causes.required(f"{place}.status")
+        elif status is not None and status not in STATUSES:
+            causes.unsupported(f"{place}.status", status, STATUSES)
+
+
+def _check_condition(condition: Object, path: str, causes: Causes) -> None:
+    kind, status, reason = condition["type"], condition["status"], condition["reason"]
+    causes.invalid_each(f"{path}.type", kind, qualified_name(kind))
+    if status not in STATUSES:
+        causes.unsupported(f"{path}.status", status, STATUSES)
+    generation = condition.get("observedGeneration", 0)
+    if generation < 0:
+        detail = "must be greater than or equal to zero"
+        causes.invalid(f"{path}.observedGeneration", generation, detail)
+    if condition.get("lastTransitionTime") is None:
+        causes.required(f"{path}.lastTransitionTime", "must be set")
+    if not reason:
+        causes.required(f"{path}.reason", "must be set")
+    elif not _REASON.match(reason):
+        causes.invalid(f"{path}.reason", reason, REASON_ERROR)
+    if len(reason.encode()) > LONGEST_REASON:
+        causes.too_long(f"{path}.reason", LONGEST_REASON)
+    if len(condition["message"].encode()) > LONGEST_MESSAGE:
+        causes.too_long(f"{path}.message", LONGEST_MESSAGE)

@@ -1,0 +1,43 @@
+"""Objects between the version a client speaks and the version they are kept in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.model import Object as Object
+from fairlead.resources.registry import Resource
+
+# Makes an object of another version, with the names of a dialect.
+Convert = Callable[[Object, Dialect], Object]
+
+_INWARD: dict[str, Convert] = {}
+_OUTWARD: dict[str, Convert] = {}
+
+
+def converts(key: str, *, inward: Convert, outward: Convert) -> None:
+    """Declare how a resource (`events/v1/events`) is converted to and from its stored version; its
+    group's package does so when it is imported."""
+    _INWARD[key] = inward
+    _OUTWARD[key] = outward
+
+
+def to_stored(resource: Resource, value: Object) -> Object:
+    """The object in its stored version; the value may be changed."""
+    if resource.sends_stored_bytes:
+        return value
+    return _converter(_INWARD, resource)(value, resource.dialect)
+
+
+def from_stored(resource: Resource, value: Object) -> Object:
+    """The object in the version of the resource; the value may be changed."""
+    if resource.sends_stored_bytes:
+        return value
+    return _converter(_OUTWARD, resource)(value, resource.dialect)
+
+
+def _converter(known: dict[str, Convert], resource: Resource) -> Convert:
+    if resource.key not in known:
+        import_module(f"{__package__}.{resource.group_version.short}")
+    return known[resource.key]

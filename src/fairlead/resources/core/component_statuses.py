@@ -1,0 +1,31 @@
+"""ComponentStatus: how the parts of the control plane are. Nothing of it is stored; every answer
+is made from probes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from fairlead.base.errors import StatusError
+from fairlead.resources.behaviour import Object
+
+# Gives what is wrong with a part, empty when it is well.
+Probe = Callable[[], str]
+
+
+def component_status(name: str, probe: Probe) -> Object:
+    """The object for one part, asked now."""
+    trouble = probe()
+    condition = {"type": "Healthy", "status": "False" if trouble else "True"}
+    condition |= {"message": trouble, "error": trouble} if trouble else {"message": "ok"}
+    return {"metadata": {"name": name, "creationTimestamp": None}, "conditions": [condition]}
+
+
+def component_statuses(probes: Mapping[str, Probe]) -> list[Object]:
+    return [component_status(name, probe) for name, probe in probes.items()]
+
+
+def find_component(name: str, probes: Mapping[str, Probe]) -> Object:
+    """The object for a named part; raises StatusError for one that does not exist."""
+    if name not in probes:
+        raise StatusError(500, "", f"Component not found: {name}")
+    return component_status(name, probes[name])

@@ -1,0 +1,139 @@
+"""Node: a machine that pods run on; what it can hold, and what keeps pods away from it."""
+
+from __future__ import annotations
+
+from fairlead.resources.behaviour import Behaviour, Object, keep
+from fairlead.resources.causes import Causes, quote
+from fairlead.resources.context import Context
+from fairlead.resources.core.addresses import parse_network
+from fairlead.resources.core.node_annotations import check_node_annotations
+from fairlead.resources.core.node_configs import check_config_source, check_config_status
+from fairlead.resources.core.pods.resources import round_up_amounts
+from fairlead.resources.core.resource_names import check_amount
+from fairlead.resources.core.shared import go_text_fields
+from fairlead.resources.core.taints import check_taints
+from fairlead.resources.go_values import go_list_or_nil as go_list
+from fairlead.resources.metadata import check_metadata_update
+
+_TAINTS = "metadata.taints"
+
+
+class NodeBehaviour(Behaviour):
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        _pair_ranges(value["spec"])
+        status = value["status"]
+        if status.get("allocatable") is None and status.get("capacity"):
+            status["allocatable"] = dict(status["capacity"])
+        for name in ("capacity", "allocatable"):
+            round_up_amounts(status.get(name))
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        """A node registers together with its status."""
+        value["spec"].pop("configSource", None)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        keep(value, old, "status")
+        if "configSource" not in old["spec"]:
+            value["spec"].pop("configSource", None)
+
+    def prepare_subresource_update(
+        self, subresource: str, value: Object, old: Object, context: Context
+    ) -> None:
+        super().prepare_subresource_update(subresource, value, old, context)
+        if "config" not in old["status"]:
+            value["status"].pop("config", None)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        check_node_annotations(value["metadata"], causes, context)
+        check_taints(value["spec"].get("taints"), _TAINTS, causes)
+        _check_resources(value["status"], causes, context)
+        _check_ranges(value["spec"].get("podCIDRs") or [], "spec.podCIDRs", causes)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        self.check_create(value, causes, context)
+        self._check_changed(value, old, causes, context)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        self._check_changed(value, old, causes, context)
+
+    def _check_changed(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        spec, status = value["spec"], value["status"]
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        check_node_annotations(value["metadata"], causes, context)
+        _check_resources(status, causes, context)
+        _check_addresses(status.get("addresses") or [], causes)
+        _check_assigned(spec, old["spec"], causes)
+        if spec.get("configSource") is not None:
+            check_config_source(spec["configSource"], "spec.configSource", causes)
+        if status.get("config") is not None:
+            check_config_status(status["config"], "status.config", causes)
+        check_taints(spec.get("taints"), _TAINTS, causes)
+        if spec.get("externalID") != old["spec"].get("externalID"):
+            causes.forbidden("spec.externalID", "may not be updated")
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        if value["spec"].get("configSource") is not None:
+            context.warn(
+                "spec.configSource: deprecated in v1.22, support removal is planned in v1.23"
+            )
+
+
+def _pair_ranges(spec: Object) -> None:
+    """The one range of older clients is the first of the list; theirs wins."""
+    single, ranges = spec.get("podCIDR"), spec.get("podCIDRs")
+    if single and (not ranges or ranges[0] != single):
+        spec["podCIDRs"] = [single]
+    elif ranges and not single:
+        spec["podCIDR"] = ranges[0]
+
+
+def _check_resources(status: Object, causes: Causes, context: Context) -> None:
+    for kind in ("capacity", "allocatable"):
+        for name, text in (status.get(kind) or {}).items():
+            check_amount(name, text, f"status.{kind}.{name}", causes, context.dialect)
+
+
+def _check_ranges(ranges: list[str], path: str, causes: Causes) -> None:
+    networks = [parse_network(text) for text in ranges]
+    for index, network in enumerate(networks):
+        if network is None:
+            causes.invalid(f"{path}[{index}]", go_list("string", ranges), "must be valid CIDR")
+    if len(ranges) < 2:
+        return
+    families = {network.version for network in networks if network is not None}
+    if None in networks:
+        wrong = ranges[networks.index(None)]
+        detail = "invalid PodCIDRs. failed to check with dual stack with error:"
+        detail += f"failed to parse cidr value:{quote(wrong)} with error:invalid CIDR address: "
+        causes.internal(path, detail + wrong)
+    if len(families) != 2 or len(ranges) > 2 or None in networks:
+        detail = "may specify no more than one CIDR for each IP family"
+        causes.invalid(path, go_list("string", ranges), detail)
+    for index, text in enumerate(ranges):
+        if text in ranges[:index]:
+            causes.duplicate(f"{path}[{index}]", text)
+
+
+def _check_addresses(addresses: list[Object], causes: Causes) -> None:
+    for index, address in enumerate(addresses):
+        if address in addresses[:index]:
+            fields = {"type": "Type", "address": "Address"}
+            shown = go_text_fields("core.NodeAddress", address, fields)
+            causes.duplicate(f"status.addresses[{index}]", shown)
+
+
+def _check_assigned(spec: Object, old: Object, causes: Causes) -> None:
+    """What is assigned to a node once and for all."""
+    ranges, old_ranges = spec.get("podCIDRs") or [], old.get("podCIDRs") or []
+    detail = 'node updates may not change podCIDR except from "" to valid'
+    if old_ranges and len(ranges) != len(old_ranges):
+        causes.forbidden("spec.podCIDRs", detail)
+    elif old_ranges:
+        for mine, theirs in zip(ranges, old_ranges, strict=True):
+            if mine != theirs:
+                causes.forbidden("spec.podCIDRs", detail)
+    if old.get("providerID") and spec.get("providerID") != old["providerID"]:
+        detail = 'node updates may not change providerID except from "" to valid'
+        causes.forbidden("spec.providerID", detail)

@@ -1,0 +1,200 @@
+"""PersistentVolumeClaim: a request for storage; fixed once made, but bound claims may grow."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from fairlead.codec.types.quantity import quantity
+from fairlead.resources.behaviour import Behaviour, Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.core.persistent_volumes import CLASS_ANNOTATION
+from fairlead.resources.core.pods.difference import difference
+from fairlead.resources.core.pods.resources import round_up_amounts
+from fairlead.resources.core.resource_names import check_amount
+from fairlead.resources.core.shared import basic_quantity, same_quantities
+from fairlead.resources.core.volumes.claims import SINGLE_POD, check_claim_spec
+from fairlead.resources.metadata import check_metadata, check_metadata_update
+from fairlead.resources.rules import IMMUTABLE, immutable
+
+RESIZE_STATES = (
+    "",
+    "ControllerExpansionFailed",
+    "ControllerExpansionInProgress",
+    "NodeExpansionFailed",
+    "NodeExpansionInProgress",
+    "NodeExpansionPending",
+)
+_RESIZE_FIELDS = ("allocatedResources", "resizeStatus")
+_SIZE_PATH = "spec.resources.requests.storage"
+
+
+def round_claim(claim: Object) -> None:
+    """No amount of a claim is kept finer than a thousandth."""
+    for name in ("limits", "requests"):
+        round_up_amounts(claim["spec"]["resources"].get(name))
+    for name in ("capacity", "allocatedResources"):
+        round_up_amounts(claim["status"].get(name))
+
+
+class PersistentVolumeClaimBehaviour(Behaviour):
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        round_claim(value)
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        value["status"] = {"phase": "Pending"}
+        _settle_sources(value["spec"], None, context)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        super().prepare_update(value, old, context)
+        _settle_sources(value["spec"], old["spec"], context)
+
+    def prepare_subresource_update(
+        self, subresource: str, value: Object, old: Object, context: Context
+    ) -> None:
+        super().prepare_subresource_update(subresource, value, old, context)
+        if not _recovers(old, context):
+            for name in _RESIZE_FIELDS:
+                value["status"].pop(name, None)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        check_claim_spec(value["spec"], "spec", causes, context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        """The object as a whole is looked at twice, as clients see in the causes."""
+        self._check_all(value, old, causes, context)
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        self._check_all(value, old, causes, context)
+        _check_spec_change(value, old, causes, context)
+        _check_size_change(value, old, causes, context)
+        immutable(
+            value["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes
+        )
+
+    def _check_all(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_metadata(value["metadata"], self.resource.namespaced, self.name_rule, causes)
+        used = SINGLE_POD in (old["spec"].get("accessModes") or ())
+        check_claim_spec(value["spec"], "spec", causes, context, single_pod_allowed=used)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        if not value["spec"].get("accessModes"):
+            causes.required("Spec.accessModes")
+        status = value["status"]
+        for name, text in (status.get("capacity") or {}).items():
+            basic_quantity(text, f"status.capacity[{name}]", causes)
+        if _recovers(old, context):
+            _check_resizing(status, causes, context)
+
+
+def _recovers(old: Object, context: Context) -> bool:
+    """Whether a claim may shrink again after it could not grow."""
+    used = any(old["status"].get(name) is not None for name in _RESIZE_FIELDS)
+    return used or context.gates["RecoverVolumeExpansionFailure"]
+
+
+def _settle_sources(spec: Object, old: Object | None, context: Context) -> None:
+    """The older field takes few kinds and drops others; the two fields say the same."""
+    gate = context.gates["AnyVolumeDataSource"]
+    if not gate:
+        spec.pop("dataSourceRef", None)
+    was_used = old is not None and old.get("dataSource") is not None
+    if not was_used and not _is_known_source(spec.get("dataSource"), context):
+        spec.pop("dataSource", None)
+    if not gate:
+        return
+    if "dataSource" in spec and "dataSourceRef" not in spec:
+        spec["dataSourceRef"] = dict(spec["dataSource"])
+    elif "dataSourceRef" in spec and "dataSource" not in spec:
+        spec["dataSource"] = dict(spec["dataSourceRef"])
+
+
+def _is_known_source(source: Object | None, context: Context) -> bool:
+    known = (
+        ("", "PersistentVolumeClaim"),
+        (context.dialect.group_name("snapshot.storage.@"), "VolumeSnapshot"),
+    )
+    return source is not None and (source.get("apiGroup") or "", source["kind"]) in known
+
+
+def _check_spec_change(value: Object, old: Object, causes: Causes, context: Context) -> None:
+    spec, old_spec = deepcopy(value["spec"]), deepcopy(old["spec"])
+    if not old_spec.get("volumeName"):
+        spec.pop("volumeName", None)
+        old_spec.pop("volumeName", None)
+    if _moves_class_to_field(value, old, context):
+        spec.pop("storageClassName", None)
+    else:
+        _check_class_annotation(value["metadata"], old["metadata"], causes, context)
+    if value["status"].get("phase") == "Bound":
+        _set_aside_size(spec, old_spec)
+    if not _same_spec(spec, old_spec):
+        fixed = "spec is immutable after creation except resources.requests for bound claims"
+        changes = difference("PersistentVolumeClaimSpec", old_spec, spec)
+        causes.forbidden("spec", f"{fixed}\n{changes}")
+
+
+def _set_aside_size(spec: Object, old_spec: Object) -> None:
+    requests = spec["resources"].get("requests")
+    if requests is not None:
+        requests["storage"] = (old_spec["resources"].get("requests") or {}).get("storage", "0")
+
+
+def _moves_class_to_field(value: Object, old: Object, context: Context) -> bool:
+    key = context.dialect.label(CLASS_ANNOTATION)
+    before = (old["metadata"].get("annotations") or {}).get(key)
+    after = (value["metadata"].get("annotations") or {}).get(key)
+    return (
+        before is not None
+        and old["spec"].get("storageClassName") is None
+        and value["spec"].get("storageClassName") == before
+        and after in (None, before)
+    )
+
+
+def _check_class_annotation(
+    metadata: Object, old: Object, causes: Causes, context: Context
+) -> None:
+    key = context.dialect.label(CLASS_ANNOTATION)
+    after = (metadata.get("annotations") or {}).get(key, "")
+    if after != (old.get("annotations") or {}).get(key, ""):
+        causes.invalid(f"metadata.annotations.{key}", after, IMMUTABLE)
+
+
+def _same_spec(spec: Object, old: Object) -> bool:
+    rest = {name for name in (*spec, *old) if name != "resources"}
+    return all(spec.get(name) == old.get(name) for name in rest) and all(
+        same_quantities(spec["resources"].get(name), old["resources"].get(name))
+        for name in ("limits", "requests")
+    )
+
+
+def _check_size_change(value: Object, old: Object, causes: Causes, context: Context) -> None:
+    def size(claim: Object) -> str:
+        return (claim["spec"]["resources"].get("requests") or {}).get("storage") or "0"
+
+    if quantity(size(value)) >= quantity(size(old)):
+        return
+    if not _recovers(old, context):
+        causes.forbidden(_SIZE_PATH, "field can not be less than previous value")
+        return
+    actual = (old["status"].get("capacity") or {}).get("storage", "0")
+    if quantity(size(value)) <= quantity(actual):
+        causes.forbidden(_SIZE_PATH, "field can not be less than status.capacity")
+
+
+def _check_resizing(status: Object, causes: Causes, context: Context) -> None:
+    state = status.get("resizeStatus")
+    if state is not None and state not in RESIZE_STATES:
+        causes.unsupported("status.resizeStatus", state, RESIZE_STATES)
+    for name, text in (status.get("allocatedResources") or {}).items():
+        path = "status.allocatedResources"
+        if name != "storage":
+            causes.unsupported(path, name, ("storage",))
+            continue
+        before = len(causes)
+        basic_quantity(text, f"{path}[{name}]", causes)
+        if len(causes) == before:
+            check_amount(name, text, f"{path}[{name}]", causes, context.dialect)

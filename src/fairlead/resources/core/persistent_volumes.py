@@ -1,0 +1,187 @@
+"""PersistentVolume: a piece of storage of the cluster; what it is never changes."""
+
+from __future__ import annotations
+
+import posixpath
+
+from fairlead.codec.types.names import dns_subdomain
+from fairlead.resources.behaviour import Behaviour, Object
+from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.context import Context
+from fairlead.resources.core.pods.difference import difference
+from fairlead.resources.core.pods.resources import round_up_amounts
+from fairlead.resources.core.pods.scheduling import check_node_selector
+from fairlead.resources.core.pods.warnings import warn_of_node_term
+from fairlead.resources.core.shared import (
+    basic_quantity,
+    go_quantities,
+    go_struct,
+    positive_quantity,
+)
+from fairlead.resources.core.volumes.claims import SINGLE_POD, VOLUME_MODES, check_access_modes
+from fairlead.resources.core.volumes.persistent import (
+    PERSISTENT_SOURCES,
+    check_persistent_sources,
+    has_long_secret_name,
+)
+from fairlead.resources.metadata import check_metadata
+from fairlead.resources.rules import IMMUTABLE, immutable
+from fairlead.resources.storage.shared import go_pointer
+
+RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
+CLASS_ANNOTATION = "volume.beta.@/storage-class"
+MOUNT_OPTIONS_ANNOTATION = "volume.beta.@/mount-options"
+
+_MOUNTED_WITH_OPTIONS = (
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "csi",
+    "gcePersistentDisk",
+    "glusterfs",
+    "iscsi",
+    "nfs",
+    "quobyte",
+    "rbd",
+    "storageos",
+    "vsphereVolume",
+)
+
+
+class PersistentVolumeBehaviour(Behaviour):
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        spec = value["spec"]
+        round_up_amounts(spec.get("capacity"))
+        if not spec.get("persistentVolumeReclaimPolicy"):
+            spec["persistentVolumeReclaimPolicy"] = "Retain"
+        if spec.get("volumeMode") is None:
+            spec["volumeMode"] = "Filesystem"
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        value["status"] = {"phase": "Pending"}
+        _drop_disabled(value, None, context)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        super().prepare_update(value, old, context)
+        _drop_disabled(value, old, context)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        _check_spec(value, None, causes, context)
+        _check_mount_options(value, causes, context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        """The object as a whole is looked at twice, as clients see in the causes."""
+        metadata = value["metadata"]
+        check_metadata(metadata, self.resource.namespaced, self.name_rule, causes)
+        _check_spec(value, old, causes, context)
+        _check_mount_options(value, causes, context)
+        check_metadata(metadata, self.resource.namespaced, self.name_rule, causes)
+        _check_spec(value, old, causes, context)
+        _check_source_change(value["spec"], old["spec"], causes)
+        immutable(
+            value["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes
+        )
+        affinity = old["spec"].get("nodeAffinity")
+        if affinity is not None and value["spec"].get("nodeAffinity") != affinity:
+            shown = _shown_affinity(value["spec"].get("nodeAffinity"))
+            causes.invalid("nodeAffinity", shown, IMMUTABLE)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> None:
+        affinity = (value["spec"].get("nodeAffinity") or {}).get("required") or {}
+        for index, term in enumerate(affinity.get("nodeSelectorTerms") or ()):
+            path = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]"
+            warn_of_node_term(term, path, context)
+
+
+def _check_spec(value: Object, old: Object | None, causes: Causes, context: Context) -> None:
+    spec = value["spec"]
+    _check_modes(spec, old, causes, context)
+    _check_capacity(spec.get("capacity"), "spec.capacity", causes)
+    policy = spec.get("persistentVolumeReclaimPolicy", "")
+    if policy and policy not in RECLAIM_POLICIES:
+        causes.unsupported("spec.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES)
+    _check_affinity(spec.get("nodeAffinity"), "spec.nodeAffinity", causes)
+    _check_sources(value, old, causes, context)
+    name, mode = spec.get("storageClassName", ""), spec.get("volumeMode")
+    if name:
+        causes.invalid_each("spec.storageClassName", name, dns_subdomain(name))
+    if mode is not None and mode not in VOLUME_MODES:
+        causes.unsupported("spec.volumeMode", mode, VOLUME_MODES)
+
+
+def _drop_disabled(value: Object, old: Object | None, context: Context) -> None:
+    if context.gates["CSINodeExpandSecret"]:
+        return
+    if old is None or "nodeExpandSecretRef" not in (old["spec"].get("csi") or {}):
+        (value["spec"].get("csi") or {}).pop("nodeExpandSecretRef", None)
+
+
+def _check_modes(spec: Object, old: Object | None, causes: Causes, context: Context) -> None:
+    modes = spec.get("accessModes") or []
+    if not modes:
+        causes.required("spec.accessModes")
+    used = old is not None and SINGLE_POD in (old["spec"].get("accessModes") or ())
+    single_pod = used or context.gates["ReadWriteOncePod"]
+    check_access_modes(modes, "spec.accessModes", causes, single_pod=single_pod)
+
+
+def _check_capacity(capacity: dict[str, str] | None, path: str, causes: Causes) -> None:
+    if not capacity:
+        causes.required(path)
+    if not capacity or set(capacity) != {"storage"}:
+        causes.unsupported(path, go_quantities(capacity), ("storage",))
+    for name, text in (capacity or {}).items():
+        basic_quantity(text, f"{path}[{name}]", causes)
+        positive_quantity(text, f"{path}[{name}]", causes)
+
+
+def _check_affinity(affinity: Object | None, path: str, causes: Causes) -> None:
+    if affinity is None:
+        return
+    if affinity.get("required") is None:
+        causes.required(f"{path}.required", "must specify required node constraints")
+    else:
+        check_node_selector(affinity["required"], f"{path}.required", causes)
+
+
+def _check_sources(value: Object, old: Object | None, causes: Causes, context: Context) -> None:
+    spec = value["spec"]
+    name = value["metadata"].get("name", "")
+    long_names = old is not None and has_long_secret_name(old["spec"])
+    check_persistent_sources(spec, name, "spec", causes, context, long_names=long_names)
+    host_path = (spec.get("hostPath") or {}).get("path", "")
+    is_root = host_path and posixpath.normpath(host_path).replace("//", "/") == "/"
+    if is_root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        detail = "may not be 'recycle' for a hostPath mount of '/'"
+        causes.forbidden("spec.persistentVolumeReclaimPolicy", detail)
+
+
+def _check_mount_options(value: Object, causes: Causes, context: Context) -> None:
+    key = context.dialect.label(MOUNT_OPTIONS_ANNOTATION)
+    if key not in (value["metadata"].get("annotations") or {}):
+        return
+    if not any(value["spec"].get(name) is not None for name in _MOUNTED_WITH_OPTIONS):
+        detail = "may not specify mount options for this volume type"
+        causes.forbidden(f"metadata.annotations.{key}", detail)
+
+
+def _check_source_change(spec: Object, old: Object, causes: Causes) -> None:
+    sources = {name: spec.get(name) for name in PERSISTENT_SOURCES}
+    old_sources = {name: old.get(name) for name in PERSISTENT_SOURCES}
+    mine, theirs = sources["csi"], old_sources["csi"]
+    expands = "controllerExpandSecretRef"
+    if mine and theirs and expands in mine and expands not in theirs:
+        sources["csi"] = {name: mine[name] for name in mine if name != expands}
+    if sources != old_sources:
+        changes = difference("PersistentVolumeSource", old_sources, sources)
+        detail = f"spec.persistentvolumesource is immutable after creation\n{changes}"
+        causes.forbidden("spec.persistentvolumesource", detail)
+
+
+def _shown_affinity(affinity: Object | None) -> GoValue | None:
+    if affinity is None:
+        return None
+    required = go_pointer("core.NodeSelector", affinity.get("required"))
+    return go_struct("core.VolumeNodeAffinity", {"Required": required})

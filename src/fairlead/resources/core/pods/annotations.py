@@ -1,0 +1,236 @@
+"""Annotations of pods that mean something: older forms of fields, and marks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from fairlead.base.dialect import Dialect
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.core.annotated_lists import read_list
+from fairlead.resources.core.pods.every_container import all_containers, containers_with_paths
+from fairlead.resources.core.pods.scheduling import check_tolerations
+from fairlead.resources.core.volumes.paths import descending_path
+from fairlead.resources.rules import bounded_int
+
+RUNTIME_DEFAULT, DOCKER_DEFAULT = "runtime/default", "docker/default"
+UNCONFINED, LOCALHOST = "unconfined", "localhost/"
+_DELETION_COST = re.compile(r"\A(0|-?[1-9][0-9]*|-0+[0-9]*)\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The annotations in the words of a dialect."""
+
+    mirror: str
+    tolerations: str
+    deletion_cost: str
+    seccomp_pod: str
+    seccomp_container: str
+    app_armor: str
+    init: frozenset[str]
+
+    def names_seccomp(self, annotations: dict[str, str]) -> bool:
+        """Whether one of them is about seccomp; hardly any pod has such."""
+        pod, container = self.seccomp_pod, self.seccomp_container
+        return any(key.startswith(pod) or key.startswith(container) for key in annotations)
+
+
+@cache
+def keys(dialect: Dialect) -> Keys:
+    return Keys(
+        mirror=dialect.label("@/config.mirror"),
+        tolerations=dialect.label("scheduler.alpha.@/tolerations"),
+        deletion_cost=dialect.label("controller.@/pod-deletion-cost"),
+        seccomp_pod=dialect.label("seccomp.security.alpha.@/pod"),
+        seccomp_container=dialect.label("container.seccomp.security.alpha.@/"),
+        app_armor=dialect.label("container.apparmor.security.beta.@/"),
+        init=frozenset(
+            dialect.label(f"pod.{stage}.@/{name}")
+            for stage in ("alpha", "beta")
+            for name in ("init-containers", "init-container-statuses")
+        ),
+    )
+
+
+def drop_init_annotations(metadata: Object, dialect: Dialect) -> None:
+    """Init containers were annotations once; those mean nothing now, and are not kept."""
+    annotations = metadata.get("annotations")
+    init = keys(dialect).init
+    if not annotations or init.isdisjoint(annotations):
+        return
+    kept = {key: text for key, text in annotations.items() if key not in init}
+    if kept:
+        metadata["annotations"] = kept
+    else:
+        del metadata["annotations"]
+
+
+def is_deletion_cost(text: str) -> bool:
+    if not _DELETION_COST.match(text):
+        return False
+    return -(2**31) <= bounded_int(text) < 2**31
+
+
+def check_pod_annotations(
+    annotations: dict[str, str] | None,
+    spec: Object,
+    path: str,
+    causes: Causes,
+    dialect: Dialect,
+    old: dict[str, str] | None = None,
+) -> None:
+    """`old` are the annotations before a change: a cost that was wrong already may stay."""
+    if not annotations:
+        return
+    known = keys(dialect)
+    mirror = annotations.get(known.mirror)
+    if mirror is not None and not spec.get("nodeName"):
+        detail = "must set spec.nodeName if mirror pod annotation is set"
+        causes.invalid(f"{path}[{known.mirror}]", mirror, detail)
+    if annotations.get(known.tolerations):
+        _check_tolerations(annotations[known.tolerations], known.tolerations, path, causes)
+    cost = annotations.get(known.deletion_cost)
+    if cost is not None and not is_deletion_cost(cost):
+        was_wrong = not is_deletion_cost((old or {}).get(known.deletion_cost, "0"))
+        if not was_wrong:
+            causes.invalid(f"{path}[{known.deletion_cost}]", cost, "must be a 32bit integer")
+    if known.names_seccomp(annotations):
+        _check_seccomp(annotations, known, path, causes)
+    for key, profile in annotations.items():
+        if key.startswith(known.app_armor):
+            container = key.removeprefix(known.app_armor)
+            _check_app_armor(container, profile, spec, f"{path}[{key}]", causes)
+
+
+_TOLERATION_TYPES: Final[dict[str, str]] = {
+    "key": "string",
+    "operator": "core.TolerationOperator",
+    "value": "string",
+    "effect": "core.TaintEffect",
+    "tolerationSeconds": "int64",
+}
+
+
+def _check_tolerations(text: str, key: str, path: str, causes: Causes) -> None:
+    tolerations, wrong = read_list(text, "Toleration", _TOLERATION_TYPES)
+    if wrong:
+        causes.invalid(path, key, wrong)
+    elif tolerations:
+        check_tolerations(tolerations, f"{path}.{key}", causes)
+
+
+def _check_seccomp(annotations: dict[str, str], known: Keys, path: str, causes: Causes) -> None:
+    if known.seccomp_pod in annotations:
+        profile = annotations[known.seccomp_pod]
+        _check_seccomp_profile(profile, f"{path}.{known.seccomp_pod}", causes)
+    for key, profile in annotations.items():
+        if key.startswith(known.seccomp_container):
+            _check_seccomp_profile(profile, f"{path}.{key}", causes)
+
+
+def _check_seccomp_profile(profile: str, path: str, causes: Causes) -> None:
+    if profile.startswith(LOCALHOST):
+        descending_path(profile.removeprefix(LOCALHOST), path, causes)
+    elif profile not in (RUNTIME_DEFAULT, DOCKER_DEFAULT, UNCONFINED):
+        causes.invalid(path, profile, "must be a valid seccomp profile")
+
+
+def _check_app_armor(container: str, profile: str, spec: Object, path: str, causes: Causes) -> None:
+    if not any(found["name"] == container for found in all_containers(spec)):
+        causes.invalid(path, container, "container not found")
+    named = profile in ("", RUNTIME_DEFAULT, UNCONFINED) or profile.startswith(LOCALHOST)
+    if not named:
+        causes.invalid(path, profile, f'invalid AppArmor profile name: "{profile}"')
+
+
+def check_annotation_changes(
+    metadata: Object, old: Object, path: str, causes: Causes, dialect: Dialect
+) -> None:
+    """AppArmor profiles and the mark of a mirror pod stay as they are."""
+    new = metadata.get("annotations") or {}
+    before = old.get("annotations") or {}
+    if new == before:
+        return
+    known = keys(dialect)
+    for key in sorted(before):
+        if new.get(key) != before[key]:
+            _refuse_change(key, "may not remove or update", known, path, causes)
+    for key in sorted(new.keys() - before.keys()):
+        _refuse_change(key, "may not add", known, path, causes)
+
+
+def _refuse_change(key: str, refusal: str, known: Keys, path: str, causes: Causes) -> None:
+    if key.startswith(known.app_armor):
+        causes.forbidden(f"{path}[{key}]", f"{refusal} AppArmor annotations")
+    if key == known.mirror:
+        causes.forbidden(f"{path}[{key}]", f"{refusal} mirror pod annotation")
+
+
+def seccomp_profile_of(annotation: str) -> Object | None:
+    """The field that an annotation stands for."""
+    if annotation == UNCONFINED:
+        return {"type": "Unconfined"}
+    if annotation in (RUNTIME_DEFAULT, DOCKER_DEFAULT):
+        return {"type": "RuntimeDefault"}
+    file = annotation.removeprefix(LOCALHOST)
+    if file != annotation and file:
+        return {"type": "Localhost", "localhostProfile": file}
+    return None
+
+
+def fill_seccomp_fields(annotations: dict[str, str] | None, spec: Object, dialect: Dialect) -> None:
+    """Set the fields that only annotations tell."""
+    if not annotations:
+        return
+    known = keys(dialect)
+    if not known.names_seccomp(annotations):
+        return
+    _fill_seccomp(spec, annotations.get(known.seccomp_pod))
+    for container in all_containers(spec):
+        _fill_seccomp(container, annotations.get(known.seccomp_container + container["name"]))
+
+
+def _fill_seccomp(holder: Object, annotation: str | None) -> None:
+    profile = seccomp_profile_of(annotation) if annotation else None
+    context = holder.get("securityContext") or {}
+    if profile is not None and context.get("seccompProfile") is None:
+        holder["securityContext"] = {**context, "seccompProfile": profile}
+
+
+def check_seccomp_matches(
+    annotations: dict[str, str] | None, spec: Object, path: str, causes: Causes, dialect: Dialect
+) -> None:
+    """Annotation and field may both be given if they say the same."""
+    if not annotations:
+        return
+    known = keys(dialect)
+    if not known.names_seccomp(annotations):
+        return
+    holders = [(spec, path, known.seccomp_pod)]
+    holders += [
+        (container, container_path, known.seccomp_container + container["name"])
+        for container, container_path in containers_with_paths(spec, path)
+    ]
+    for holder, holder_path, key in holders:
+        profile = (holder.get("securityContext") or {}).get("seccompProfile")
+        if profile is not None and key in annotations:
+            field = f"{holder_path}.securityContext.seccompProfile"
+            _check_match(annotations[key], profile, field, causes)
+
+
+def _check_match(annotation: str, profile: Object, path: str, causes: Causes) -> None:
+    kind = profile["type"]
+    same = {
+        "Unconfined": annotation == UNCONFINED,
+        "RuntimeDefault": annotation in (RUNTIME_DEFAULT, DOCKER_DEFAULT),
+        "Localhost": annotation.startswith(LOCALHOST),
+    }.get(kind, True)
+    if not same:
+        causes.forbidden(f"{path}.type", "seccomp type in annotation and field must match")
+    elif kind == "Localhost" and annotation != LOCALHOST + profile.get("localhostProfile", ""):
+        detail = "seccomp profile in annotation and field must match"
+        causes.forbidden(f"{path}.localhostProfile", detail)

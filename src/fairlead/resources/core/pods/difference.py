@@ -1,0 +1,61 @@
+"""The difference of two values, written out field by field for a message.
+
+The reference shows a comparison of its own structs whose exact text it declares unstable; this one
+has the same layout and names the same fields.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import show
+
+
+def difference(kind: str, old: Object, new: Object) -> str:
+    lines = _members(old, new, 1)
+    return "\n".join([f"  core.{kind}{{", *lines, "  }", ""])
+
+
+def _members(old: Object, new: Object, depth: int) -> list[str]:
+    lines = []
+    unchanged = 0
+    for key in dict.fromkeys((*old, *new)):
+        before, after = old.get(key), new.get(key)
+        if before == after:
+            unchanged += 1
+        else:
+            lines += _change(_go_name(key), before, after, depth)
+    if unchanged:
+        lines.append(_line(" ", depth, f"... // {unchanged} identical fields"))
+    return lines
+
+
+def _change(name: str, before: Any, after: Any, depth: int) -> list[str]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        inner = _members(before, after, depth + 1)
+        return [_line(" ", depth, f"{name}: {{"), *inner, _line(" ", depth, "},")]
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        inner = [
+            line
+            for index, (one, other) in enumerate(zip(before, after, strict=True))
+            if one != other
+            for line in _change(f"[{index}]", one, other, depth + 1)
+        ]
+        return [_line(" ", depth, f"{name}: {{"), *inner, _line(" ", depth, "},")]
+    return [
+        _line("-", depth, f"{name}: {_shown(before)},"),
+        _line("+", depth, f"{name}: {_shown(after)},"),
+    ]
+
+
+def _shown(value: Any) -> str:
+    return "nil" if value is None else show(value)
+
+
+def _line(mark: str, depth: int, text: str) -> str:
+    return f"{mark} {chr(9) * depth}{text}"
+
+
+def _go_name(key: str) -> str:
+    return key[:1].upper() + key[1:]

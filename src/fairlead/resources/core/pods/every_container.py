@@ -1,0 +1,29 @@
+"""Every container of a pod, whatever it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fairlead.resources.behaviour import Object
+
+# Those that a pod is made with.
+DECLARED_LISTS: Final[tuple[str, ...]] = ("containers", "initContainers")
+CONTAINER_LISTS: Final[tuple[str, ...]] = ("initContainers", "containers", "ephemeralContainers")
+PROBES: Final[tuple[str, ...]] = ("livenessProbe", "readinessProbe", "startupProbe")
+
+
+def containers_with_paths(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
+    """Every container of a pod: the initial ones, the regular ones, the ephemeral ones."""
+    for name in CONTAINER_LISTS:
+        for index, container in enumerate(spec.get(name) or ()):
+            yield container, f"{path}.{name}[{index}]"
+
+
+def all_containers(spec: Object) -> list[Object]:
+    found: list[Object] = []
+    for name in CONTAINER_LISTS:
+        given: list[Object] | None = spec.get(name)
+        if given:
+            found += given
+    return found

@@ -1,0 +1,58 @@
+"""Values as the reference prints them when it has no better words: Go structs."""
+
+from __future__ import annotations
+
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import GoValue, quote
+
+# Where a pointer points is never the same twice; readers of messages cannot rely on it.
+_SOMEWHERE = "0xc000000000"
+
+# Fields of a struct in their order: Go's name, our name, and the type if it is a pointer.
+Fields = tuple[tuple[str, str, str], ...]
+
+TOLERATION: Fields = (
+    ("Key", "key", ""),
+    ("Operator", "operator", ""),
+    ("Value", "value", ""),
+    ("Effect", "effect", ""),
+    ("TolerationSeconds", "tolerationSeconds", "int64"),
+)
+SECCOMP_PROFILE: Fields = (
+    ("Type", "type", ""),
+    ("LocalhostProfile", "localhostProfile", "string"),
+)
+SECURITY_CONTEXT: Fields = (
+    ("Capabilities", "capabilities", "core.Capabilities"),
+    ("Privileged", "privileged", "bool"),
+    ("SELinuxOptions", "seLinuxOptions", "core.SELinuxOptions"),
+    ("WindowsOptions", "windowsOptions", "core.WindowsSecurityContextOptions"),
+    ("RunAsUser", "runAsUser", "int64"),
+    ("RunAsGroup", "runAsGroup", "int64"),
+    ("RunAsNonRoot", "runAsNonRoot", "bool"),
+    ("ReadOnlyRootFilesystem", "readOnlyRootFilesystem", "bool"),
+    ("AllowPrivilegeEscalation", "allowPrivilegeEscalation", "bool"),
+    ("ProcMount", "procMount", "core.ProcMountType"),
+    ("SeccompProfile", "seccompProfile", "core.SeccompProfile"),
+)
+
+
+def go_struct(name: str, value: Object, fields: Fields) -> GoValue:
+    """A struct of texts and pointers."""
+    parts = ", ".join(f"{label}:{_field(value, key, kind)}" for label, key, kind in fields)
+    return GoValue(f"core.{name}{{{parts}}}")
+
+
+def _field(value: Object, key: str, pointer: str) -> str:
+    if pointer:
+        return f"(*{pointer})({'nil' if value.get(key) is None else _SOMEWHERE})"
+    return quote(value.get(key, ""))
+
+
+def go_pod_ips(addresses: list[str]) -> GoValue:
+    listed = ", ".join(f"core.PodIP{{IP:{quote(address)}}}" for address in addresses)
+    return GoValue(f"[]core.PodIP{{{listed}}}")
+
+
+def go_pod_ip(address: str) -> GoValue:
+    return GoValue(f"core.PodIP{{IP:{quote(address)}}}")

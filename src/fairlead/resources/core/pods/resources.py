@@ -1,0 +1,190 @@
+"""What containers ask for and are limited to."""
+
+from __future__ import annotations
+
+from decimal import ROUND_UP, Decimal
+from typing import Final
+
+from fairlead.base.caches import Bounded, remembered
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.names import qualified_name
+from fairlead.codec.types.quantity import QuantityError, format_quantity, is_less, quantity
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.core.shared import go_quantity
+from fairlead.resources.rules import NON_NEGATIVE
+
+HUGE_PAGES: Final = "hugepages-"
+COUNTED_RESOURCES = (
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+)
+CONTAINER_RESOURCES: Final[tuple[str, ...]] = ("cpu", "memory", "ephemeral-storage")
+STANDARD_RESOURCES = frozenset(
+    (
+        *COUNTED_RESOURCES,
+        *CONTAINER_RESOURCES,
+        *(f"requests.{name}" for name in CONTAINER_RESOURCES),
+        *(f"limits.{name}" for name in CONTAINER_RESOURCES),
+        "storage",
+        "requests.storage",
+    )
+)
+NOT_STANDARD = "must be a standard resource type or fully qualified"
+NOT_FOR_CONTAINERS = "must be a standard resource for containers"
+NOT_EXTENDED = "doesn't follow extended resource name standard"
+_MILLI = Decimal("0.001")
+
+
+def is_native(name: str, dialect: Dialect) -> bool:
+    """Whether a resource is the API's own, not one that a cluster defines."""
+    return "/" not in name or dialect.label("@/") in name
+
+
+def is_extended(name: str, dialect: Dialect) -> bool:
+    if is_native(name, dialect) or name.startswith("requests."):
+        return False
+    return not qualified_name(f"requests.{name}")
+
+
+def resource_name_errors(name: str) -> list[str]:
+    wrong = list(qualified_name(name))
+    if wrong or "/" in name or name in STANDARD_RESOURCES:
+        return wrong
+    return [] if name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}")) else [NOT_STANDARD]
+
+
+_known_names: Bounded[tuple[str, str], tuple[str, ...]] = Bounded()
+
+
+def container_resource_errors(name: str, dialect: Dialect) -> tuple[str, ...]:
+    """What is wrong with a resource name in a container (or a limit range of one)."""
+    key = (name, dialect.name)
+    known = _known_names.get(key)
+    if known is None:
+        known = tuple(_container_resource_errors(name, dialect))
+        _known_names.keep(key, known, len(name))
+    return known
+
+
+def _container_resource_errors(name: str, dialect: Dialect) -> list[str]:
+    wrong = resource_name_errors(name)
+    if "/" not in name:
+        if name not in CONTAINER_RESOURCES and not name.startswith(HUGE_PAGES):
+            wrong.append(NOT_FOR_CONTAINERS)
+    elif not is_native(name, dialect) and not is_extended(name, dialect):
+        wrong.append(NOT_EXTENDED)
+    return wrong
+
+
+def check_quantity(name: str, amount: str, path: str, causes: Causes, dialect: Dialect) -> None:
+    """An amount that fits its resource: not negative, and whole where things are counted."""
+    if amount[0] == "-":
+        causes.invalid(path, amount, NON_NEGATIVE)
+    if name in COUNTED_RESOURCES or is_extended(name, dialect):
+        value = quantity(amount)
+        if value != value.to_integral_value():
+            causes.invalid(path, go_quantity(amount, pointed=True), "must be an integer")
+
+
+def can_overcommit(name: str, dialect: Dialect) -> bool:
+    return is_native(name, dialect) and not name.startswith(HUGE_PAGES)
+
+
+def _check_huge_pages(name: str, amount: str, path: str, causes: Causes) -> None:
+    try:
+        size = quantity(name.removeprefix(HUGE_PAGES))
+    except QuantityError:
+        size = Decimal(0)
+    if size <= 0 or size != size.to_integral_value() or quantity(amount) % size != 0:
+        causes.invalid(path, amount, f"{amount} is not positive integer multiple of {name}")
+
+
+_PLAIN_RESOURCES: Final = frozenset(CONTAINER_RESOURCES)
+
+
+def _is_plain(name: str, amount: str) -> bool:
+    """Whether there is nothing to say of an amount by itself, as of nearly all."""
+    return name in _PLAIN_RESOURCES and amount[0] != "-"
+
+
+def _check_amount(name: str, amount: str, path: str, causes: Causes, dialect: Dialect) -> None:
+    causes.invalid_each(path, name, container_resource_errors(name, dialect))
+    check_quantity(name, amount, path, causes, dialect)
+
+
+def check_resources(resources: Object, path: str, causes: Causes, context: Context) -> None:
+    """The rules of a container's ResourceRequirements."""
+    limits: dict[str, str] = resources.get("limits") or {}
+    requests: dict[str, str] = resources.get("requests") or {}
+    dialect = context.dialect
+    for name, amount in limits.items():
+        if not _is_plain(name, amount):
+            _check_amount(name, amount, f"{path}.limits[{name}]", causes, dialect)
+            if name.startswith(HUGE_PAGES):
+                _check_huge_pages(name, amount, f"{path}.limits[{name}]", causes)
+    for name, amount in requests.items():
+        is_plain = _is_plain(name, amount)
+        if not is_plain:
+            _check_amount(name, amount, f"{path}.requests[{name}]", causes, dialect)
+        limit = limits.get(name)
+        if amount != limit and (limit is not None or not is_plain):
+            _check_against_limit(name, amount, limit, path, causes, dialect)
+        if not is_plain and name.startswith(HUGE_PAGES):
+            _check_huge_pages(name, amount, f"{path}.requests[{name}]", causes)
+    if _asks_compute(limits) or _asks_compute(requests):
+        return
+    if any(name.startswith(HUGE_PAGES) for name in (*limits, *requests)):
+        causes.forbidden(path, "HugePages require cpu or memory")
+
+
+def _asks_compute(amounts: dict[str, str]) -> bool:
+    return "cpu" in amounts or "memory" in amounts
+
+
+def _check_against_limit(
+    name: str, amount: str, limit: str | None, path: str, causes: Causes, dialect: Dialect
+) -> None:
+    if limit is None:
+        if not can_overcommit(name, dialect):
+            detail = "Limit must be set for non overcommitable resources"
+            causes.required(f"{path}.limits", detail)
+        return
+    if not can_overcommit(name, dialect):
+        if quantity(amount) != quantity(limit):
+            causes.invalid(f"{path}.requests", amount, f"must be equal to {name} limit")
+    elif is_less(limit, amount):
+        causes.invalid(f"{path}.requests", amount, f"must be less than or equal to {name} limit")
+
+
+def is_fractional(amount: str) -> bool:
+    """Whether an amount is not a whole number."""
+    value = quantity(amount)
+    return value != value.to_integral_value()
+
+
+def round_up_amounts(amounts: Object | None) -> None:
+    """No amount is kept finer than a thousandth."""
+    if not amounts:
+        return
+    for name, amount in amounts.items():
+        text: str = amount
+        if text[-1] == "n" or text[-1] == "u" or "e-" in text:
+            amounts[name] = _rounded(text)
+
+
+@remembered(256, longest=64)
+def _rounded(amount: str) -> str:
+    value = quantity(amount)
+    rounded = value.quantize(_MILLI, rounding=ROUND_UP)
+    if rounded == value:
+        return amount
+    return format_quantity(rounded, "exponent" if "e" in amount else "decimal")

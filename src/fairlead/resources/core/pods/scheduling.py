@@ -1,0 +1,212 @@
+"""Where a pod may run: node selectors, affinities, tolerations and spreading."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from fairlead.base.caches import remembered
+from fairlead.codec.types.names import (
+    dns_label,
+    dns_subdomain,
+    is_qualified_name,
+    label_value,
+    qualified_name,
+)
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.core.pods import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    PREFER_NO_SCHEDULE,
+    PREFERRED,
+    REQUIRED,
+)
+from fairlead.resources.core.pods.go_text import TOLERATION, go_struct
+from fairlead.resources.rules import ABOVE_ZERO, NOT_AN_OPERATOR, is_set_operator, label_selector
+
+_LONGEST_KEY: Final = 317  # a domain, a slash and a name
+WEIGHT_RANGE = "must be in the range 1-100"
+TAINT_EFFECTS: Final[tuple[str, ...]] = (NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE)
+TOLERATION_OPERATORS = ("Equal", "Exists")
+UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
+INCLUSION_POLICIES = ("Honor", "Ignore")
+
+
+def check_node_selector(selector: Object, path: str, causes: Causes) -> None:
+    """A NodeSelector, which must have a term."""
+    terms = selector["nodeSelectorTerms"]
+    if not terms:
+        detail = "must have at least one node selector term"
+        causes.required(f"{path}.nodeSelectorTerms", detail)
+    for index, term in enumerate(terms or ()):
+        check_node_selector_term(term, f"{path}.nodeSelectorTerms[{index}]", causes)
+
+
+def check_node_selector_term(term: Object, path: str, causes: Causes) -> None:
+    for index, rule in enumerate(term.get("matchExpressions") or ()):
+        _check_node_rule(rule, f"{path}.matchExpressions[{index}]", causes)
+    for index, rule in enumerate(term.get("matchFields") or ()):
+        _check_node_field_rule(rule, f"{path}.matchFields[{index}]", causes)
+
+
+def _check_node_rule(rule: Object, path: str, causes: Causes) -> None:
+    operator, values = rule["operator"], rule.get("values") or []
+    if operator in ("Gt", "Lt"):
+        if len(values) != 1:
+            detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+            causes.required(f"{path}.values", detail)
+    elif not is_set_operator(operator, values, path, causes):
+        causes.invalid(f"{path}.operator", operator, NOT_AN_OPERATOR)
+    causes.invalid_each(f"{path}.key", rule["key"], qualified_name(rule["key"]))
+
+
+def _check_node_field_rule(rule: Object, path: str, causes: Causes) -> None:
+    operator, values = rule["operator"], rule.get("values") or []
+    if operator not in ("In", "NotIn"):
+        causes.invalid(f"{path}.operator", operator, NOT_AN_OPERATOR)
+    elif len(values) != 1:
+        detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+        causes.required(f"{path}.values", detail)
+    if rule["key"] != "metadata.name":
+        causes.invalid(f"{path}.key", rule["key"], "not a valid field selector key")
+        return
+    for index, value in enumerate(values):
+        causes.invalid_each(f"{path}.values[{index}]", value, dns_subdomain(value))
+
+
+def check_affinity(affinity: Object, path: str, causes: Causes) -> None:
+    node = affinity.get("nodeAffinity")
+    if node is not None:
+        _check_node_affinity(node, f"{path}.nodeAffinity", causes)
+    for name in ("podAffinity", "podAntiAffinity"):
+        rules = affinity.get(name)
+        if rules is not None:
+            _check_pod_affinity(rules, f"{path}.{name}", causes)
+
+
+def _check_weight(term: Object, path: str, causes: Causes) -> None:
+    if not 1 <= term["weight"] <= 100:
+        causes.invalid(f"{path}.weight", term["weight"], WEIGHT_RANGE)
+
+
+def _check_node_affinity(affinity: Object, path: str, causes: Causes) -> None:
+    if affinity.get(REQUIRED) is not None:
+        check_node_selector(affinity[REQUIRED], f"{path}.{REQUIRED}", causes)
+    for index, term in enumerate(affinity.get(PREFERRED) or ()):
+        term_path = f"{path}.{PREFERRED}[{index}]"
+        _check_weight(term, term_path, causes)
+        check_node_selector_term(term["preference"], f"{term_path}.preference", causes)
+
+
+def _check_pod_affinity(affinity: Object, path: str, causes: Causes) -> None:
+    for index, term in enumerate(affinity.get(REQUIRED) or ()):
+        _check_pod_term(term, f"{path}.{REQUIRED}[{index}]", causes)
+    for index, weighted in enumerate(affinity.get(PREFERRED) or ()):
+        term_path = f"{path}.{PREFERRED}[{index}]"
+        _check_weight(weighted, term_path, causes)
+        _check_pod_term(weighted["podAffinityTerm"], f"{term_path}.podAffinityTerm", causes)
+
+
+def _check_pod_term(term: Object, path: str, causes: Causes) -> None:
+    label_selector(term.get("labelSelector"), f"{path}.labelSelector", causes)
+    label_selector(term.get("namespaceSelector"), f"{path}.namespaceSelector", causes)
+    for name in term.get("namespaces") or ():
+        causes.invalid_each(f"{path}.namespace", name, dns_label(name))
+    key = term["topologyKey"]
+    if not key:
+        causes.required(f"{path}.topologyKey", "can not be empty")
+    causes.invalid_each(f"{path}.topologyKey", key, qualified_name(key))
+
+
+def check_tolerations(tolerations: list[Object], path: str, causes: Causes) -> None:
+    for index, toleration in enumerate(tolerations):
+        _check_toleration(toleration, f"{path}[{index}]", causes)
+
+
+@remembered(256, longest=_LONGEST_KEY)
+def _is_taint_key(key: str) -> bool:
+    """Nearly all pods tolerate the same few taints: those that the server adds."""
+    return is_qualified_name(key)
+
+
+def _check_toleration(toleration: Object, path: str, causes: Causes) -> None:
+    key, operator = toleration.get("key", ""), toleration.get("operator", "")
+    value, effect = toleration.get("value", ""), toleration.get("effect", "")
+    if key:
+        if not _is_taint_key(key):
+            causes.invalid_each(f"{path}.key", key, qualified_name(key))
+    elif operator != "Exists":
+        detail = (
+            'operator must be Exists when `key` is empty, which means "match all values and all'
+            ' keys"'
+        )
+        causes.invalid(f"{path}.operator", operator, detail)
+    if toleration.get("tolerationSeconds") is not None and effect != NO_EXECUTE:
+        detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        causes.invalid(f"{path}.effect", effect, detail)
+    if operator in ("Equal", ""):
+        wrong = label_value(value)
+        if wrong:
+            causes.invalid(f"{path}.operator", value, ";".join(wrong))
+    elif operator != "Exists":
+        causes.unsupported(f"{path}.operator", operator, TOLERATION_OPERATORS)
+    elif value:
+        shown = go_struct("Toleration", toleration, TOLERATION)
+        detail = "value must be empty when `operator` is 'Exists'"
+        causes.invalid(f"{path}.operator", shown, detail)
+    if effect and effect not in TAINT_EFFECTS:
+        causes.unsupported(f"{path}.effect", effect, TAINT_EFFECTS)
+
+
+def check_spreading(constraints: list[Object], path: str, causes: Causes) -> None:
+    later = Counter(map(_spread_by, constraints))
+    for index, constraint in enumerate(constraints):
+        later[_spread_by(constraint)] -= 1
+        repeats = later[_spread_by(constraint)] > 0
+        _check_constraint(constraint, repeats, f"{path}[{index}]", causes)
+
+
+def _spread_by(constraint: Object) -> tuple[str, str]:
+    return constraint["topologyKey"], constraint["whenUnsatisfiable"]
+
+
+def _check_constraint(constraint: Object, repeats: bool, path: str, causes: Causes) -> None:
+    """`repeats`: a later constraint spreads by the same key and action."""
+    key, action = _spread_by(constraint)
+    if constraint["maxSkew"] <= 0:
+        causes.invalid(f"{path}.maxSkew", constraint["maxSkew"], ABOVE_ZERO)
+    if not key:
+        causes.required(f"{path}.topologyKey", "can not be empty")
+    if action not in UNSATISFIABLE:
+        causes.unsupported(f"{path}.whenUnsatisfiable", action, UNSATISFIABLE)
+    if repeats:
+        causes.duplicate(f"{path}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}")
+    _check_domains(constraint.get("minDomains"), action, f"{path}.minDomains", causes)
+    for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+        policy = constraint.get(name)
+        if policy is not None and policy not in INCLUSION_POLICIES:
+            causes.unsupported(f"{path}.{name}", policy, INCLUSION_POLICIES)
+    _check_label_keys(constraint, f"{path}.matchLabelKeys", causes)
+
+
+def _check_domains(least: int | None, action: str, path: str, causes: Causes) -> None:
+    if least is None:
+        return
+    if least <= 0:
+        causes.invalid(path, least, ABOVE_ZERO)
+    if action != "DoNotSchedule":
+        detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+        causes.invalid(path, least, detail)
+
+
+def _check_label_keys(constraint: Object, path: str, causes: Causes) -> None:
+    keys = constraint.get("matchLabelKeys") or ()
+    selector = constraint.get("labelSelector") or {}
+    selected = {*(selector.get("matchLabels") or ())}
+    selected.update(rule["key"] for rule in selector.get("matchExpressions") or ())
+    for index, key in enumerate(keys):
+        causes.invalid_each(f"{path}[{index}]", key, qualified_name(key))
+        if key in selected:
+            detail = "exists in both matchLabelKeys and labelSelector"
+            causes.invalid(f"{path}[{index}]", key, detail)

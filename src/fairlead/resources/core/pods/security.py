@@ -1,0 +1,117 @@
+"""Security contexts of pods and of containers."""
+
+from __future__ import annotations
+
+import re
+
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.core.pods.go_text import SECCOMP_PROFILE, SECURITY_CONTEXT, go_struct
+from fairlead.resources.core.pods.windows import check_windows_options
+from fairlead.resources.core.volumes.paths import descending_path
+
+MOST_ID = 2**31 - 1
+ID_RANGE = f"must be between 0 and {MOST_ID}, inclusive"
+SECCOMP_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
+PROC_MOUNTS = ("Default", "Unmasked")
+FS_GROUP_POLICIES = ("Always", "OnRootMismatch")
+
+_SYSCTL = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
+_SYSCTL_NAME = re.compile(_SYSCTL, re.ASCII)
+_LONGEST_SYSCTL = 253
+SYSCTL_ERROR = f"must have at most {_LONGEST_SYSCTL} characters and match regex {_SYSCTL}"
+
+
+def _check_id(value: int | None, path: str, causes: Causes) -> None:
+    if value is not None and not 0 <= value <= MOST_ID:
+        causes.invalid(path, value, ID_RANGE)
+
+
+def check_security_context(context: Object, path: str, causes: Causes) -> None:
+    """The security context of a container."""
+    _check_id(context.get("runAsUser"), f"{path}.runAsUser", causes)
+    _check_id(context.get("runAsGroup"), f"{path}.runAsGroup", causes)
+    mount = context.get("procMount")
+    if mount is not None and mount not in PROC_MOUNTS:
+        causes.unsupported(f"{path}.procMount", mount, PROC_MOUNTS)
+    check_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", causes)
+    if context.get("allowPrivilegeEscalation") is False:
+        _check_escalation(context, path, causes)
+    check_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", causes)
+
+
+def _check_escalation(context: Object, path: str, causes: Causes) -> None:
+    """Escalation cannot be denied to a container that has every privilege already."""
+    refused = "cannot set `allowPrivilegeEscalation` to false and"
+    if context.get("privileged"):
+        shown = go_struct("SecurityContext", context, SECURITY_CONTEXT)
+        causes.invalid(path, shown, f"{refused} `privileged` to true")
+    for capability in (context.get("capabilities") or {}).get("add") or ():
+        if capability == "CAP_SYS_ADMIN":
+            shown = go_struct("SecurityContext", context, SECURITY_CONTEXT)
+            causes.invalid(path, shown, f"{refused} `capabilities.Add` CAP_SYS_ADMIN")
+
+
+def check_seccomp_profile(profile: Object | None, path: str, causes: Causes) -> None:
+    if profile is None:
+        return
+    kind, file = profile["type"], profile.get("localhostProfile")
+    if not kind:
+        causes.required(f"{path}.type", "type is required when seccompProfile is set")
+    elif kind not in SECCOMP_TYPES:
+        causes.unsupported(f"{path}.type", kind, SECCOMP_TYPES)
+    if kind != "Localhost":
+        if file is not None:
+            shown = go_struct("SeccompProfile", profile, SECCOMP_PROFILE)
+            detail = "can only be set when seccomp type is Localhost"
+            causes.invalid(f"{path}.localhostProfile", shown, detail)
+    elif file is None:
+        detail = "must be set when seccomp type is Localhost"
+        causes.required(f"{path}.localhostProfile", detail)
+    else:
+        descending_path(file, f"{path}.localhostProfile", causes)
+
+
+def check_pod_security(spec: Object, spec_path: str, causes: Causes) -> None:
+    """The security context of a pod, to which the reference counts the host's namespaces."""
+    if spec.get("hostNetwork"):
+        _check_host_network(spec, f"{spec_path}.containers", causes)
+    context: Object = spec.get("securityContext") or {}
+    if not context and not spec.get("shareProcessNamespace"):
+        return
+    path = f"{spec_path}.securityContext"
+    for name in ("fsGroup", "runAsUser", "runAsGroup"):
+        _check_id(context.get(name), f"{path}.{name}", causes)
+    for index, group in enumerate(context.get("supplementalGroups") or ()):
+        _check_id(group, f"{path}.supplementalGroups[{index}]", causes)
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        detail = "ShareProcessNamespace and HostPID cannot both be enabled"
+        causes.invalid(f"{path}.shareProcessNamespace", True, detail)
+    _check_sysctls(context.get("sysctls") or [], f"{path}.sysctls", causes)
+    policy = context.get("fsGroupChangePolicy")
+    if policy is not None and policy not in FS_GROUP_POLICIES:
+        causes.unsupported(f"{path}.fsGroupChangePolicy", policy, FS_GROUP_POLICIES)
+    check_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", causes)
+    check_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", causes)
+
+
+def _check_host_network(spec: Object, path: str, causes: Causes) -> None:
+    for index, container in enumerate(spec["containers"] or ()):
+        for number, port in enumerate(container.get("ports") or ()):
+            if port.get("hostPort", 0) != port["containerPort"]:
+                field = f"{path}[{index}].ports[{number}].containerPort"
+                detail = "must match `hostPort` when `hostNetwork` is true"
+                causes.invalid(field, port["containerPort"], detail)
+
+
+def _check_sysctls(sysctls: list[Object], path: str, causes: Causes) -> None:
+    seen: set[str] = set()
+    for index, sysctl in enumerate(sysctls):
+        name = sysctl["name"]
+        if not name:
+            causes.required(f"{path}[{index}].name")
+        elif len(name) > _LONGEST_SYSCTL or not _SYSCTL_NAME.match(name):
+            causes.invalid(f"{path}[{index}].name", name, SYSCTL_ERROR)
+        elif name in seen:
+            causes.duplicate(f"{path}[{index}].name", name)
+        seen.add(name)

@@ -1,0 +1,135 @@
+"""The rules of a PodSpec, in the order of the reference."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.codec.types.names import (
+    dns_label,
+    dns_subdomain,
+    is_dns_label,
+    is_dns_subdomain,
+    qualified_name,
+)
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.core.pods.containers import (
+    check_containers,
+    check_ephemeral_containers,
+    check_init_containers,
+)
+from fairlead.resources.core.pods.dns import DNS_POLICIES, check_dns_config, check_host_aliases
+from fairlead.resources.core.pods.resources import check_resources
+from fairlead.resources.core.pods.scheduling import (
+    check_affinity,
+    check_spreading,
+    check_tolerations,
+)
+from fairlead.resources.core.pods.security import check_pod_security
+from fairlead.resources.core.pods.windows import (
+    check_host_process,
+    check_system,
+    uses_windows_options,
+)
+from fairlead.resources.core.volumes import check_volumes
+from fairlead.resources.metadata import check_labels
+from fairlead.resources.rules import one_of
+
+RESTART_POLICIES: Final[tuple[str, ...]] = ("Always", "OnFailure", "Never")
+PREEMPTION_POLICIES: Final[tuple[str, ...]] = ("PreemptLowerPriority", "Never")
+LONGEST_DEADLINE: Final = 2**31 - 1
+DEADLINE_RANGE = f"must be between 1 and {LONGEST_DEADLINE}, inclusive"
+STATELESS_VOLUMES = ("emptyDir", "secret", "downwardAPI", "configMap", "projected")
+WITH_OWN_USERS = "when `pod.Spec.HostUsers` is false"
+
+
+def check_spec(spec: Object, pod_name: str, path: str, causes: Causes, context: Context) -> None:
+    """`pod_name` is empty for the spec of a template."""
+    given = spec.get("volumes")
+    volumes = check_volumes(given, pod_name, f"{path}.volumes", causes, context) if given else {}
+    check_containers(spec["containers"], volumes, f"{path}.containers", causes, context)
+    if "initContainers" in spec:
+        check_init_containers(spec, volumes, f"{path}.initContainers", causes, context)
+    if "ephemeralContainers" in spec:
+        check_ephemeral_containers(spec, volumes, f"{path}.ephemeralContainers", causes, context)
+    if spec.get("restartPolicy") not in RESTART_POLICIES:
+        one_of(spec.get("restartPolicy"), RESTART_POLICIES, f"{path}.restartPolicy", causes)
+    if spec.get("dnsPolicy") not in DNS_POLICIES:
+        one_of(spec.get("dnsPolicy"), DNS_POLICIES, f"{path}.dnsPolicy", causes)
+    if "nodeSelector" in spec:
+        check_labels(spec["nodeSelector"], f"{path}.nodeSelector", causes)
+    check_pod_security(spec, path, causes)
+    _check_placing(spec, path, causes, context)
+    if uses_windows_options(spec):
+        check_host_process(spec, path, causes)
+    if spec.get("hostUsers") is False:
+        _check_own_users(spec, path, causes)
+    _check_subdomain(spec, "serviceAccountName", path, causes)
+    _check_subdomain(spec, "nodeName", path, causes)
+    deadline: int | None = spec.get("activeDeadlineSeconds")
+    if deadline is not None and not 1 <= deadline <= LONGEST_DEADLINE:
+        causes.invalid(f"{path}.activeDeadlineSeconds", deadline, DEADLINE_RANGE)
+    _check_label(spec, "hostname", path, causes)
+    _check_label(spec, "subdomain", path, causes)
+    if spec.get("tolerations"):
+        check_tolerations(spec["tolerations"], f"{path}.tolerations", causes)
+    if spec.get("hostAliases"):
+        check_host_aliases(spec["hostAliases"], f"{path}.hostAliases", causes)
+    _check_class(spec, path, causes, context)
+    if spec.get("os") is not None:
+        check_system(spec, path, causes)
+
+
+def _check_subdomain(spec: Object, name: str, path: str, causes: Causes) -> None:
+    value: str | None = spec.get(name)
+    if value and not is_dns_subdomain(value):
+        causes.invalid_each(f"{path}.{name}", value, dns_subdomain(value))
+
+
+def _check_label(spec: Object, name: str, path: str, causes: Causes) -> None:
+    value: str | None = spec.get(name)
+    if value and not is_dns_label(value):
+        causes.invalid_each(f"{path}.{name}", value, dns_label(value))
+
+
+def _check_placing(spec: Object, path: str, causes: Causes, context: Context) -> None:
+    if spec.get("affinity") is not None:
+        check_affinity(spec["affinity"], f"{path}.affinity", causes)
+    policy: str = spec.get("dnsPolicy", "")
+    if policy == "None" or "dnsConfig" in spec:
+        config = spec.get("dnsConfig")
+        check_dns_config(config, policy, f"{path}.dnsConfig", causes, context)
+    gates: list[Object] | None = spec.get("readinessGates")
+    for index, gate in enumerate(gates or ()):
+        kind = gate["conditionType"]
+        field = f"{path}.readinessGates[{index}].conditionType"
+        causes.invalid_each(field, kind, qualified_name(kind))
+    constraints = spec.get("topologySpreadConstraints")
+    if constraints:
+        check_spreading(constraints, f"{path}.topologySpreadConstraints", causes)
+
+
+def _check_own_users(spec: Object, path: str, causes: Causes) -> None:
+    """A pod with users of its own cannot share what carries the host's."""
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        if not any(name in volume for name in STATELESS_VOLUMES):
+            detail = f"volume type not supported {WITH_OWN_USERS}"
+            causes.forbidden(f"{path}.volumes[{index}]", detail)
+    for name, shown in (("hostNetwork",) * 2, ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+        if spec.get(name):
+            causes.forbidden(f"{path}.{shown}", WITH_OWN_USERS)
+
+
+def _check_class(spec: Object, path: str, causes: Causes, context: Context) -> None:
+    """Which class a pod is of, in importance and in how it runs."""
+    _check_subdomain(spec, "priorityClassName", path, causes)
+    runtime = spec.get("runtimeClassName")
+    if runtime is not None:
+        causes.invalid_each(f"{path}.runtimeClassName", runtime, dns_subdomain(runtime))
+    preemption = spec.get("preemptionPolicy")
+    if preemption is not None and preemption not in PREEMPTION_POLICIES:
+        one_of(preemption, PREEMPTION_POLICIES, f"{path}.preemptionPolicy", causes)
+    overhead = spec.get("overhead")
+    if overhead:
+        check_resources({"limits": overhead}, f"{path}.overhead", causes, context)

@@ -1,0 +1,147 @@
+"""ResourceQuota: how much of everything a namespace may hold, of objects in certain scopes."""
+
+from __future__ import annotations
+
+from fairlead.resources.behaviour import Behaviour, Object
+from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
+from fairlead.resources.core.pods.resources import round_up_amounts
+from fairlead.resources.core.resource_names import (
+    check_amount,
+    check_quota_resource_name,
+    is_quota_resource,
+)
+from fairlead.resources.go_values import given_list, go_list
+from fairlead.resources.metadata import check_metadata_update
+from fairlead.resources.rules import IMMUTABLE, NOT_AN_OPERATOR
+
+_POD_RESOURCES = frozenset(
+    {"pods", "cpu", "memory"}
+    | {f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory")}
+)
+# What can be counted in each scope.
+SCOPES: dict[str, frozenset[str]] = {
+    "Terminating": _POD_RESOURCES,
+    "NotTerminating": _POD_RESOURCES,
+    "BestEffort": frozenset({"pods"}),
+    "NotBestEffort": _POD_RESOURCES,
+    "PriorityClass": _POD_RESOURCES,
+    "CrossNamespacePodAffinity": _POD_RESOURCES,
+}
+MOST_NAMES = 3_000  # that are limited; every write is held against all of them
+_EXCLUSIVE = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
+_NOT_APPLICABLE = "unsupported scope applied to resource"
+_MUST_EXIST = (
+    "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating,"
+    " ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort,"
+    " ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
+
+
+class ResourceQuotaBehaviour(Behaviour):
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        round_up_amounts(value["spec"].get("hard"))
+        for name in ("hard", "used"):
+            round_up_amounts(value["status"].get(name))
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        spec = value["spec"]
+        _check_amounts(spec.get("hard"), "spec.hard", causes, context)
+        _check_scopes(spec, "spec.scopes", causes)
+        if spec.get("scopeSelector") is not None:
+            _check_selector(spec, "spec.scopeSelector.matchExpressions", causes)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        scopes = value["spec"].get("scopes") or []
+        if set(scopes) != set(old["spec"].get("scopes") or []):
+            shown = _shown(given_list(value["spec"], "scopes"))
+            causes.invalid("spec.scopes", shown, IMMUTABLE)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        for name in ("hard", "used"):
+            _check_amounts(value["status"].get(name), f"status.{name}", causes, context)
+
+
+def _check_amounts(
+    amounts: dict[str, str] | None, path: str, causes: Causes, context: Context
+) -> None:
+    if amounts and len(amounts) > MOST_NAMES:
+        causes.too_many(path, len(amounts), MOST_NAMES)
+        return
+    for name, text in (amounts or {}).items():
+        check_quota_resource_name(name, f"{path}[{name}]", causes)
+        check_amount(name, text, f"{path}[{name}]", causes, context.dialect)
+
+
+def _shown(scopes: list[str] | None) -> GoValue:
+    return go_list("core.ResourceQuotaScope", scopes)
+
+
+def _misfits(spec: Object) -> dict[str, int]:
+    """How many of the limited resources are not counted in each scope."""
+    limited = {name for name in spec.get("hard") or () if is_quota_resource(name)}
+    return {scope: len(limited - counted) for scope, counted in SCOPES.items()}
+
+
+def _check_scopes(spec: Object, path: str, causes: Causes) -> None:
+    scopes: list[str] = spec.get("scopes") or []
+    misfits, shown = _misfits(spec), _shown(scopes)
+    for scope in scopes:
+        if scope not in SCOPES:
+            causes.invalid(path, shown, "unsupported scope")
+        for _ in range(misfits.get(scope, 0)):
+            causes.invalid(path, shown, _NOT_APPLICABLE)
+    for pair in _EXCLUSIVE:
+        if pair <= set(scopes):
+            causes.invalid(path, _shown(scopes), "conflicting scopes")
+
+
+def _check_selector(spec: Object, path: str, causes: Causes) -> None:
+    rules: list[Object] = spec["scopeSelector"].get("matchExpressions") or []
+    misfits = _misfits(spec)
+    for rule in rules:
+        scope = rule["scopeName"]
+        if scope not in SCOPES:
+            causes.invalid(f"{path}.scopeName", scope, "unsupported scope")
+        for _ in range(misfits.get(scope, 0)):
+            causes.invalid(path, _shown_selector(rules), _NOT_APPLICABLE)
+        if scope in SCOPES and scope != "PriorityClass" and rule["operator"] != "Exists":
+            causes.invalid(f"{path}.operator", rule["operator"], _MUST_EXIST)
+        _check_operator(rule, path, causes)
+    for pair in _EXCLUSIVE:
+        if pair <= {rule["scopeName"] for rule in rules}:
+            causes.invalid(path, _shown(given_list(spec, "scopes")), "conflicting scopes")
+
+
+def _check_operator(rule: Object, path: str, causes: Causes) -> None:
+    values = rule.get("values") or []
+    match rule["operator"]:
+        case "In" | "NotIn":
+            if not values:
+                detail = (
+                    "must be at least one value when `operator` is 'In' or 'NotIn' for scope"
+                    " selector"
+                )
+                causes.required(f"{path}.values", detail)
+        case "Exists" | "DoesNotExist":
+            if values:
+                detail = (
+                    "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope"
+                    " selector"
+                )
+                causes.invalid(f"{path}.values", go_list("string", values), detail)
+        case other:
+            causes.invalid(f"{path}.operator", other, NOT_AN_OPERATOR)
+
+
+def _shown_selector(rules: list[Object]) -> GoValue:
+    kind = "core.ScopedResourceSelectorRequirement"
+    shown = ", ".join(
+        f"{kind}{{ScopeName:{quote(rule['scopeName'])}, Operator:{quote(rule['operator'])},"
+        f" Values:{go_list('string', rule.get('values'))}}}"
+        for rule in rules
+    )
+    return GoValue(f"core.ScopeSelector{{MatchExpressions:[]{kind}{{{shown}}}}}")

@@ -1,0 +1,299 @@
+"""Which cluster addresses and node ports are taken, and by whom.
+
+`ServiceAllocators` is the one object a server has. A write sets values aside in a `Reservation`;
+once the write is committed, `observe` makes them the service's, and if it is not, the reservation
+is released. Committed services always win: `observe` follows what is stored, whatever was reserved.
+Where other servers give values out as well, what was reserved is claimed in the store (`claims`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Hashable, Iterable, Sequence
+from ipaddress import ip_address
+from itertools import chain
+
+from fairlead.codec.types.model import Object as Object
+from fairlead.resources.core.addresses import Network, family_of, parse_address, parse_network
+from fairlead.resources.core.services.claims import Claims
+from fairlead.resources.core.services.fields import HEADLESS, addresses, needs_address, node_ports
+from fairlead.storage.companion import Companion
+
+DEFAULT_NETWORKS = "10.0.0.0/24"
+DEFAULT_PORTS = "30000-32767"
+
+_LARGEST_POOL = 2**16
+_SMALLEST_BAND, _LARGEST_BAND, _BANDS = 16, 256, 16
+# What a dry run shows where a real write would choose.
+_DRY_PORT = 32769
+
+
+class AllocationError(Exception):
+    """A value that cannot be given."""
+
+
+class Pool:
+    """The numbers from 0 up to `size`, each held by any number of holders. Free ones are chosen at
+    random, first outside the `static` lowest ones, which are left to those who ask by number."""
+
+    def __init__(self, size: int, static: int = 0) -> None:
+        self.size = size
+        self.static = min(static, size)
+        self._holders: dict[int, set[Hashable]] = {}
+
+    def is_taken(self, number: int) -> bool:
+        return number in self._holders
+
+    def hold(self, number: int, holder: Hashable) -> None:
+        self._holders.setdefault(number, set()).add(holder)
+
+    def settle(self, number: int, holder: Hashable) -> None:
+        """Make a number a holder's for good: reservations of it have done their work."""
+        holders = self._holders.get(number, ())
+        kept = {each for each in holders if not isinstance(each, Reservation)}
+        self._holders[number] = kept | {holder}
+
+    def release(self, number: int, holder: Hashable) -> None:
+        holders = self._holders.get(number)
+        if holders is None:
+            return
+        holders.discard(holder)
+        if not holders:
+            del self._holders[number]
+
+    def free(self) -> int | None:
+        """Some number that nobody holds."""
+        found = self._free_between(self.static, self.size)
+        return self._free_between(0, self.static) if found is None else found
+
+    def _free_between(self, low: int, high: int) -> int | None:
+        if low >= high:
+            return None
+        start = random.randrange(low, high)
+        for number in chain(range(start, high), range(low, start)):
+            if number not in self._holders:
+                return number
+        return None
+
+
+class AddressRange:
+    """The addresses of a network that services can have: not its own, not its broadcast address."""
+
+    def __init__(self, network: Network, *, static_band: bool = True) -> None:
+        self.network = network
+        self.family = f"IPv{network.version}"
+        self._first = int(network.network_address) + 1
+        usable = min(network.num_addresses, _LARGEST_POOL) - 1
+        if network.version == 4:
+            usable = network.num_addresses - 2
+        static = _static_size(network.num_addresses) if static_band else 0
+        self.pool = Pool(max(usable, 0), static)
+
+    def number_of(self, text: str) -> int | None:
+        """The pool's number of an address; None for one outside."""
+        address = parse_address(text)
+        if address is None or address.version != self.network.version:
+            return None
+        number = int(address) - self._first
+        return number if 0 <= number < self.pool.size else None
+
+    def address_of(self, number: int) -> str:
+        made = type(self.network.network_address)(self._first + number)
+        return str(made)
+
+
+def _static_size(addresses_in_network: int) -> int:
+    """How many of the lowest addresses chance leaves alone as long as there are others."""
+    if addresses_in_network <= _SMALLEST_BAND:
+        return 0
+    return min(max(addresses_in_network // _BANDS, _SMALLEST_BAND), _LARGEST_BAND)
+
+
+class PortRange:
+    """The node ports from `low` to `high`, both inclusive."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self.low, self.high = low, high
+        self.pool = Pool(high - low + 1)
+
+    def __str__(self) -> str:
+        return f"{self.low}-{self.high}"
+
+    def number_of(self, port: int) -> int | None:
+        return port - self.low if self.low <= port <= self.high else None
+
+
+def parse_networks(text: str) -> list[Network]:
+    """Read `--service-cluster-ip-range`: one range, or two of different families; raises
+    ValueError."""
+    networks = [parse_network(part.strip()) for part in text.split(",")]
+    found = [network for network in networks if network is not None]
+    if len(found) != len(networks):
+        raise ValueError(f"not a list of IP ranges: {text}")
+    if len(found) > 2 or len({network.version for network in found}) != len(found):
+        raise ValueError("at most one service range of each IP family can be given")
+    return found
+
+
+def parse_ports(text: str) -> tuple[int, int]:
+    """Read `--service-node-port-range`, `low-high`, `base+size` or one port; raises ValueError."""
+    low, dash, high = text.strip().partition("-")
+    base, plus, size = text.strip().partition("+")
+    first, last = (int(low), int(high)) if dash else (int(base), int(base) + int(size or 0))
+    if plus and not size:
+        raise ValueError(f"not a port range: {text}")
+    if not 0 < first <= last <= 65535:
+        raise ValueError(f"not a port range: {text}")
+    return first, last
+
+
+class ServiceAllocators:
+    """The cluster addresses and node ports of a server. The first network's family is the one that
+    services get by default."""
+
+    def __init__(
+        self,
+        networks: Sequence[Network],
+        ports: tuple[int, int],
+        *,
+        static_band: bool = True,
+        claims: Claims | None = None,
+    ) -> None:
+        self._claims_in_store = claims
+        ranges = [AddressRange(network, static_band=static_band) for network in networks]
+        self.ranges = {each.family: each for each in ranges}
+        self.ports = PortRange(*ports)
+        self._held: dict[str, set[tuple[Pool, int]]] = {}
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The configured families, the default one first."""
+        return tuple(self.ranges)
+
+    def load(self, services: Iterable[Object]) -> None:
+        """Take in the stored services at start."""
+        for service in services:
+            self.observe(None, service)
+
+    def observe(self, old: Object | None, new: Object | None) -> None:
+        """Follow a committed change of a service: created (no `old`), changed or deleted (no
+        `new`). Must be called in the order of commits."""
+        service = new if new is not None else old
+        if service is None:
+            return
+        metadata = service["metadata"]
+        key = f"{metadata.get('namespace', '')}/{metadata['name']}"
+        before = self._held.pop(key, set())
+        after = self._claims(new["spec"]) if new is not None else set()
+        for pool, number in after:
+            pool.settle(number, key)
+        for pool, number in before - after:
+            pool.release(number, key)
+        if after:
+            self._held[key] = after
+
+    def _claims(self, spec: Object) -> set[tuple[Pool, int]]:
+        found: set[tuple[Pool, int]] = set()
+        for text in addresses(spec) if needs_address(spec) else ():
+            each = self.ranges.get(family_of(text)) if text != HEADLESS else None
+            number = each.number_of(text) if each is not None else None
+            if each is not None and number is not None:
+                found.add((each.pool, number))
+        for port in (*node_ports(spec), spec.get("healthCheckNodePort") or 0):
+            number = self.ports.number_of(port)
+            if number is not None:
+                found.add((self.ports.pool, number))
+        return found
+
+    def reserve(self, *, dry_run: bool = False) -> Reservation:
+        return Reservation(self, dry_run)
+
+    def claims(self, reservation: Reservation) -> list[Companion]:
+        """What has to be written with the service that was given what is reserved."""
+        if self._claims_in_store is None:
+            return []
+        return self._claims_in_store.of(reservation.names)
+
+
+class Reservation:
+    """What one write has set aside. A dry run sets nothing aside, and what it would be given is
+    only a likeness."""
+
+    def __init__(self, allocators: ServiceAllocators, dry_run: bool) -> None:
+        self._allocators = allocators
+        self._dry_run = dry_run
+        self._taken: list[tuple[Pool, int]] = []
+        self.names: list[str] = []  # of what is set aside, as the store knows it
+        self._dry_ports: set[int] = set()
+        self._last_dry_port = 0
+
+    def address(self, family: str, wanted: str = "") -> str:
+        """A free address of a family, or the wanted one; raises AllocationError."""
+        each = self._allocators.ranges[family]
+        if not wanted:
+            if self._dry_run:
+                return str(ip_address(each.network.network_address))
+            given = each.address_of(self._take_free(each.pool))
+            self.names.append(f"address-{given}")
+            return given
+        number = each.number_of(wanted)
+        if number is None:
+            raise AllocationError(
+                f"the provided IP ({wanted}) is not in the valid range."
+                f" The range of valid IPs is {each.network}"
+            )
+        if not self._dry_run:
+            self._take(each.pool, number, "provided IP is already allocated")
+            self.names.append(f"address-{each.address_of(number)}")
+        return wanted
+
+    def port(self, wanted: int = 0) -> int:
+        """A free node port or the wanted one; raises AllocationError."""
+        if self._dry_run:
+            return self._dry_port(wanted)
+        ports = self._allocators.ports
+        if not wanted:
+            given = ports.low + self._take_free(ports.pool)
+            self.names.append(f"port-{given}")
+            return given
+        number = ports.number_of(wanted)
+        if number is None:
+            raise AllocationError(
+                f"provided port is not in the valid range. The range of valid ports is {ports}"
+            )
+        self._take(ports.pool, number, "provided port is already allocated")
+        self.names.append(f"port-{wanted}")
+        return wanted
+
+    def _dry_port(self, wanted: int) -> int:
+        ports = self._allocators.ports
+        number = ports.number_of(wanted) if wanted else None
+        taken = number is not None and ports.pool.is_taken(number)
+        if taken or wanted in self._dry_ports:
+            raise AllocationError("provided port is already allocated")
+        port = wanted or (self._last_dry_port or _DRY_PORT - 1) + 1
+        self._last_dry_port = max(self._last_dry_port, port)
+        self._dry_ports.add(port)
+        return port
+
+    def _take_free(self, pool: Pool) -> int:
+        number = pool.free()
+        if number is None:
+            raise AllocationError("range is full")
+        self._hold(pool, number)
+        return number
+
+    def _take(self, pool: Pool, number: int, refusal: str) -> None:
+        if pool.is_taken(number):
+            raise AllocationError(refusal)
+        self._hold(pool, number)
+
+    def _hold(self, pool: Pool, number: int) -> None:
+        pool.hold(number, self)
+        self._taken.append((pool, number))
+
+    def release(self) -> None:
+        """Give everything back; what a committed service holds stays its own."""
+        for pool, number in self._taken:
+            pool.release(number, self)
+        self._taken.clear()

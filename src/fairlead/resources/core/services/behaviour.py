@@ -1,0 +1,86 @@
+"""Service: a name and an address for a set of pods.
+
+The addresses and ports of services come from `context.allocators` (see `allocation`): preparing a
+write reserves them, and `context.roll_back()` gives them back when the write does not happen.
+"""
+
+from __future__ import annotations
+
+from fairlead.codec.types.names import dns_1035_label
+from fairlead.resources.behaviour import Behaviour, Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.core.services.cluster_ips import check_cluster_ips_change
+from fairlead.resources.core.services.fields import is_load_balancer, needs_health_port
+from fairlead.resources.core.services.grants import grant
+from fairlead.resources.core.services.linked_fields import (
+    drop_by_type,
+    fill_defaults,
+    keep_allocated,
+    pair_addresses,
+)
+from fairlead.resources.core.services.rules import (
+    check_load_balancer_class,
+    check_load_balancer_status,
+    check_service,
+)
+from fairlead.resources.metadata import check_metadata_update
+from fairlead.resources.rules import IMMUTABLE
+
+
+class ServiceBehaviour(Behaviour):
+    name_rule = staticmethod(dns_1035_label)
+    claims_values = True
+
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        fill_defaults(value["spec"])
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        pair_addresses(value["spec"], None)
+        grant(self.resource, value, None, context)
+        super().prepare_create(value, context)
+        _drop_disabled(value, None, context)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        pair_addresses(value["spec"], old["spec"])
+        keep_allocated(value["spec"], old["spec"])
+        grant(self.resource, value, old, context)
+        super().prepare_update(value, old, context)
+        _drop_disabled(value, old, context)
+        drop_by_type(value["spec"], old["spec"])
+        if not is_load_balancer(value["spec"]):
+            value["status"] = {**value["status"], "loadBalancer": {}}
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        check_service(value, causes, context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        self.check_change(value, old, causes, context)
+        self.check_create(value, causes, context)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        spec, before = value["spec"], old["spec"]
+        check_cluster_ips_change(spec, before, causes)
+        stays = is_load_balancer(spec) and is_load_balancer(before)
+        name = spec.get("loadBalancerClass")
+        if stays and name != before.get("loadBalancerClass"):
+            causes.invalid("spec.loadBalancerClass", name, "may not change once set")
+        check_load_balancer_class(spec, causes)
+        checked = needs_health_port(spec) and needs_health_port(before)
+        if checked and spec.get("healthCheckNodePort") != before.get("healthCheckNodePort"):
+            causes.forbidden("spec.healthCheckNodePort", IMMUTABLE)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        status = value["status"]["loadBalancer"]
+        check_load_balancer_status(status, "status.loadBalancer", causes)
+
+
+def _drop_disabled(value: Object, old: Object | None, context: Context) -> None:
+    name = "internalTrafficPolicy"
+    used = old is not None and old["spec"].get(name) is not None
+    if not used and not context.gates["ServiceInternalTrafficPolicy"]:
+        value["spec"].pop(name, None)

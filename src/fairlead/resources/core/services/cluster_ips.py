@@ -1,0 +1,134 @@
+"""Rules of a service's cluster addresses, their families and the policy between them."""
+
+from __future__ import annotations
+
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.core.addresses import V4, V6, family_of, is_dual_stack
+from fairlead.resources.core.services.fields import (
+    HEADLESS,
+    addresses,
+    families,
+    is_headless,
+    needs_address,
+)
+from fairlead.resources.go_values import go_list_or_nil as go_list
+from fairlead.resources.rules import NOT_AN_ADDRESS
+
+FAMILIES = (V4, V6)
+POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_FIELD = "spec.clusterIPs"
+
+
+def check_cluster_ips(spec: Object, causes: Causes) -> None:
+    if not needs_address(spec):
+        return
+    _check_pairing(spec, causes)
+    _check_families(families(spec), causes)
+    policy = spec.get("ipFamilyPolicy")
+    if policy is not None and policy not in POLICIES:
+        causes.unsupported("spec.ipFamilyPolicy", policy, POLICIES)
+    if not _check_each(addresses(spec), causes):
+        return
+    if len(addresses(spec)) > 1 and not is_dual_stack([family_of(a) for a in addresses(spec)]):
+        detail = "may specify no more than one IP for each IP family"
+        causes.invalid(_FIELD, go_list("string", addresses(spec)), detail)
+    if not is_headless(spec):
+        _check_match(spec, causes)
+
+
+def _check_pairing(spec: Object, causes: Causes) -> None:
+    """The older field holds the first address of the list."""
+    single, listed = spec.get("clusterIP"), addresses(spec)
+    if single and not listed:
+        causes.required(_FIELD)
+    elif single and listed[0] != single:
+        causes.invalid(_FIELD, go_list("string", listed), "first value must match `clusterIP`")
+    elif not single and listed:
+        detail = "must be empty when `clusterIP` is not specified"
+        causes.invalid(_FIELD, go_list("string", listed), detail)
+
+
+def _check_families(given: list[str], causes: Causes) -> None:
+    for index, family in enumerate(given):
+        path = f"spec.ipFamilies[{index}]"
+        if family not in FAMILIES:
+            causes.unsupported(path, family, FAMILIES)
+        if family in given[:index]:
+            causes.duplicate(path, family)
+
+
+def _check_each(listed: list[str], causes: Causes) -> bool:
+    """Whether every entry can be read, so that more can be said about them together."""
+    shown, readable = go_list("string", listed), True
+    for index, text in enumerate(listed):
+        if index == 0 and text == HEADLESS:
+            if len(listed) > 1:
+                readable = False
+                causes.invalid(_FIELD, shown, "'None' must be the first and only value")
+        elif not family_of(text):
+            readable = False
+            causes.invalid(f"{_FIELD}[{index}]", text, NOT_AN_ADDRESS)
+    if len(listed) > 2:
+        causes.invalid(_FIELD, shown, "may only hold up to 2 values")
+    return readable
+
+
+def _check_match(spec: Object, causes: Causes) -> None:
+    for index, (text, family) in enumerate(zip(addresses(spec), families(spec), strict=False)):
+        if family in FAMILIES and family_of(text) != family:
+            detail = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+            causes.invalid(f"{_FIELD}[{index}]", text, detail)
+
+
+def check_cluster_ips_change(spec: Object, old: Object, causes: Causes) -> None:
+    """A second address can come and go, a first one stays, unless the type says otherwise."""
+    if not (needs_address(spec) and needs_address(old)):
+        return
+    _check_addresses_change(spec, old, causes)
+    _check_families_change(spec, old, causes)
+
+
+def _check_addresses_change(spec: Object, old: Object, causes: Causes) -> None:
+    if is_headless(spec) and is_headless(old):
+        return
+    mine, theirs = addresses(spec), addresses(old)
+    shown = go_list("string", mine)
+    fixed = "may not change once set"
+    if len(mine) == len(theirs):
+        for index, (text, old_text) in enumerate(zip(mine, theirs, strict=True)):
+            if text != old_text:
+                causes.invalid(f"{_FIELD}[{index}]", shown, fixed)
+        return
+    if not mine:
+        causes.invalid(f"{_FIELD}[0]", shown, "primary clusterIP can not be unset")
+    elif theirs and mine[0] != theirs[0]:
+        causes.invalid(f"{_FIELD}[0]", shown, fixed)
+    if len(mine) == 1 and len(theirs) > 1:
+        _check_released(spec, "clusterIP", causes)
+
+
+def _check_families_change(spec: Object, old: Object, causes: Causes) -> None:
+    if is_headless(spec) or is_headless(old):
+        return
+    mine, theirs = families(spec), families(old)
+    path, fixed = "spec.ipFamilies[0]", "may not change once set"
+    if len(mine) == len(theirs):
+        for family, old_family in zip(mine, theirs, strict=True):
+            if family != old_family:
+                causes.invalid(path, go_list("core.IPFamily", mine), fixed)
+        return
+    if len(mine) < len(theirs) and not addresses(spec):
+        detail = "primary ipFamily can not be unset"
+        causes.invalid(path, go_list("core.IPFamily", mine), detail)
+    if mine and theirs and mine[0] != theirs[0]:
+        causes.invalid(path, go_list("string", addresses(spec)), fixed)
+    if len(mine) == 1 and len(theirs) > 1:
+        _check_released(spec, "ipFamily", causes)
+
+
+def _check_released(spec: Object, what: str, causes: Causes) -> None:
+    policy = spec.get("ipFamilyPolicy")
+    if policy != "SingleStack":
+        detail = f"must be set to 'SingleStack' when releasing the secondary {what}"
+        causes.invalid("spec.ipFamilyPolicy", policy, detail)

@@ -1,0 +1,181 @@
+"""Giving a service the addresses and ports it needs, out of a reservation."""
+
+from __future__ import annotations
+
+from fairlead.base.errors import StatusError, internal, invalid
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.core.services.allocation import AllocationError, Reservation
+from fairlead.resources.core.services.families import keeps_preference, settle_families
+from fairlead.resources.core.services.fields import (
+    HEADLESS,
+    addresses,
+    families,
+    gives_node_ports,
+    needs_address,
+    needs_health_port,
+    needs_node_ports,
+    node_ports,
+    ports,
+    set_addresses,
+)
+from fairlead.resources.go_values import go_list_or_nil as go_list
+from fairlead.resources.registry import Resource
+
+
+class Refusal(Exception):
+    """A service that cannot be given what it asks for: causes, or an error of the server."""
+
+    def __init__(self, causes: Causes | None = None, trouble: str = "") -> None:
+        super().__init__(trouble)
+        self.causes = causes
+        self.trouble = trouble
+
+    def status_error(self, resource: Resource, name: str) -> StatusError:
+        if self.causes is not None:
+            return invalid(resource.kind_ref(name), self.causes)
+        return internal(self.trouble)
+
+
+def _refused(field: str, value: object, detail: str) -> Refusal:
+    causes = Causes()
+    causes.invalid(field, value, detail)
+    return Refusal(causes)
+
+
+def grant(resource: Resource, service: Object, old: Object | None, context: Context) -> None:
+    """Fill in families, addresses and ports of a service that is created (no `old`) or changed.
+    What is set aside for it is given back by `context.roll_back`, and at once in a dry run. Raises
+    StatusError. Without allocators nothing is given."""
+    if context.allocators is None:
+        return
+    spec = service["spec"]
+    old_spec = old["spec"] if old is not None else None
+    is_likeness = context.dry_run and not context.dialect.dry_runs_allocate
+    reservation: Reservation = context.allocators.reserve(dry_run=is_likeness)
+    context.undo.append(reservation.release)
+    try:
+        causes = Causes()
+        settle_families(spec, old_spec, context.allocators.families, causes)
+        if causes:
+            raise Refusal(causes)
+        if old_spec is None:
+            _grant_addresses(spec, reservation)
+            _grant_new_ports(spec, reservation)
+        else:
+            _update_addresses(spec, old_spec, reservation)
+            _update_ports(spec, old_spec, reservation)
+        _grant_health_port(spec, old_spec, reservation)
+    except Refusal as refusal:
+        context.roll_back()
+        raise refusal.status_error(resource, service["metadata"].get("name", "")) from None
+    if context.dry_run:
+        reservation.release()
+    else:
+        context.claims += context.allocators.claims(reservation)
+
+
+def _grant_addresses(spec: Object, reservation: Reservation) -> None:
+    if not needs_address(spec) or addresses(spec)[:1] == [HEADLESS]:
+        return
+    wanted = addresses(spec)
+    given = [
+        _grant_address(family, wanted[index] if index < len(wanted) else "", wanted, reservation)
+        for index, family in enumerate(families(spec))
+    ]
+    set_addresses(spec, given)
+    spec["clusterIP"] = given[0]
+
+
+def _grant_address(family: str, text: str, wanted: list[str], reservation: Reservation) -> str:
+    try:
+        return reservation.address(family, text)
+    except AllocationError as error:
+        if not text:
+            raise Refusal(trouble=f"failed to allocate a serviceIP: {error}") from None
+        shown, detail = go_list("string", wanted), f"failed to allocate IP {text}: {error}"
+        raise _refused("spec.clusterIPs", shown, detail) from None
+
+
+def _update_addresses(spec: Object, old: Object, reservation: Reservation) -> None:
+    if keeps_preference(spec, old):
+        return
+    if needs_address(spec) and not needs_address(old):
+        _grant_addresses(spec, reservation)
+        return
+    if not needs_address(spec) or addresses(old)[:1] == [HEADLESS]:
+        return
+    if len(families(old)) == 1 and len(families(spec)) == 2:
+        mine = addresses(spec)
+        wanted = mine[1] if len(mine) > 1 else ""
+        second = _grant_address(families(spec)[1], wanted, mine, reservation)
+        set_addresses(spec, [*mine[:1], second])
+
+
+def _grant_new_ports(spec: Object, reservation: Reservation) -> None:
+    """Ports of one number share a node port, unless each asks for its own."""
+    if not needs_node_ports(spec):
+        return
+    shared: dict[int, int] = {}
+    asked = _asked_node_ports(spec)
+    for index, port in enumerate(ports(spec)):
+        wanted = port.get("nodePort", 0)
+        if not wanted and not gives_node_ports(spec):
+            continue
+        common = shared.get(port["port"], 0)
+        if not common:
+            first = asked.get(port["port"], 0)
+            port["nodePort"] = shared[port["port"]] = _grant_port(index, first, reservation)
+        elif not wanted:
+            port["nodePort"] = common
+        elif wanted != common:
+            _grant_port(index, wanted, reservation)
+
+
+def _asked_node_ports(spec: Object) -> dict[int, int]:
+    """The first node port that is asked for, by the number of the port."""
+    asked: dict[int, int] = {}
+    for port in ports(spec):
+        if port.get("nodePort", 0):
+            asked.setdefault(port["port"], port["nodePort"])
+    return asked
+
+
+def _grant_port(index: int, wanted: int, reservation: Reservation) -> int:
+    try:
+        return reservation.port(wanted)
+    except AllocationError as error:
+        if not wanted:
+            raise Refusal(trouble=f"failed to allocate a nodePort: {error}") from None
+        raise _refused(f"spec.ports[{index}].nodePort", wanted, str(error)) from None
+
+
+def _update_ports(spec: Object, old: Object, reservation: Reservation) -> None:
+    if not needs_node_ports(spec):
+        return
+    mine = set(node_ports(old))
+    used: set[tuple[str, int]] = set()
+    for index, port in enumerate(ports(spec)):
+        wanted = port.get("nodePort", 0)
+        if not wanted and not gives_node_ports(spec):
+            continue
+        if wanted not in mine:
+            wanted = port["nodePort"] = _grant_port(index, wanted, reservation)
+            mine.add(wanted)
+        pair = (port.get("protocol", ""), wanted)
+        if pair in used:
+            detail = f"duplicate nodePort: {{{pair[0]} {pair[1]}}}"
+            raise _refused(f"spec.ports[{index}].nodePort", wanted, detail)
+        used.add(pair)
+
+
+def _grant_health_port(spec: Object, old: Object | None, reservation: Reservation) -> None:
+    if not needs_health_port(spec) or (old is not None and needs_health_port(old)):
+        return
+    wanted = spec.get("healthCheckNodePort", 0)
+    try:
+        spec["healthCheckNodePort"] = reservation.port(wanted)
+    except AllocationError as error:
+        what = f"requested HealthCheck NodePort {wanted}" if wanted else "a HealthCheck NodePort 0"
+        raise Refusal(trouble=f"failed to allocate {what}: {error}") from None

@@ -1,0 +1,123 @@
+"""Rules and wording that several kinds of the core group share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from fairlead.base.errors import Cause
+from fairlead.codec.types.quantity import quantity, quantity_digits
+from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.rules import ABOVE_ZERO, NON_NEGATIVE
+
+NOT_AN_INTEGER = "must be an integer"
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+
+def go_struct(name: str, fields: Mapping[str, str]) -> GoValue:
+    """A struct as messages print it; the values are printed already."""
+    inner = ", ".join(f"{field}:{text}" for field, text in fields.items())
+    return GoValue(f"{name}{{{inner}}}")
+
+
+def go_structs(
+    name: str,
+    values: Iterable[dict[str, Any]] | None,
+    fields: Callable[[dict[str, Any]], Mapping[str, str]],
+) -> GoValue:
+    """A list of structs; none at all is nil."""
+    if values is None:
+        return GoValue(f"[]{name}(nil)")
+    return GoValue(f"[]{name}{{{', '.join(go_struct(name, fields(value)) for value in values)}}}")
+
+
+def go_text_fields(name: str, value: Mapping[str, Any], fields: Mapping[str, str]) -> GoValue:
+    """A struct of texts; `fields` tells how messages spell each of its fields."""
+    return go_struct(name, {shown: quote(value.get(ours, "")) for ours, shown in fields.items()})
+
+
+def go_quantity(text: str, *, pointed: bool = False) -> GoValue:
+    """A quantity as messages print the struct behind it, which remembers its text if that came in
+    its canonical form. `pointed`: a fraction was most likely written with a point."""
+    amount, scale, form = _amount(text)
+    remembered = text
+    if pointed and scale < 0 and (amount % 10 == 0 or abs(amount) < 1000):
+        remembered = ""
+        while amount % 10 == 0:
+            amount, scale = amount // 10, scale + 1
+    return GoValue(
+        f"resource.Quantity{{i:resource.int64Amount{{value:{amount}, scale:{scale}}},"
+        " d:resource.infDecAmount{Dec:(*inf.Dec)(nil)},"
+        f' s:{quote(remembered)}, Format:"{form}"}}'
+    )
+
+
+_FORMATS = {"binary": "BinarySI", "decimal": "DecimalSI", "exponent": "DecimalExponent"}
+
+
+def _amount(text: str) -> tuple[int, int, str]:
+    """Digits, power of ten and format of a quantity as it is stored."""
+    digits, power, kind = quantity_digits(text)
+    if kind == "binary":
+        return int(quantity(text)), 0, _FORMATS[kind]
+    return int(digits) * (-1 if text[0] == "-" else 1), power, _FORMATS[kind]
+
+
+def go_quantities(values: Mapping[str, str] | None) -> GoValue:
+    if values is None:
+        return GoValue("core.ResourceList(nil)")
+    inner = ", ".join(f"{quote(key)}:{go_quantity(values[key])}" for key in sorted(values))
+    return GoValue(f"core.ResourceList{{{inner}}}")
+
+
+def go_date(text: str | None) -> GoValue:
+    """A moment as messages print it within a struct that points to it."""
+    if text is None:
+        return GoValue("<nil>")
+    moment = datetime.fromisoformat(text)
+    return GoValue(
+        f"time.Date({moment.year}, time.{_MONTHS[moment.month - 1]}, {moment.day}, {moment.hour},"
+        f" {moment.minute}, {moment.second}, {moment.microsecond * 1000}, time.Local)"
+    )
+
+
+def duplicate(path: str, value: GoValue, detail: str, causes: Causes) -> None:
+    """A repeated value with an explanation."""
+    causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {value}: {detail}", path))
+
+
+def value_of(text: str) -> int:
+    """A quantity as a whole number, rounded away from zero."""
+    number = quantity(text)
+    whole = int(number)
+    return whole if number == whole else whole + (1 if number > 0 else -1)
+
+
+def non_negative_quantity(text: str, path: str, causes: Causes) -> None:
+    if quantity(text) < 0:
+        causes.invalid(path, text, NON_NEGATIVE)
+
+
+def positive_quantity(text: str, path: str, causes: Causes) -> None:
+    if quantity(text) <= 0:
+        causes.invalid(path, text, ABOVE_ZERO)
+
+
+def basic_quantity(text: str, path: str, causes: Causes) -> None:
+    if quantity(text) < 0:
+        causes.invalid(path, value_of(text), "must be a valid resource quantity")
+
+
+def same_quantities(values: Mapping[str, str] | None, others: Mapping[str, str] | None) -> bool:
+    """Whether two maps hold the same amounts, however they are written."""
+
+    def amounts(given: Mapping[str, str] | None) -> dict[str, Decimal]:
+        return {key: quantity(text) for key, text in (given or {}).items()}
+
+    return amounts(values) == amounts(others)

@@ -1,0 +1,81 @@
+"""How objects of custom kinds behave: by the schema of their version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.codec.types.model import Object
+from fairlead.fields.values import equal
+from fairlead.resources.behaviour import Behaviour, keep
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.custom.definition import CustomKind
+
+if TYPE_CHECKING:
+    from fairlead.resources.custom.resource import CustomResource
+
+
+class CustomBehaviour(Behaviour):
+    """Works in the version of the request, whatever objects are kept in."""
+
+    qualified_finalizers = False
+    resource: CustomResource
+
+    @property
+    def _kind(self) -> CustomKind:
+        return self.resource.custom
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        if self._kind.has_status:
+            value.pop("status", None)
+        value["metadata"]["generation"] = 1
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        if self._kind.has_status and context.subresource != "scale":
+            keep(value, old, "status")
+        metadata, old_metadata = value["metadata"], old["metadata"]
+        keep(metadata, old_metadata, "generation")
+        names = value.keys() - {"metadata"}
+        if names != old.keys() - {"metadata"} or not all(
+            equal(value[name], old[name]) for name in names
+        ):
+            metadata["generation"] = old_metadata.get("generation", 0) + 1
+
+    def prepare_subresource_update(
+        self, subresource: str, value: Object, old: Object, context: Context
+    ) -> None:
+        """Nothing but the status, of the metadata neither."""
+        for name in {*value, *old} - {subresource}:
+            keep(value, old, name)
+        value["metadata"] = {**old["metadata"]}
+
+    def settle(self, value: Object, applied: bool) -> None:
+        """Fill in what reading the object from the store would: the status that a create dropped
+        may have a default. Objects of other versions are converted first, see `stored.kept`."""
+        if self._kind is self._kind.definition.storage:
+            self._kind.compiled.settle(value, applied=applied)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        self._check(value, None, causes)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        self.check_metadata_change(value, old, causes)
+        self._check(value, old, causes)
+
+    def _check(self, value: Object, old: Object | None, causes: Causes) -> None:
+        kind = self._kind
+        kind.compiled.validate(value, old, causes)
+        if kind.scale is not None:
+            kind.scale.check(value, causes, spec=True)
+        kind.compiled.check_rules(value, old, causes)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        """The schema looks at the whole object, also at what only a change of it made wrong."""
+        self.check_metadata_change(value, old, causes)
+        kind = self._kind
+        kind.compiled.validate(value, old, causes)
+        if kind.scale is not None:
+            kind.scale.check(value, causes, spec=False)
+        kind.compiled.check_rules(value, old, causes)

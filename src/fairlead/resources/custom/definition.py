@@ -1,0 +1,248 @@
+"""What a stored CustomResourceDefinition says, as far as serving its objects needs it.
+
+Most definitions of a server lie idle, so little is kept of each: schemas stay in the bytes of the
+stored definition and are compiled when the first object is read or written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fairlead.base.budget import OverSize
+from fairlead.base.caches import Bounded
+from fairlead.base.dialect import Dialect
+from fairlead.base.records import dataclass
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.model import Object, Struct
+from fairlead.codec.types.names import path_segment
+from fairlead.resources.apiextensions.conditions import (
+    ESTABLISHED,
+    NAMES_ACCEPTED,
+    TERMINATING,
+    is_true,
+)
+from fairlead.resources.custom.scale import ScalePaths
+from fairlead.resources.custom.version_order import priority
+from fairlead.resources.metadata import check_metadata
+from fairlead.storage.version import Version
+
+if TYPE_CHECKING:
+    from fairlead.resources.columns.model import Printer
+    from fairlead.resources.custom.schema import CustomSchema
+
+DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
+_MOST_SHOWN_BYTES = 2 * 1024 * 1024
+_LONGEST_SHOWN = 64 * 1024
+
+
+def check_embedded_metadata(metadata: Object, path: str, causes: Any) -> None:
+    """The metadata of an object inside another, which need not have a name."""
+    namespaced = bool(metadata.get("namespace"))
+    named = {**metadata, "name": metadata.get("name") or "unnamed"}
+    check_metadata(named, namespaced, path_segment, causes, path, qualified=False)
+
+
+class Converter(Protocol):
+    """Makes objects of another version; they and the results carry kind and apiVersion. Raises
+    StatusError."""
+
+    async def convert(self, values: Sequence[Object], api_version: str) -> list[Object]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CustomColumn:
+    """A column of a Table, as a definition gives it."""
+
+    name: str
+    type: str
+    path: str
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+
+class CustomKind:
+    """A custom kind in one version of its definition."""
+
+    def __init__(
+        self, definition: Definition, index: int, version: Object, successor: str = ""
+    ) -> None:
+        self.definition = definition
+        self.version: str = version["name"]
+        self.api_version = f"{definition.group}/{self.version}"
+        self.served: bool = version["served"]
+        self.deprecation = self._deprecation(version, successor)
+        subresources = version.get("subresources") or {}
+        self.has_status = subresources.get("status") is not None
+        self.scale = ScalePaths.of(subresources.get("scale"))
+        self.columns = tuple(map(_column, version.get("additionalPrinterColumns") or ()))
+        self.shown: Bounded[tuple[str, int], bytes] = Bounded(
+            most_bytes=_MOST_SHOWN_BYTES, longest=_LONGEST_SHOWN, per_byte=1
+        )
+        self.printer: Printer | None = None  # made at the first Table
+        self._index = index
+        self._schema: CustomSchema | None = None
+
+    def _deprecation(self, version: Object, successor: str) -> str:
+        if not version.get("deprecated"):
+            return ""
+        text: str | None = version.get("deprecationWarning")
+        if text is not None:
+            return text
+        group, kind = self.definition.group, self.definition.kind
+        hint = f"; use {group}/{successor} {kind}" if successor else ""
+        return f"{self.api_version} {kind} is deprecated{hint}"
+
+    @property
+    def list_kind(self) -> str:
+        return self.definition.list_kind
+
+    @property
+    def identity(self) -> str:
+        """Changes whenever what is published of the kind does."""
+        return self.definition.identity
+
+    @property
+    def schema(self) -> Object | None:
+        """The schema as its author wrote it."""
+        version = self.definition.source.object()["spec"]["versions"][self._index]
+        found: Object | None = (version.get("schema") or {}).get("openAPIV3Schema")
+        return found
+
+    @property
+    def compiled(self) -> CustomSchema:
+        if self._schema is None:
+            from fairlead.resources.custom.schema import compile_schema  # a server starts without
+
+            definition = self.definition
+            self._schema = compile_schema(
+                self.schema,
+                kind=definition.kind,
+                api_version=self.api_version,
+                markers=definition.dialect.marker,
+                metadata=definition.types.struct("meta/v1.ObjectMeta"),
+                preserve=definition.preserves,
+                metadata_rules=check_embedded_metadata,
+            )
+        return self._schema
+
+    @property
+    def unread_bytes(self) -> int:
+        """Of the definition, as long as nothing was worked out from it: the first to need it has
+        more to do than others."""
+        return len(self.definition.source.body or b"") if self._schema is None else 0
+
+    @property
+    def struct(self) -> Struct:
+        return self.compiled.struct
+
+    def keeps(self, version: Version) -> bool:
+        """Whether the stored bytes are what this version shows, as they are."""
+        if version.api_version != self.api_version:
+            return False
+        return version.revision >= self.definition.since or not version.revision
+
+    def pruned(self, value: Object) -> Object:
+        """An object without what the schema does not have."""
+        bare = {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
+        return self.compiled.pruned(bare)
+
+    def repaired(self, value: Object) -> Object:
+        """An object that was stored under an earlier schema, or comes from another version."""
+        made = self.pruned(value)
+        try:
+            self.compiled.fill_defaults(made)
+        except OverSize:  # the schema gained defaults later: serve the object without them
+            return self.pruned(value)
+        return made
+
+
+def _successor(name: str, versions: Sequence[Object]) -> str:
+    """The version that users of a deprecated one should take: the best that is preferred to it."""
+    good = [one["name"] for one in versions if one["served"] and not one.get("deprecated")]
+    best = min(good, key=priority, default=name)
+    return best if priority(best) < priority(name) else ""
+
+
+def _column(given: Object) -> CustomColumn:
+    return CustomColumn(
+        given["name"],
+        given["type"],
+        given["jsonPath"],
+        given.get("format") or "",
+        given.get("description") or "",
+        given.get("priority") or 0,
+    )
+
+
+class Definition:
+    """`source` is the stored definition and `value` its content. What was stored before the
+    revision `since` may have been so under another schema."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        types: BuiltinTypes,
+        source: Version,
+        value: Object,
+        since: int,
+        converter: Converter | None = None,
+    ) -> None:
+        self.dialect = dialect
+        self.types = types
+        self.since = since
+        self.converter = converter
+        spec, names = value["spec"], value["status"]["acceptedNames"]
+        self.name: str = value["metadata"]["name"]
+        self.group: str = spec["group"]
+        # Whoever may write the status cannot make it serve under the name of another.
+        self.plural: str = names["plural"] if names["plural"] == spec["names"]["plural"] else ""
+        self.kind: str = names["kind"]
+        self.singular: str = names.get("singular") or ""
+        self.list_kind: str = names.get("listKind") or ""
+        self.short_names = tuple(names.get("shortNames") or ())
+        self.categories = tuple(names.get("categories") or ())
+        self.namespaced = spec["scope"] == "Namespaced"
+        self.preserves = bool(spec.get("preserveUnknownFields"))
+        self._identity = _identity(value)
+        self._know(source, value)
+        versions = spec["versions"]
+        kinds = [
+            CustomKind(self, index, one, _successor(one["name"], versions))
+            for index, one in enumerate(versions)
+        ]
+        self.kinds = {kind.api_version: kind for kind in kinds}
+        storage = next(one["name"] for one in spec["versions"] if one["storage"])
+        self.storage = self.kinds[f"{self.group}/{storage}"]
+
+    def _know(self, source: Version, value: Object) -> None:
+        self.source = source
+        self.established = is_true(value, ESTABLISHED)
+        self.names_accepted = is_true(value, NAMES_ACCEPTED)
+        self.terminating = is_true(value, TERMINATING)
+
+    def refresh(self, source: Version, value: Object) -> bool:
+        """Take in a change of the definition that leaves alone what was worked out from it; False
+        if that has to be done again."""
+        if _identity(value) != self._identity:
+            return False
+        self._know(source, value)
+        return True
+
+    @property
+    def identity(self) -> str:
+        """Changes whenever what is published of the definition does."""
+        return self._identity
+
+    @property
+    def served(self) -> list[CustomKind]:
+        if not (self.established and self.plural and self.kind):
+            return []
+        return [kind for kind in self.kinds.values() if kind.served]
+
+
+def _identity(value: Object) -> str:
+    """Stands for the specification and the names of a definition."""
+    metadata, names = value["metadata"], value["status"]["acceptedNames"]
+    return f"{metadata['uid']} {metadata.get('generation', 0)} {names}"

@@ -1,0 +1,190 @@
+"""What is served for definitions: follows their commits, before those are answered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from fairlead.codec.types.model import Object
+from fairlead.resources.custom.definition import DEFINITIONS as DEFINITIONS
+from fairlead.resources.custom.definition import Converter, CustomKind, Definition
+from fairlead.resources.custom.resource import CustomResource
+from fairlead.resources.custom.version_order import priority
+from fairlead.resources.registry import GroupVersion, Resource, Resources
+from fairlead.storage.change import Change
+from fairlead.storage.collection import Collection
+from fairlead.storage.store import Store
+from fairlead.storage.version import Version
+
+logger = logging.getLogger("fairlead.definitions")
+
+# Makes the converter that a definition asks for, None if its versions differ in nothing but name.
+MakeConverter = Callable[[Object], Converter | None]
+
+
+class Api(Protocol):
+    """What definitions change of a server's API."""
+
+    resources: Resources
+    store: Store
+
+    def collection(self, resource: Resource) -> Collection: ...
+
+    def withdraw(self, resource: Resource) -> None: ...
+
+    def forget(self, resource: Resource) -> None: ...
+
+
+class Registry:
+    """The definitions that are stored, and the resources that are served for them."""
+
+    def __init__(self, api: Api, make_converter: MakeConverter) -> None:
+        self._api = api
+        self._make_converter = make_converter
+        self._definitions: dict[str, Definition] = {}
+        self._by_group: dict[str, dict[str, Definition]] = {}
+        self._resources: dict[str, dict[str, CustomResource]] = {}  # served, by apiVersion
+        self._unserved: dict[str, CustomResource] = {}
+
+    def changed(self, change: Change) -> None:
+        """Take in a commit. What cannot be understood is not served, and harms nothing else."""
+        try:
+            if change.after is None:
+                self._remove(change.key)
+            else:
+                self._take(change.after)
+        except Exception:
+            logger.exception("the definition %s cannot be served", change.key)
+
+    def find(self, name: str) -> Definition | None:
+        return self._definitions.get(name)
+
+    def of_group(self, group: str) -> Iterator[Definition]:
+        yield from self._by_group.get(group, {}).values()
+
+    def builtin_names(self, group: str) -> tuple[set[str], set[str]]:
+        """Resources and kinds that the group has without any definition."""
+        resources: set[str] = set()
+        kinds: set[str] = set()
+        for found in self._api.resources.groups.get(group, {}).values():
+            for resource in found.resources.values():
+                if resource.custom is None:
+                    resources |= {resource.name, resource.kind.lower(), *resource.short_names}
+                    kinds |= {resource.kind, resource.list_kind}
+        return resources, kinds
+
+    def storage_resource(self, name: str) -> CustomResource | None:
+        """The resource in the version in which its objects are kept, served or not. None if there
+        can be no objects: those of a built-in resource are not the definition's to delete."""
+        definition = self._definitions.get(name)
+        if definition is None or not definition.plural or self._is_built_in(definition):
+            return None
+        kind = definition.storage
+        found = self._resources.get(name, {}).get(kind.api_version) or self._unserved.get(name)
+        if found is None or found.custom is not kind:
+            found = self._unserved[name] = self._resource(kind)
+            self._api.resources.know(found)
+        return found
+
+    def _take(self, source: Version) -> None:
+        value = source.object()
+        name = value["metadata"]["name"]
+        old = self._definitions.get(name)
+        if old is not None and old.refresh(source, value):
+            definition = old
+        else:
+            since = self._since(source, value, old)
+            converter = self._make_converter(value)
+            resources = self._api.resources
+            definition = Definition(
+                resources.dialect, resources.types, source, value, since, converter
+            )
+        self._definitions[name] = definition
+        self._by_group.setdefault(definition.group, {})[name] = definition
+        self._serve(definition)
+
+    def _since(self, source: Version, value: Object, old: Definition | None) -> int:
+        """From where on objects are stored by the schemas that a definition has now. What is on
+        its way to the disk was judged by those before."""
+        if old is None:
+            return source.revision
+        same = _schemas(old.source.object()) == _schemas(value)
+        return old.since if same else self._api.store.next_revision
+
+    def _serve(self, definition: Definition) -> None:
+        api, name = self._api, definition.name
+        kinds = [] if self._is_built_in(definition) else definition.served
+        wanted = {kind.api_version: kind for kind in kinds}
+        served = self._resources.setdefault(name, {})
+        for api_version in [one for one in served if one not in wanted]:
+            self._withdraw(served.pop(api_version), last=not wanted and not served)
+        for api_version, kind in wanted.items():
+            resource = served.get(api_version)
+            if resource is None:
+                resource = served[api_version] = self._resource(kind)
+                api.resources.add(resource)
+                self._sort(definition.group)
+            elif resource.custom is not kind:
+                resource.define(kind)
+            api.forget(resource)
+            api.collection(resource).api_version = definition.storage.api_version
+        api.resources.touch()
+
+    def _is_built_in(self, definition: Definition) -> bool:
+        """Whether the group has a built-in resource of that name, in whatever version: both would
+        be stored in one place. Nothing is served for such a definition, whatever its status says:
+        who may write the status of definitions would get all rights to the built-in objects."""
+        versions = self._api.resources.groups.get(definition.group, {}).values()
+        found = (version.resources.get(definition.plural) for version in versions)
+        return any(resource is not None and resource.custom is None for resource in found)
+
+    def _resource(self, kind: CustomKind) -> CustomResource:
+        definition, resources = kind.definition, self._api.resources
+        known = resources.groups.get(definition.group, {})
+        found = known.get(kind.version)
+        if found is None:
+            short = next((one.short for one in known.values()), definition.group)
+            found = GroupVersion(short, definition.group, kind.version)
+        return CustomResource(resources.dialect, found, kind)
+
+    def _sort(self, group: str) -> None:
+        resources = self._api.resources
+        if resources.is_custom(group):
+            versions = resources.groups[group]
+            resources.groups[group] = {
+                name: versions[name] for name in sorted(versions, key=priority)
+            }
+
+    def _withdraw(self, resource: CustomResource, *, last: bool) -> None:
+        """Serve a version no more. The others go on, and so do those who watch them."""
+        resource.end_watches()
+        if last:
+            self._api.withdraw(resource)
+        else:
+            self._api.resources.remove(resource)
+            self._api.forget(resource)
+        self._api.resources.forget(resource)
+
+    def _remove(self, name: str) -> None:
+        definition = self._definitions.pop(name, None)
+        if definition is None:
+            return
+        group = self._by_group[definition.group]
+        del group[name]
+        if not group:
+            del self._by_group[definition.group]
+        served = self._resources.pop(name, {})
+        while served:
+            _, resource = served.popitem()
+            self._withdraw(resource, last=not served)
+        unserved = self._unserved.pop(name, None)
+        if unserved is not None:
+            self._api.resources.forget(unserved)
+        self._api.resources.touch()
+
+
+def _schemas(value: Object) -> tuple[object, dict[str, object]]:
+    spec = value["spec"]
+    schemas = {version["name"]: version.get("schema") for version in spec["versions"]}
+    return spec.get("preserveUnknownFields"), schemas

@@ -1,0 +1,129 @@
+"""The Scale of a custom resource: where its definition says that the numbers stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.base.errors import StatusError
+from fairlead.base.records import dataclass
+from fairlead.codec.types.model import Object
+from fairlead.codec.types.wording import any_type_text, plain_text
+from fairlead.resources.causes import Causes
+
+_MOST_REPLICAS = 2**31 - 1
+UNSET = -(2**31)  # stands for no number in a Scale that is being patched
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """The steps to the wanted and the actual number of replicas, and to the selector if any."""
+
+    spec: tuple[str, ...]
+    status: tuple[str, ...]
+    selector: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(scale: Object | None) -> ScalePaths | None:
+        if scale is None:
+            return None
+        return ScalePaths(
+            _steps(scale["specReplicasPath"]),
+            _steps(scale["statusReplicasPath"]),
+            _steps(scale.get("labelSelectorPath") or ""),
+        )
+
+    def read(self, value: Object) -> Object:
+        """What a Scale says beside its metadata; 404 for an object that does not tell."""
+        wanted = _found(value, self.spec)
+        if wanted is _MISSING:
+            raise StatusError(
+                404, "NotFound", f'the spec replicas field "{shown(self.spec)}" does not exist'
+            )
+        status: Object = {"replicas": _number(_found(value, self.status), self.status)}
+        selector = _found(value, self.selector) if self.selector else ""
+        if isinstance(selector, str) and selector:
+            status["selector"] = selector
+        replicas = _number(wanted, self.spec)
+        return {"spec": {"replicas": replicas} if replicas else {}, "status": status}
+
+    def is_set(self, value: Object) -> bool:
+        return _found(value, self.spec) is not _MISSING
+
+    def write(self, value: Object, replicas: int) -> Object:
+        """The object with another number of replicas; what lies on the way to it is copied."""
+        made = here = {**value}
+        for step in self.spec[:-1]:
+            below = here.get(step)
+            here[step] = {**below} if isinstance(below, dict) else {}
+            here = here[step]
+        here[self.spec[-1]] = replicas
+        return made
+
+    def check(self, value: Object, causes: Causes, *, spec: bool) -> None:
+        """Numbers of replicas have the type and the range of a Scale, a selector is a text."""
+        for steps in (self.spec, self.status) if spec else (self.status,):
+            found = _checked(value, steps, "int64", 0, causes)
+            if found is None:
+                continue
+            if found < 0:
+                causes.invalid(shown(steps), found, "should be a non-negative integer")
+            elif found > _MOST_REPLICAS:
+                detail = f"should be less than or equal to {_MOST_REPLICAS}"
+                causes.invalid(shown(steps), found, detail)
+        if self.selector:
+            _checked(value, self.selector, "string", "", causes)
+
+
+def _checked(value: Any, steps: tuple[str, ...], wanted: str, zero: Any, causes: Causes) -> Any:
+    """What stands at the end of a way; None if that is nothing or not of the type wanted, which is
+    told of, as of anything on the way that leads nowhere. `zero` is what a type has if it is not
+    set."""
+    here = value
+    for index, step in enumerate(steps):
+        if here is None:
+            return None
+        if not isinstance(here, dict):
+            _tell_type(steps, index + 1, here, "map[string]interface{}", zero, causes)
+            return None
+        if step not in here:
+            return None
+        here = here[step]
+    if any_type_text(here) != wanted:
+        _tell_type(steps, len(steps), here, wanted, zero, causes)
+        return None
+    return here
+
+
+def _tell_type(
+    steps: tuple[str, ...], count: int, found: Any, wanted: str, zero: Any, causes: Causes
+) -> None:
+    given = f"{plain_text(found)} is of the type {any_type_text(found)}, expected {wanted}"
+    causes.invalid(shown(steps), zero, f"{shown(steps[:count])} accessor error: {given}")
+
+
+def shown(steps: tuple[str, ...]) -> str:
+    return "." + ".".join(steps)
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.removeprefix(".").split(".")) if path else ()
+
+
+def _found(value: Any, steps: tuple[str, ...]) -> Any:
+    for step in steps:
+        if not isinstance(value, dict) or step not in value:
+            return _MISSING
+        value = value[step]
+    return value
+
+
+def _number(found: Any, steps: tuple[str, ...]) -> int:
+    """A number of replicas; a status that has none yet counts as none running."""
+    if found is _MISSING or found is None:
+        return 0
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise StatusError(
+            422, "Invalid", f"{shown(steps)} is of the type {type(found).__name__}, not a number"
+        )
+    return found

@@ -1,0 +1,178 @@
+"""The schemas of custom resources, compiled once to the one type model.
+
+`compile_schema` is cheap and what it gives is small: a schema is kept packed until an object of its
+kind comes along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+from zlib import compress, decompress
+
+import orjson
+
+from fairlead.base.budget import OverTime
+from fairlead.codec.types.decode import Decode
+from fairlead.codec.types.model import Object, Struct
+from fairlead.resources.custom.schema.decode import DecoderBuilder, UnknownFields
+from fairlead.resources.custom.schema.defaults import Fill, filler_of
+from fairlead.resources.custom.schema.embedded import EmbeddedChecks, MetadataRules, Visit
+from fairlead.resources.custom.schema.embedded_defaults import prune_defaults
+from fairlead.resources.custom.schema.list_types import repeats_check
+from fairlead.resources.custom.schema.markers import Schema, markers_of
+from fairlead.resources.custom.schema.problems import INVALID, Causes, Check, report
+from fairlead.resources.custom.schema.types import TypeBuilder
+from fairlead.resources.custom.schema.values import ValueChecks
+
+__all__ = ["CustomSchema", "compile_schema"]
+
+# What a schema may say of a whole object that its kind and version have a part in.
+_OF_THE_WHOLE = ("minProperties", "maxProperties", "enum", "allOf", "anyOf", "oneOf", "not")
+
+
+def compile_schema(
+    schema: Object | None,
+    *,
+    kind: str,
+    api_version: str,
+    markers: str,
+    metadata: Struct,
+    preserve: bool = False,
+    metadata_rules: MetadataRules | None = None,
+) -> CustomSchema:
+    """The schema of one version of a definition. `markers` is the word in the names of the
+    extensions, `metadata` the type that all metadata has and `metadata_rules` what checks that
+    of embedded objects. With `preserve`, or without a schema, unknown fields are kept."""
+    encoded = orjson.dumps(schema if schema is not None else {})
+    return CustomSchema(
+        encoded, kind, api_version, markers, metadata, preserve or schema is None, metadata_rules
+    )
+
+
+class CustomSchema:
+    """What the schema of one version makes of objects. Objects are without kind and apiVersion,
+    as everywhere."""
+
+    def __init__(
+        self,
+        encoded: bytes,
+        kind: str,
+        api_version: str,
+        markers: str,
+        metadata: Struct,
+        preserve: bool,
+        metadata_rules: MetadataRules | None,
+    ) -> None:
+        self._packed = compress(encoded, level=1)  # most of a schema is description
+        self._type_meta = {"apiVersion": api_version, "kind": kind}
+        self._markers = markers_of(markers)
+        self._metadata = metadata
+        self._preserve = preserve
+        self._metadata_rules = metadata_rules
+        self._has_rules = self._markers.validations.encode() in encoded
+
+    def _schema(self) -> Schema:
+        """Parsed anew for each part: each is made once, and nothing holds on to it."""
+        parsed: Schema = orjson.loads(decompress(self._packed))
+        return parsed
+
+    @cached_property
+    def struct(self) -> Struct:
+        """The type of whole objects; decoding and defaults go by this schema too."""
+        schema, names = self._schema(), self._type_meta
+        types = TypeBuilder(self._markers, self._metadata)
+        made = types.root(schema, names["kind"], names["apiVersion"], self._preserve)
+        decoders = DecoderBuilder(self._markers, self._metadata)
+        made.walkers["decode"] = decoders.root(schema, self._preserve)
+        made.walkers["defaults"] = self._filler
+        made.walkers["unknown"] = self._unknown_paths
+        return made
+
+    def _unknown_paths(self, value: Object) -> list[str]:
+        fields = UnknownFields(self._markers, self._metadata)
+        return fields.paths(self._schema(), self._preserve, value)
+
+    def settle(self, value: Object, *, applied: bool) -> None:
+        """Make of an object that was accepted, in place, what reading it from the store gives: a
+        configuration that was `applied` is stored as it was merged, with its nulls and whatever
+        fields the types of ownership let through."""
+        if applied:
+            content = self._content(value, [])
+            if content is not value:
+                value.clear()
+                value.update(content)
+        self.fill_defaults(value)
+
+    def pruned(self, value: Object) -> Object:
+        """A stored object without what the schema does not have; it stays readable whatever it
+        has."""
+        made: Object = self._prune(value, [])
+        return made
+
+    def fill_defaults(self, value: Object) -> None:
+        """Set what is not given and has a default, in place."""
+        if self._filler is not None:
+            self._filler(value)
+
+    def validate(self, value: Object, old: Object | None, causes: Causes) -> None:
+        """All that the schema says of values. Repeated items may stay where there were some."""
+        if self._check is not None:
+            whole = {**self._type_meta, **value} if self._sees_type_meta else value
+            try:
+                report(self._check(whole), causes)
+            except OverTime as error:
+                causes.add(INVALID, "<nil>", f'Invalid value: "": {error}')
+        if self._embedded is not None:
+            self._embedded(value, "", causes)
+        if self._repeats is not None and (old is None or not self._repeats(old)):
+            report(self._repeats(value), causes)
+
+    def check_rules(self, value: Object, old: Object | None, causes: Causes) -> None:
+        """The validation rules, once `validate` has told what it found; `old` is the object that
+        is replaced."""
+        if self._rules is not None:
+            before = {**self._type_meta, **old} if old is not None else None
+            self._rules({**self._type_meta, **value}, before, causes)
+
+    @cached_property
+    def _rules(self) -> Callable[[Any, Any, Causes], None] | None:
+        if not self._has_rules:
+            return None  # and no need for the expression language
+        from fairlead.resources.custom.schema.rules import rule_checker
+
+        return rule_checker(self._schema(), self._markers)
+
+    @cached_property
+    def _prune(self) -> Decode:
+        return DecoderBuilder(self._markers, self._metadata).stored(self._schema(), self._preserve)
+
+    @cached_property
+    def _content(self) -> Decode:
+        return DecoderBuilder(self._markers, self._metadata).content(self._schema(), self._preserve)
+
+    @cached_property
+    def _filler(self) -> Fill | None:
+        schema = self._schema()
+        prune_defaults(schema, self._markers, self._metadata.fields)
+        return filler_of(schema)
+
+    @cached_property
+    def _check(self) -> Check | None:
+        return ValueChecks(self._markers).table(self._schema())[dict]
+
+    @cached_property
+    def _sees_type_meta(self) -> bool:
+        schema = self._schema()
+        named = {*(schema.get("properties") or ()), *(schema.get("required") or ())}
+        return not named.isdisjoint(self._type_meta) or not schema.keys().isdisjoint(_OF_THE_WHOLE)
+
+    @cached_property
+    def _embedded(self) -> Visit | None:
+        checks = EmbeddedChecks(self._markers, self._metadata, self._metadata_rules)
+        return checks.of({**self._schema(), self._markers.embedded: False})
+
+    @cached_property
+    def _repeats(self) -> Check | None:
+        return repeats_check(self._schema(), self._markers)

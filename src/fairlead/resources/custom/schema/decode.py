@@ -1,0 +1,264 @@
+"""Decoding objects of custom types: unknown fields dropped, nulls that mean nothing dropped.
+
+Nothing is refused here but what every object has, if it is of another type, also in embedded
+objects: any other value of the wrong type is kept, and the rules of the schema say so. A value that
+needs no change is given back as it came; what came is never changed, since the places of unknown
+fields are looked for in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from fairlead.base import budget
+from fairlead.codec.types.decode import MOST_UNKNOWN, Decode, decoder, joined_path, unknown_paths
+from fairlead.codec.types.json_numbers import plain, plain_number
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.model import Object, Struct
+from fairlead.resources.custom.schema.embedded import EmbeddedTypes
+from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
+from fairlead.resources.custom.schema.problems import Found
+
+_SCALARS = ("string", "boolean", "integer", "number")
+_UNCHANGED = frozenset((str, bool, type(None)))  # classes that decoding leaves as they are
+TYPE_META = ("apiVersion", "kind", "metadata")
+
+
+class _Refusal:
+    """The first cause is the last: the object cannot be read."""
+
+    def add(self, reason: str, field: str, text: str) -> None:
+        raise DecodeError(f"{field}: {text}")
+
+    def __iter__(self) -> Iterator[Found]:
+        return iter(())
+
+
+_REFUSAL = _Refusal()
+
+
+class DecoderBuilder:
+    """Makes the decoders of one schema."""
+
+    def __init__(self, markers: Markers, metadata: Struct) -> None:
+        self._markers = markers
+        self._metadata = metadata
+
+    def root(self, schema: Schema, preserve: bool) -> Decode:
+        """What comes from clients. Embedded objects must be such as objects are."""
+        decode, types = self.stored(schema, preserve), EmbeddedTypes(self._markers, self._metadata)
+        check = types.of({**schema, self._markers.embedded: False})
+        if check is None:
+            return decode
+
+        def decode_checked(value: Any, unknown: list[str]) -> Any:
+            check(value, "", _REFUSAL)
+            return decode(value, unknown)
+
+        return decode_checked
+
+    def stored(self, schema: Schema, preserve: bool) -> Decode:
+        """What was let in before, if by an earlier schema."""
+        body, metadata = self.content(schema, preserve), decoder(self._metadata)
+
+        def decode(value: Any, unknown: list[str]) -> Any:
+            found = body(value, unknown)
+            if found.__class__ is not dict:
+                return found
+            given = value.get("metadata")
+            return {**found, "metadata": metadata({} if given is None else given, unknown)}
+
+        return decode
+
+    def content(self, schema: Schema, preserve: bool) -> Decode:
+        """All of an object but its metadata, which is left alone."""
+        properties = {
+            name: inner
+            for name, inner in (schema.get("properties") or {}).items()
+            if name not in TYPE_META
+        }
+        keeps = preserve or bool(schema.get(self._markers.preserve))
+        return self._object({**schema, "properties": properties}, keeps, known=TYPE_META)
+
+    def of(self, schema: Schema, keeps: bool = False) -> Decode:
+        """A list that keeps unknown fields keeps those of its items too (`keeps`), but not those
+        of what is below a named field or in a map."""
+        markers, kind = self._markers, schema.get("type")
+        keeps = keeps or bool(schema.get(markers.preserve))
+        if schema.get(markers.int_or_string) or kind in _SCALARS:
+            return _leaf
+        if kind == "array":
+            return self._array(schema, keeps)
+        if kind != "object" and not schema.get("properties"):
+            return _plain
+        if not schema.get("properties") and "additionalProperties" in schema:
+            return self._map(schema, keeps)
+        if schema.get(markers.embedded):
+            return self._embedded(schema, keeps)
+        return self._object(schema, keeps)
+
+    def _object(self, schema: Schema, keeps: bool, known: tuple[str, ...] = ()) -> Decode:
+        properties = schema.get("properties") or {}
+        names = {**dict.fromkeys(known), **dict.fromkeys(properties)}.keys()
+        nullable = {name for name, inner in properties.items() if inner.get("nullable")}
+        fields = {name: self.of(inner) for name, inner in properties.items()}
+
+        def decode(value: Any, unknown: list[str]) -> Any:
+            if value.__class__ is not dict:
+                return value if keeps else _leaf(value, unknown)
+            out = value
+            if not value.keys() <= names:
+                if keeps:
+                    out = {key: item if key in names else plain(item) for key, item in out.items()}
+                else:
+                    unknown.extend(key for key in value if key not in names)
+                    out = {key: item for key, item in out.items() if key in names}
+            if None in out.values():
+                out = {
+                    key: item
+                    for key, item in out.items()
+                    if item is not None or key in nullable or key not in names
+                }
+            budget.spend(1 + len(out))
+            changed: dict[str, Any] = {}
+            for name, item in out.items():
+                decode_field = fields.get(name)
+                if decode_field is not None and item.__class__ not in _UNCHANGED:
+                    new = decode_field(item, unknown)
+                    if new is not item:
+                        changed[name] = new
+            return {**out, **changed} if changed else out
+
+        return decode
+
+    def _embedded(self, schema: Schema, keeps: bool) -> Decode:
+        """An object inside another. Its metadata is of the type that all metadata has."""
+        properties = dict(schema.get("properties") or {})
+        properties.pop("metadata", None)
+        body = self._object({**schema, "properties": properties}, keeps, known=TYPE_META)
+        metadata = decoder(self._metadata)
+
+        def decode(value: Any, unknown: list[str]) -> Any:
+            out = body(value, unknown)
+            if out.__class__ is not dict or "metadata" not in value:
+                return out
+            given = value["metadata"]
+            try:
+                found = metadata({} if given is None else given, unknown)
+            except DecodeError:
+                return out  # what comes from clients was looked at before
+            if found.get("creationTimestamp") is None:
+                found.pop("creationTimestamp", None)
+            return {**out, "metadata": found}
+
+        return decode
+
+    def _array(self, schema: Schema, keeps: bool) -> Decode:
+        items = items_schema(schema)
+        element = self.of(items, keeps) if items is not None else _plain
+
+        def decode(value: Any, unknown: list[str]) -> Any:
+            if value.__class__ is not list:
+                return value if keeps else _leaf(value, unknown)
+            made = [item if item is None else element(item, unknown) for item in value]
+            return made if any(map(_differs, made, value)) else value
+
+        return decode
+
+    def _map(self, schema: Schema, keeps: bool) -> Decode:
+        values = values_schema(schema)
+        if values is None:
+            element: Decode = _leaf
+            keeps_null = True
+        else:
+            element = self.of(values)
+            keeps_null = bool(values.get("nullable")) or values.get("default") is not None
+
+        def decode(value: Any, unknown: list[str]) -> Any:
+            if value.__class__ is not dict:
+                return value if keeps else _leaf(value, unknown)
+            if not keeps_null and None in value.values():
+                value = {key: item for key, item in value.items() if item is not None}
+            made = {
+                key: item if item is None else element(item, unknown) for key, item in value.items()
+            }
+            return made if any(map(_differs, made.values(), value.values())) else value
+
+        return decode
+
+
+def _differs(new: Any, old: Any) -> bool:
+    return new is not old
+
+
+def _plain(value: Any, _: list[str]) -> Any:
+    return plain(value)
+
+
+def _leaf(value: Any, unknown: list[str]) -> Any:
+    """A scalar, or whatever came in place of another type: no field of an object there is known."""
+    if value.__class__ is dict:
+        unknown.extend(value)
+        return {} if value else value
+    if value.__class__ is list:
+        return [_leaf(item, unknown) for item in value]
+    return plain_number(value)
+
+
+class _Key(str):
+    """A step to a value of a map, which paths into embedded metadata show in brackets."""
+
+
+class UnknownFields:
+    """Finds the paths of fields that decoding by a schema drops."""
+
+    def __init__(self, markers: Markers, metadata: Struct) -> None:
+        self._markers = markers
+        self._metadata = metadata
+        self._embedded: list[str] = []
+
+    def paths(self, schema: Schema, preserve: bool, value: Object) -> list[str]:
+        """In the order in which they are told: those of the metadata, of the content, of the
+        metadata of embedded objects."""
+        whole = {**schema, self._markers.embedded: True}
+        own = unknown_paths(self._metadata, value.get("metadata"))
+        self._embedded = []
+        content = islice(self._of(whole, value, [], preserve), MOST_UNKNOWN)
+        told = sorted(f"metadata.{path}" for path in own)
+        return [*told, *sorted(content), *sorted(self._embedded)]
+
+    def _of(self, schema: Schema | None, value: Any, way: list[str], keeps: bool) -> Iterator[str]:
+        keeps = keeps or bool(schema and schema.get(self._markers.preserve))
+        if value.__class__ is dict:
+            yield from self._of_object(schema or {}, value, way, keeps)
+        elif value.__class__ is list:
+            items = items_schema(schema or {})
+            for index, item in enumerate(value if items is not None or not keeps else ()):
+                yield from self._below(items, item, way, f"[{index}]", keeps)
+
+    def _of_object(
+        self, schema: Schema, value: Object, way: list[str], keeps: bool
+    ) -> Iterator[str]:
+        properties = schema.get("properties") or {}
+        embedded = bool(schema.get(self._markers.embedded))
+        for key, item in value.items():
+            if embedded and key in TYPE_META:
+                if key == "metadata" and way:
+                    inner = unknown_paths(self._metadata, item)
+                    steps = [f"[{one}]" if isinstance(one, _Key) else one for one in (*way, key)]
+                    self._embedded += [joined_path(steps, path) for path in inner]
+            elif key in properties:
+                yield from self._below(properties[key], item, way, key, False)
+            elif "additionalProperties" in schema:
+                yield from self._below(values_schema(schema), item, way, _Key(key), False)
+            elif not keeps:
+                yield joined_path(way, key)
+
+    def _below(
+        self, schema: Schema | None, value: Any, way: list[str], step: str, keeps: bool
+    ) -> Iterator[str]:
+        way.append(step)
+        yield from self._of(schema, value, way, keeps)
+        way.pop()

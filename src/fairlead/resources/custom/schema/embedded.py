@@ -1,0 +1,108 @@
+"""Objects inside objects: they have a kind, a version and good metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.model import Struct
+from fairlead.codec.types.names import dns_1035_label
+from fairlead.codec.types.wording import shown
+from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
+from fairlead.resources.custom.schema.problems import INVALID, REQUIRED, Causes
+
+# Tells what is wrong with the metadata at a path.
+MetadataRules = Callable[[dict[str, Any], str, Any], None]
+Visit = Callable[[Any, str, Causes], None]
+
+EMPTY = "must not be empty"
+NO_TEXT = "must be a string"
+
+
+class EmbeddedChecks:
+    """Makes what looks at embedded objects; None where there are none below."""
+
+    def __init__(self, markers: Markers, metadata: Struct, rules: MetadataRules | None) -> None:
+        self._markers = markers
+        self._metadata = metadata
+        self._rules = rules
+
+    def of(self, schema: Schema) -> Visit | None:
+        items, values = items_schema(schema), values_schema(schema)
+        inside = self.of(items) if items is not None else None
+        others = self.of(values) if values is not None else None
+        named = {
+            name: found
+            for name, inner in (schema.get("properties") or {}).items()
+            if (found := self.of(inner)) is not None
+        }
+        is_object = bool(schema.get(self._markers.embedded))
+        if not is_object and inside is None and others is None and not named:
+            return None
+
+        def visit(value: Any, path: str, causes: Causes) -> None:
+            if value.__class__ is list and inside is not None:
+                for index, item in enumerate(value):
+                    inside(item, f"{path}[{index}]", causes)
+            if value.__class__ is not dict:
+                return
+            if is_object:
+                self._check(value, f"{path}." if path else "", causes)
+            for key, item in value.items():
+                if key in named:
+                    named[key](item, f"{path}.{key}" if path else key, causes)
+                elif others is not None:
+                    others(item, f"{path}[{key}]", causes)
+
+        return visit
+
+    def _check(self, value: dict[str, Any], path: str, causes: Causes) -> None:
+        for name in ("apiVersion", "kind"):
+            if name not in value:
+                causes.add(REQUIRED, path + name, f"Required value: {EMPTY}")
+        for name, found in value.items():
+            if name in ("apiVersion", "kind"):
+                wrong = _type_meta_error(name, found)
+                if wrong:
+                    causes.add(INVALID, path + name, f"Invalid value: {shown(found)}: {wrong}")
+            elif name == "metadata":
+                self._check_metadata(found, path + name, causes)
+
+    def _check_metadata(self, found: Any, path: str, causes: Causes) -> None:
+        try:
+            metadata = decoder(self._metadata)(found, [])
+        except DecodeError as error:
+            causes.add(INVALID, path, f"Invalid value: {shown(found)}: {error}")
+            return
+        if self._rules is not None:
+            self._rules(metadata, path, causes)
+
+
+class EmbeddedTypes(EmbeddedChecks):
+    """Only the types: what every object has is of the type that it always has."""
+
+    def __init__(self, markers: Markers, metadata: Struct) -> None:
+        super().__init__(markers, metadata, None)
+
+    def _check(self, value: dict[str, Any], path: str, causes: Causes) -> None:
+        for name in ("apiVersion", "kind"):
+            if name in value and not isinstance(value[name], str):
+                causes.add(INVALID, path + name, f"Invalid value: {shown(value[name])}: {NO_TEXT}")
+        if value.get("metadata") is not None:
+            self._check_metadata(value["metadata"], path + "metadata", causes)
+
+
+def _type_meta_error(name: str, found: Any) -> str:
+    if not isinstance(found, str):
+        return NO_TEXT
+    if not found:
+        return EMPTY
+    if name == "apiVersion":
+        wrong = found.count("/") > 1
+        return f"unexpected GroupVersion string: {found}" if wrong else ""
+    wrong_label = dns_1035_label(found.lower())
+    if not wrong_label:
+        return ""
+    return "may have mixed case, but should otherwise match: " + ",".join(wrong_label)

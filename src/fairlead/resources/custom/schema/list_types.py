@@ -1,0 +1,84 @@
+"""Lists whose items may not repeat: sets, and lists of objects that are told apart by keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fairlead.codec.types.wording import shown
+from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
+from fairlead.resources.custom.schema.problems import DUPLICATE, MOST, Check, Problem, at, invalid
+from fairlead.resources.custom.schema.single_values import identity
+
+
+def repeats_check(schema: Schema, markers: Markers) -> Check | None:
+    """What looks for repeated items below a value of this schema; None if they may."""
+    own = _own(schema, markers)
+    items, values = items_schema(schema), values_schema(schema)
+    inside = repeats_check(items, markers) if items is not None else None
+    others = repeats_check(values, markers) if values is not None else None
+    named = {
+        name: found
+        for name, inner in (schema.get("properties") or {}).items()
+        if (found := repeats_check(inner, markers)) is not None
+    }
+    if own is None and inside is None and others is None and not named:
+        return None
+
+    def parts(value: Any) -> Iterator[tuple[str, Any, Check]]:
+        if value.__class__ is list and inside is not None:
+            yield from ((f"[{index}]", item, inside) for index, item in enumerate(value))
+        elif value.__class__ is dict:
+            for name, check in named.items():
+                if name in value:
+                    yield f".{name}", value[name], check
+            if others is not None:
+                yield from ((f"[{key}]", item, others) for key, item in value.items())
+
+    def check(value: Any) -> list[Problem] | None:
+        found = own(value) or [] if own is not None and value.__class__ is list else []
+        for step, part, inner in parts(value):
+            if problems := inner(part):
+                found += at(problems, step)
+                if len(found) >= MOST:
+                    break
+        return found
+
+    return check
+
+
+def _own(schema: Schema, markers: Markers) -> Check | None:
+    kind = schema.get(markers.list_type)
+    if kind == "set":
+        return lambda value: _repeated(value, value)
+    if kind == "map":
+        keys = tuple(schema.get(markers.list_keys) or ())
+        return lambda value: _repeated_keys(value, keys)
+    return None
+
+
+def _repeated_keys(value: list[Any], keys: tuple[str, ...]) -> list[Problem] | None:
+    for index, item in enumerate(value):
+        if item is not None and item.__class__ is not dict:
+            wrong = invalid(shown(item), "must be an object for an array of list-type map")
+            return at(wrong, f"[{index}]")
+    held = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
+    return _repeated(value, held)
+
+
+def _repeated(value: list[Any], told_apart_by: list[Any]) -> list[Problem] | None:
+    """The second of each group of items that are the same."""
+    if len(value) < 2:
+        return None
+    times: dict[Any, int] = {}
+    found: list[Problem] = []
+    for index, key in enumerate(told_apart_by):
+        known = key if key.__class__ is str else identity(key)
+        seen = times[known] = times.get(known, 0) + 1
+        if seen == 2:
+            found += at([_duplicate(key)], f"[{index}]")
+    return found
+
+
+def _duplicate(key: Any) -> Problem:
+    return Problem(DUPLICATE, lambda _: f"Duplicate value: {shown(key)}")

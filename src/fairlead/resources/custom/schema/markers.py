@@ -1,0 +1,53 @@
+"""The extensions of a schema, under the names that a dialect gives them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import orjson
+
+from fairlead.base.records import dataclass
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    preserve: str
+    embedded: str
+    int_or_string: str
+    list_type: str
+    list_keys: str
+    map_type: str
+    validations: str
+
+
+@cache
+def markers_of(word: str) -> Markers:
+    """`word` is what stands in the middle of the names: `x-kubernetes-list-type`."""
+    return Markers(
+        preserve=f"x-{word}-preserve-unknown-fields",
+        embedded=f"x-{word}-embedded-resource",
+        int_or_string=f"x-{word}-int-or-string",
+        list_type=f"x-{word}-list-type",
+        list_keys=f"x-{word}-list-map-keys",
+        map_type=f"x-{word}-map-type",
+        validations=f"x-{word}-validations",
+    )
+
+
+def has_rules(schema: Schema, markers: Markers) -> bool:
+    """Whether there are validation rules in a schema, and so need for the expression language."""
+    return markers.validations.encode() in orjson.dumps(schema)
+
+
+def values_schema(schema: Schema) -> Schema | None:
+    """The schema of the values of a map; None if there is none."""
+    found = schema.get("additionalProperties")
+    return found if isinstance(found, dict) else None
+
+
+def items_schema(schema: Schema) -> Schema | None:
+    found = schema.get("items")
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,170 @@
+"""What a schema looks like to the expressions of its validation rules."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fairlead.codec.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    ListType,
+    MapType,
+    ObjectType,
+    Type,
+)
+from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
+
+MOST_BYTES = 3 * 1024 * 1024  # of a request, and so of any value in it
+_LONGEST_TEXT = MOST_BYTES - 2
+_RESERVED = frozenset(
+    (
+        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for"),
+        *("function", "if", "import", "let", "loop", "package", "namespace", "return", "var"),
+        *("void", "while"),
+    )
+)
+_ESCAPES = ((".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
+_FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.-/")
+_LETTERS = _FIRST | frozenset("0123456789")
+_KEY = STRING.sized(0)  # the reference estimates by values alone, and takes keys for nothing
+_TEXT: Schema = {"type": "string"}
+_NAMES = ("name", "generateName")
+_TYPE_META: Schema = {
+    "kind": _TEXT,
+    "apiVersion": _TEXT,
+    "metadata": {"type": "object", "properties": dict.fromkeys(_NAMES, _TEXT)},
+}
+
+
+class Declared(NamedTuple):
+    """A type, and the fewest bytes in which a value of it is written."""
+
+    type: Type
+    least: int
+
+
+# Formats that are more than text: their type, the fewest bytes and the most.
+_FORMATS: dict[str, tuple[Type, int, int]] = {
+    "duration": (DURATION, 3, 32),
+    "date": (TIMESTAMP, 12, 12),
+    "date-time": (TIMESTAMP, 21, 32),
+}
+_PLAIN = {"boolean": Declared(BOOL, 4), "number": Declared(DOUBLE, 1), "integer": Declared(INT, 1)}
+
+
+def escaped(name: str) -> str | None:
+    """The name of a property in expressions; None if it cannot have one."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    if not name or name[0] not in _FIRST or not _LETTERS.issuperset(name):
+        return None
+    parts = name.split("__")
+    for plain, word in _ESCAPES:
+        parts = [part.replace(plain, word) for part in parts]
+    return "__underscores__".join(parts)
+
+
+def cardinality(least: int) -> int:
+    """How many values of at least so many bytes one request can hold."""
+    return MOST_BYTES // (least + 1)
+
+
+def declared(
+    schema: Schema, markers: Markers, is_object: bool, name: str = "selfType"
+) -> Declared | None:
+    """The type of values of a schema; None if expressions cannot speak of them. `is_object`: it
+    is a whole object, also one inside another. Unknown fields are not there."""
+    if schema.get(markers.int_or_string):
+        return Declared(DYN.sized(_LONGEST_TEXT), 1)
+    kind = schema.get("type")
+    if kind == "array":
+        return _list(schema, markers, name)
+    if kind == "string":
+        return _string(schema)
+    if kind == "object":
+        values = values_schema(schema)
+        if values is not None and not is_object:
+            return _map(schema, values, markers, name)
+        return _object(schema, markers, is_object, name)
+    return _PLAIN.get(kind or "")
+
+
+def _list(schema: Schema, markers: Markers, name: str) -> Declared | None:
+    items = items_schema(schema)
+    if items is None:
+        return None
+    element = declared(items, markers, bool(items.get(markers.embedded)), f"{name}.@idx")
+    if element is None:
+        return None
+    most = schema.get("maxItems")
+    if most is None:
+        most = (MOST_BYTES - 2) // (element.least + 1)
+    return Declared(ListType(element.type, max(most, 0), _identity(schema, markers)), 2)
+
+
+def _identity(schema: Schema, markers: Markers) -> tuple[str, ...] | None:
+    """How the items of a list are told apart, if they are."""
+    match schema.get(markers.list_type):
+        case "set":
+            return ()
+        case "map":
+            return tuple(schema.get(markers.list_keys) or ())
+    return None
+
+
+def _map(schema: Schema, values: Schema, markers: Markers, name: str) -> Declared | None:
+    element = declared(values, markers, bool(values.get(markers.embedded)), f"{name}.@elem")
+    if element is None:
+        return None
+    most = schema.get("maxProperties")
+    if most is None:
+        most = (MOST_BYTES - 2) // (element.least + 6)
+    return Declared(MapType(_KEY, element.type, max(most, 0)), 2)
+
+
+def _object(schema: Schema, markers: Markers, is_object: bool, name: str) -> Declared:
+    given = schema.get("properties") or {}
+    properties = {**given, **_TYPE_META} if is_object and not _has_meta(given) else given
+    required = schema.get("required") or ()
+    fields: dict[str, Type] = {}
+    renamed: dict[str, str] = {}
+    least = 2
+    for key, inner in properties.items():
+        shown = escaped(key)
+        within = f"{name}.{shown or key}"
+        field = declared(inner, markers, bool(inner.get(markers.embedded)), within)
+        if field is None:
+            continue
+        if shown is not None:
+            fields[shown] = field.type
+            if shown != key:
+                renamed[shown] = key
+        if key in required and inner.get("default") is None:
+            least += len(key) + field.least + 4
+    return Declared(ObjectType(name, fields, renamed), least)
+
+
+def _has_meta(properties: Schema) -> bool:
+    """Whether a schema declares all that every object has, so that its own limits count."""
+    kinds = {name: (properties.get(name) or {}).get("type") for name in _TYPE_META}
+    if kinds != {"kind": "string", "apiVersion": "string", "metadata": "object"}:
+        return False
+    meta = properties["metadata"].get("properties") or {}
+    return all((meta.get(name) or {}).get("type") == "string" for name in _NAMES)
+
+
+def _string(schema: Schema) -> Declared:
+    form, most = schema.get("format") or "", schema.get("maxLength")
+    if form in _FORMATS:
+        kind, least, longest = _FORMATS[form]
+        return Declared(kind.sized(longest), least)  # type: ignore[attr-defined]
+    if form == "byte":
+        return Declared(BYTES.sized(max(most, 0) if most is not None else _LONGEST_TEXT), 2)
+    # Letters are counted here, bytes there, and a letter has up to four.
+    return Declared(STRING.sized(max(most, 0) * 4 if most is not None else _LONGEST_TEXT), 2)

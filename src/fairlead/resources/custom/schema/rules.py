@@ -1,0 +1,248 @@
+"""Validation rules: expressions that must hold of a value, or of how it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from fairlead.base import budget
+from fairlead.base.records import dataclass, field
+from fairlead.codec.cel.compile import Program, compile_expression
+from fairlead.codec.cel.errors import (
+    CompileError,
+    ConstantProblem,
+    CostExceeded,
+    EvaluationError,
+    ResultProblem,
+)
+from fairlead.codec.cel.types import BOOL
+from fairlead.codec.types.wording import quoted
+from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
+from fairlead.resources.custom.schema.problems import (
+    INVALID,
+    REQUIRED,
+    TOO_LONG,
+    TOO_MANY,
+    TYPE,
+    Causes,
+)
+from fairlead.resources.custom.schema.rule_types import Declared, declared
+from fairlead.resources.custom.schema.single_values import identity
+
+MOST_OF_A_RULE = 1_000_000  # cost of one evaluation
+_STEPS_A_CHARACTER = 50  # to compile a rule
+_MOST_ON_LOOP = 10_000  # cost of one evaluation that keeps others waiting
+MOST_OF_AN_OBJECT = 10_000_000  # cost of all rules on one object
+NOT_CHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing"
+    " errors to complete validation"
+)
+OUT_OF_BUDGET = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+
+# The reference declares `rule` as well, though it has no value in any evaluation.
+_VARIABLES = ("self", "oldSelf", "rule")
+
+# Nothing can be said of an object in which such a thing is wrong.
+_BLOCKING = (REQUIRED, TOO_LONG, TOO_MANY, TYPE)
+
+
+class RuleError(ValueError):
+    """A rule that cannot be used; says why."""
+
+
+@dataclass(slots=True)
+class Rule:
+    """`program` is None where the rule is bad; `problem` says why."""
+
+    text: str
+    message: str
+    program: Program | None
+    problem: str = ""
+    is_transition: bool = False
+
+    @property
+    def named(self) -> str:
+        return self.message.strip() or self.text
+
+
+@dataclass(slots=True)
+class Node:
+    """The rules on values of one schema and below."""
+
+    kind: str
+    own: list[Rule]
+    properties: dict[str, Node] = field(default_factory=dict)
+    values: Node | None = None
+    items: Node | None = None
+    keys: tuple[str, ...] = ()  # by which items are found in the old list
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(self.own or self.properties or self.values or self.items)
+
+
+def compiled_rule(text: str, of: Declared) -> Program:
+    """A rule on values of a type; raises RuleError."""
+    budget.spend(_STEPS_A_CHARACTER * len(text))
+    try:
+        return compile_expression(text, dict.fromkeys(_VARIABLES, of.type), BOOL)
+    except (CompileError, ConstantProblem, ResultProblem) as error:
+        raise RuleError(str(error)) from None
+
+
+def rules_of(schema: Schema, markers: Markers, is_object: bool = True) -> Node | None:
+    """The rules in a schema; None if there are none."""
+    node = Node(schema.get("type") or "", _own_rules(schema, markers, is_object))
+    for name, inner in (schema.get("properties") or {}).items():
+        found = rules_of(inner, markers, bool(inner.get(markers.embedded)))
+        if found is not None:
+            node.properties[name] = found
+    values, items = values_schema(schema), items_schema(schema)
+    if values is not None:
+        node.values = rules_of(values, markers, bool(values.get(markers.embedded)))
+    if items is not None:
+        node.items = rules_of(items, markers, bool(items.get(markers.embedded)))
+        if schema.get(markers.list_type) == "map":
+            node.keys = tuple(schema.get(markers.list_keys) or ())
+    return node if node.is_needed else None
+
+
+def _own_rules(schema: Schema, markers: Markers, is_object: bool) -> list[Rule]:
+    given = schema.get(markers.validations) or ()
+    of = declared(schema, markers, is_object) if given else None
+    made: list[Rule] = []
+    for one in given:
+        text, message = (one.get("rule") or "").strip(), one.get("message") or ""
+        if text and of is not None:
+            made.append(_rule(one["rule"], text, message, of))
+    return made
+
+
+def _rule(written: str, text: str, message: str, of: Declared) -> Rule:
+    try:
+        program = compiled_rule(written, of)
+    except RuleError as error:
+        return Rule(text, message, None, str(error))
+    return Rule(text, message, program, is_transition=program.uses("oldSelf"))
+
+
+def rule_checker(schema: Schema, markers: Markers) -> Callable[[Any, Any, Causes], None] | None:
+    """What evaluates the rules in a schema on an object and the one it replaces."""
+    node = rules_of(schema, markers)
+    return partial(_check, node) if node is not None else None
+
+
+def _check(node: Node, value: Any, old: Any, causes: Causes) -> None:
+    """Evaluate all rules on an object, unless it is so wrong that nothing can be said of it."""
+    if any(cause.reason in _BLOCKING for cause in causes):
+        causes.add(INVALID, "<nil>", f'Invalid value: "null": {NOT_CHECKED}')
+        return
+    run = _Run(causes)
+    run.visit(node, value, old, "")
+
+
+def check_default(
+    schema: Schema, markers: Markers, default: Any, path: str, causes: Causes
+) -> None:
+    """Evaluate the rules on a default, as if it had been there before."""
+    node = rules_of(schema, markers, bool(schema.get(markers.embedded)))
+    if node is not None:
+        _Run(causes).visit(node, default, default, path)
+
+
+class _Run:
+    """One object's evaluation. It stops when it has cost too much."""
+
+    def __init__(self, causes: Causes) -> None:
+        self._causes = causes
+        self._left = MOST_OF_AN_OBJECT
+
+    def visit(self, node: Node, value: Any, old: Any, path: str) -> None:
+        if value is None or self._left < 0:
+            return
+        budget.spend()
+        if node.own:
+            self._evaluate(node, value, old, path)
+        if value.__class__ is dict:
+            self._visit_object(node, value, old, path)
+        elif value.__class__ is list and node.items is not None:
+            before = _by_keys(old, node.keys)
+            for index, item in enumerate(value):
+                known = before.get(_key(item, node.keys)) if before else None
+                self.visit(node.items, item, known, f"{path}[{index}]")
+
+    def _visit_object(self, node: Node, value: dict[str, Any], old: Any, path: str) -> None:
+        before = old if old.__class__ is dict else {}
+        if node.values is not None:
+            for key, item in value.items():
+                self.visit(node.values, item, before.get(key), f"{path}[{key}]")
+        for key in node.properties.keys() & value.keys():
+            here = f"{path}.{key}" if path else key
+            self.visit(node.properties[key], value[key], before.get(key), here)
+
+    def _evaluate(self, node: Node, value: Any, old: Any, path: str) -> None:
+        for rule in node.own:
+            if rule.program is None:
+                self._tell(node, path, f"rule compile error: {rule.problem}")
+            elif old is not None or not rule.is_transition:
+                if self._left <= 0:
+                    self._stop(node, path, OUT_OF_BUDGET)
+                    return
+                self._evaluate_one(node, rule, rule.program, value, old, path)
+                if self._left < 0:
+                    return
+
+    def _evaluate_one(
+        self, node: Node, rule: Rule, program: Program, value: Any, old: Any, path: str
+    ) -> None:
+        failed = ""
+        limit = _MOST_ON_LOOP if budget.is_on_loop() else MOST_OF_A_RULE
+        try:
+            result, cost = program.evaluate({"self": value, "oldSelf": old}, limit)
+        except CostExceeded as error:
+            if limit != MOST_OF_A_RULE:
+                raise budget.LoopTimeSpent from None
+            why = "no further validation rules will be run due to call cost exceeds limit for rule"
+            self._stop(node, path, f"'{error}': {why}: {rule.named}")
+            return
+        except EvaluationError as error:
+            result, cost, failed = None, error.cost, _failure(str(error), rule)
+        budget.spend(1 + cost)
+        if cost > self._left:
+            self._stop(node, path, OUT_OF_BUDGET)
+            return
+        self._left -= cost
+        if result is not True:
+            self._tell(node, path, failed or rule.message or f"failed rule: {rule.text}")
+
+    def _stop(self, node: Node, path: str, detail: str) -> None:
+        self._left = -1
+        self._tell(node, path, detail)
+
+    def _tell(self, node: Node, path: str, detail: str) -> None:
+        text = f"Invalid value: {quoted(node.kind)}: {detail}"
+        self._causes.add(INVALID, path or "<nil>", text)
+
+
+def _failure(said: str, rule: Rule) -> str:
+    """An evaluation without a result, in the words of the reference."""
+    if said.startswith("no such overload"):
+        why = "call arguments did not match a supported operator, function or macro signature"
+        return f"'{said}': {why} for rule: {rule.named}"
+    return f"{said} evaluating rule: {rule.named}"
+
+
+def _by_keys(old: Any, keys: tuple[str, ...]) -> dict[bytes, Any]:
+    if not keys or old.__class__ is not list:
+        return {}
+    return {key: item for item in old if (key := _key(item, keys))}
+
+
+def _key(item: Any, keys: tuple[str, ...]) -> bytes:
+    """What an item of a list is found by; empty if it has no such thing."""
+    if item.__class__ is not dict or any(key not in item for key in keys):
+        return b""
+    return identity([item[key] for key in keys])

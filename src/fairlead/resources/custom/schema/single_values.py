@@ -1,0 +1,144 @@
+"""Checks of values that are not looked into: texts, numbers, and what is one of a few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+import orjson
+
+from fairlead.base.patterns import matcher
+from fairlead.codec.types.json_numbers import plain
+from fairlead.codec.types.wording import number_text, quoted, shown
+from fairlead.resources.custom.schema.formats import check_of
+from fairlead.resources.custom.schema.markers import Schema
+from fairlead.resources.custom.schema.problems import (
+    INVALID,
+    TOO_LONG,
+    TYPE,
+    UNSUPPORTED,
+    Check,
+    Problem,
+)
+
+
+def string_checks(schema: Schema) -> list[Check]:
+    made: list[Check] = []
+    least, most = schema.get("minLength") or 0, schema.get("maxLength")
+    pattern, form = schema.get("pattern"), schema.get("format")
+    if least or most is not None or pattern:
+        made.append(_text(least, most, pattern or ""))
+    is_of = check_of(form) if isinstance(form, str) and form else None
+    if is_of is not None:
+        made.append(lambda value: None if is_of(value) else _not_of_format(value, form or ""))
+    return made
+
+
+def _not_of_format(value: str, form: str) -> list[Problem]:
+    said = quoted(value)
+    text = f"in body must be of type {form}: {said}"
+    return [Problem(TYPE, lambda path: f"Invalid value: {said}: {path} {text}")]
+
+
+def _text(least: int, most: int | None, pattern: str) -> Check:
+    matches = matcher(pattern) if pattern else None
+
+    def check(value: str) -> list[Problem] | None:
+        length = len(value)
+        if most is not None and length > most:
+            return [Problem(TOO_LONG, lambda _: f"Too long: may not be longer than {most}")]
+        if length < least:
+            return [bad(value, f"should be at least {least} chars long")]
+        if matches is not None and not matches(value):
+            return [bad(value, f"should match '{pattern}'")]
+        return None
+
+    return check
+
+
+def bad(value: Any, detail: str) -> Problem:
+    return Problem(INVALID, lambda path: f"Invalid value: {shown(value)}: {path} in body {detail}")
+
+
+def number_checks(schema: Schema) -> list[Check]:
+    factor, least, most = (schema.get(name) for name in ("multipleOf", "minimum", "maximum"))
+    made: list[Check] = [] if factor is None else [_multiple(factor)]
+    if least is not None or most is not None:
+        made.append(_range(schema))
+    return made
+
+
+def _range(schema: Schema) -> Check:
+    given_least, given_most = schema.get("minimum"), schema.get("maximum")
+    least: float = -inf if given_least is None else given_least
+    most: float = inf if given_most is None else given_most
+    above, below = bool(schema.get("exclusiveMinimum")), bool(schema.get("exclusiveMaximum"))
+    more = "greater than" if above else "greater than or equal to"
+    less = "less than" if below else "less than or equal to"
+
+    def check(value: float) -> list[Problem] | None:
+        if least < value < most:
+            return None
+        found: list[Problem] = []
+        if value < least or (above and value == least):
+            found.append(bad(value, f"should be {more} {_beside(value, least)}"))
+        if value > most or (below and value == most):
+            found.append(bad(value, f"should be {less} {_beside(value, most)}"))
+        return found
+
+    return check
+
+
+def _beside(value: float, bound: float) -> str:
+    """A bound as it is shown beside a value: in the same form, if it is a whole number."""
+    if not float(bound).is_integer():
+        return number_text(bound)
+    is_integer = isinstance(value, int) and -(2**63) <= value < 2**63
+    return number_text(int(bound) if is_integer else float(bound))
+
+
+def _multiple(factor: float) -> Check:
+    def check(value: float) -> list[Problem] | None:
+        if factor > 0 and _is_multiple(value, factor):
+            return None
+        return [bad(value, f"should be a multiple of {_beside(value, factor)}")]
+
+    return check
+
+
+def _is_multiple(value: float, factor: float) -> bool:
+    """Exact for integers; a double may miss by as much as doubles do."""
+    if isinstance(value, int) and float(factor).is_integer():
+        return value % int(factor) == 0
+    try:
+        times = value / factor
+        return abs(times - round(times)) <= 1e-9 * max(1.0, abs(times))
+    except (OverflowError, ValueError):
+        return False
+
+
+def enum_check(allowed: list[Any], is_text: bool) -> Check:
+    """What looks for a value, a text or anything else, among those that are allowed."""
+    same: Callable[[Any], Any] = _itself if is_text else identity
+    known = frozenset(same(one) for one in allowed if isinstance(one, str) is is_text)
+    listed = ", ".join(
+        quoted(one if isinstance(one, str) else orjson.dumps(one).decode()) for one in allowed
+    )
+
+    def refused(value: Any) -> list[Problem]:
+        text = f"Unsupported value: {shown(value)}: supported values: {listed}"
+        return [Problem(UNSUPPORTED, lambda _: text)]
+
+    if is_text:
+        return lambda value: None if value in known else refused(value)
+    return lambda value: None if known and identity(value) in known else refused(value)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def identity(value: Any) -> bytes:
+    """The same bytes for values that are equal as JSON, whatever the form of their numbers."""
+    return orjson.dumps(plain(value), option=orjson.OPT_SORT_KEYS)

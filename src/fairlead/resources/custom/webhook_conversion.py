@@ -1,0 +1,182 @@
+"""Conversion by a webhook: ConversionReview out, converted objects back, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+
+from fairlead.base import budget
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import StatusError, listed
+from fairlead.codec.limits import MOST_VALUES, brackets
+from fairlead.codec.types.mismatch import json_kind
+from fairlead.codec.types.model import Object
+from fairlead.codec.types.uids import new_uid
+from fairlead.codec.types.wording import any_type_text
+from fairlead.resources.causes import Causes
+from fairlead.resources.metadata import check_annotations, check_labels
+from fairlead.wire.outgoing.client import CallError
+from fairlead.wire.outgoing.review_answers import read_review
+from fairlead.wire.outgoing.webhooks import Webhooks
+
+TIMEOUT = 30.0
+_MOST_GROWTH = 4  # times the lists and objects that were sent may come back
+_KNOWN = ("v1", "v1beta1")
+
+
+class _Refused(Exception):
+    """The webhook did not do what it was asked for; the text says how."""
+
+
+class WebhookConverter:
+    """Converts by the webhook that a definition names."""
+
+    def __init__(self, webhooks: Webhooks, dialect: Dialect, kind: str, webhook: Object) -> None:
+        self._webhook = webhooks.webhook(webhook["clientConfig"])
+        self._group = dialect.group_name("apiextensions.@")
+        self._kind = kind
+        offered = webhook["conversionReviewVersions"] or ()
+        self._version = next((name for name in offered if name in _KNOWN), "")
+
+    async def convert(self, values: Sequence[Object], api_version: str) -> list[Object]:
+        todo = [value for value in values if value["apiVersion"] != api_version]
+        if not todo:
+            return list(values)
+        given = todo[0]["apiVersion"]
+        what = f"conversion webhook for {given}, Kind={self._kind}"
+        try:
+            made = await self._ask(todo, api_version)
+        except (CallError, _Refused) as error:
+            raise _failed(f"{what} failed: {error}") from None
+        if len(made) != len(todo):
+            raise _failed(f"{what} returned {len(made)} objects, expected {len(todo)}")
+        converted = iter(
+            _checked(what, *pair, api_version) for pair in zip(todo, made, strict=True)
+        )
+        return [
+            value if value["apiVersion"] == api_version else next(converted) for value in values
+        ]
+
+    async def _ask(self, values: list[Object], api_version: str) -> list[Any]:
+        if not self._version:
+            raise _Refused("no supported conversion review versions")
+        uid = new_uid()
+        head = {"kind": "ConversionReview", "apiVersion": f"{self._group}/{self._version}"}
+        request = {"uid": uid, "desiredAPIVersion": api_version, "objects": values}
+        body = orjson.dumps({**head, "request": request})
+        answer = await self._webhook.post(body, TIMEOUT)
+        review = await budget.run(
+            len(answer),
+            read_review,
+            answer,
+            self._group,
+            head["kind"],
+            self._version,
+            MOST_VALUES + _MOST_GROWTH * brackets(body),
+        )
+        return self._objects(review, head, uid)
+
+    def _objects(self, review: Object, head: Object, uid: str) -> list[Any]:
+        if self._version == "v1" and any(review.get(key) != head[key] for key in head):
+            raise _Refused(f"expected webhook response of {_named(head)}, got {_named(review)}")
+        response = review.get("response")
+        if not isinstance(response, dict):
+            raise _Refused("no response provided")
+        if self._version == "v1" and response.get("uid") != uid:
+            raise _Refused(f'expected response.uid="{uid}", got "{response.get("uid") or ""}"')
+        result = response.get("result")
+        status = result.get("status") if isinstance(result, dict) else ""
+        if status != "Success":
+            said = result.get("message") if isinstance(result, dict) else ""
+            raise _Refused(said or f"response.result.status was '{status or ''}', not 'Success'")
+        objects = response.get("convertedObjects")
+        return objects if isinstance(objects, list) else []
+
+
+def _named(head: Object) -> str:
+    api_version = head.get("apiVersion") or ""
+    shown = api_version if "/" in api_version else f"/{api_version}"
+    return f"{shown}, Kind={head.get('kind') or ''}"
+
+
+def _failed(message: str) -> StatusError:
+    return StatusError(500, "", message)
+
+
+def _checked(what: str, original: Object, made: Any, api_version: str) -> Object:
+    """A converted object that is still the one that was sent. Of its metadata only labels and
+    annotations may be others."""
+    if not isinstance(made, dict):
+        kind = json_kind(made)
+        raise _failed(f"json: cannot unmarshal {kind} into Go value of type unstructured.detector")
+    if not made.get("kind"):
+        raise _failed(f"Object 'Kind' is missing in '{orjson.dumps(made).decode()}'")
+    for name, field, wanted in (
+        ("groupVersion", "apiVersion", api_version),
+        ("kind", "kind", original["kind"]),
+    ):
+        found = made.get(field) or ""
+        if found != wanted:
+            problem = f"invalid {name} (expected {wanted}, received {found})"
+            raise _failed(f"{what} returned invalid object at index 0: {problem}")
+    given = made.get("metadata")
+    problem = _other_identity(original["metadata"], given if isinstance(given, dict) else {})
+    if problem:
+        raise _failed(f"{what} returned invalid object: {problem}")
+    try:
+        return {**made, "metadata": _restored(original["metadata"], made)}
+    except _Refused as error:
+        raise _failed(f"{what} returned invalid metadata: {error}") from None
+
+
+def _other_identity(original: Object, made: Object) -> str:
+    for name, shown in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
+        wanted, found = original.get(name, ""), made.get(name, "")
+        if wanted != found:
+            return f"must have the same {shown}: {wanted} != {found}"
+    return ""
+
+
+def _restored(original: Object, made: Object) -> Object:
+    """The metadata that was sent, with the labels and annotations that came back."""
+    if "metadata" not in made:
+        raise _Refused("missing metadata in converted object")
+    given = made["metadata"]
+    if not isinstance(given, dict):
+        raise _Refused(f"invalid metadata of type {any_type_text(given)} in converted object")
+    metadata = dict(original)
+    for name, place, check in _CHANGEABLE:
+        texts = given.get(name)
+        if texts is None:
+            metadata.pop(name, None)
+            continue
+        _check_texts(name, texts)
+        causes = Causes()
+        if texts != (original.get(name) or {}):
+            check(texts, place, causes)
+        if causes:
+            raise _Refused(listed(causes))
+        metadata[name] = texts
+    return metadata
+
+
+# What a webhook may change, and the place that messages name.
+_CHANGEABLE: tuple[tuple[str, str, Callable[[Object, str, Causes], None]], ...] = (
+    ("labels", "metadata.labels", check_labels),
+    ("annotations", "metadata.annotation", check_annotations),
+)
+
+
+def _check_texts(name: str, texts: Any) -> None:
+    if not isinstance(texts, dict):
+        raise _Refused(
+            f"invalid metadata.{name} of type {any_type_text(texts)} in converted object"
+        )
+    for key, text in texts.items():
+        if not isinstance(text, str):
+            kind = any_type_text(text)
+            raise _Refused(
+                f"metadata.{name}[{key}] must be a string, but is {kind} in converted object"
+            )

@@ -1,0 +1,143 @@
+"""EndpointSlice: some of the addresses behind a service, all of one type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.codec.types.names import dns_label, dns_subdomain, label_value, qualified_name
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.core.addresses import family_of, non_special_address
+from fairlead.resources.metadata import check_labels
+from fairlead.resources.networking.shared import check_full_domain
+from fairlead.resources.rules import PROTOCOLS, immutable, one_of
+from fairlead.resources.storage.shared import OrderedBehaviour, Step, same
+
+ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
+MOST_ENDPOINTS = 1000
+MOST_ADDRESSES = 100
+MOST_PORTS = 20000
+MOST_TOPOLOGY_LABELS = 16
+MOST_ZONE_HINTS = 8
+HINTS_GATE = "TopologyAwareHints"
+
+
+class EndpointSliceBehaviour(OrderedBehaviour):
+    update_order = (Step.METADATA, Step.RULES, Step.CHANGE)
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        super().prepare_create(value, context)
+        for endpoint in value["endpoints"] or ():
+            endpoint.pop("deprecatedTopology", None)
+            if not context.gates[HINTS_GATE]:
+                endpoint.pop("hints", None)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        metadata, before = value["metadata"], old["metadata"]
+        changed = any(
+            not same(value.get(name), old.get(name)) for name in {*value, *old} - {"metadata"}
+        )
+        if changed or (metadata.get("labels") or {}) != (before.get("labels") or {}):
+            metadata["generation"] = before.get("generation", 0) + 1
+        _drop_hints(value, old, context)
+        _drop_topology(value, old, context)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        kind = value["addressType"]
+        one_of(kind, ADDRESS_TYPES, "addressType", causes)
+        endpoints = value["endpoints"] or []
+        if len(endpoints) > MOST_ENDPOINTS:
+            causes.too_many("endpoints", len(endpoints), MOST_ENDPOINTS)
+        else:
+            for index, endpoint in enumerate(endpoints):
+                _check_endpoint(endpoint, kind, f"endpoints[{index}]", causes)
+        _check_ports(value["ports"] or [], causes)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        immutable(value["addressType"], old["addressType"], "addressType", causes)
+
+
+def _drop_hints(value: Object, old: Object, context: Context) -> None:
+    if context.gates[HINTS_GATE] or any(e.get("hints") for e in old["endpoints"] or ()):
+        return
+    for endpoint in value["endpoints"] or ():
+        endpoint.pop("hints", None)
+
+
+def _drop_topology(value: Object, old: Object, context: Context) -> None:
+    """This version does not write the old topology labels; a node name that stood there moves to
+    its own field."""
+    if same(value["endpoints"], old["endpoints"]):
+        return
+    key = context.dialect.label("@/hostname")
+    known = {(e.get("deprecatedTopology") or {}).get(key) for e in old["endpoints"] or ()}
+    for endpoint in value["endpoints"] or ():
+        name = (endpoint.pop("deprecatedTopology", None) or {}).get(key)
+        if name and name in known and endpoint.get("nodeName") is None and not dns_subdomain(name):
+            endpoint["nodeName"] = name
+
+
+def _check_endpoint(endpoint: dict[str, Any], kind: str, path: str, causes: Causes) -> None:
+    addresses = endpoint["addresses"] or []
+    if not addresses:
+        causes.required(f"{path}.addresses", "must contain at least 1 address")
+    elif len(addresses) > MOST_ADDRESSES:
+        causes.too_many(f"{path}.addresses", len(addresses), MOST_ADDRESSES)
+    for index, address in enumerate(addresses):
+        _check_address(address, kind, f"{path}.addresses[{index}]", causes)
+    node = endpoint.get("nodeName")
+    if node is not None:
+        causes.invalid_each(f"{path}.nodeName", node, dns_subdomain(node))
+    topology = endpoint.get("deprecatedTopology") or {}
+    if len(topology) > MOST_TOPOLOGY_LABELS:
+        causes.too_many(f"{path}.deprecatedTopology", len(topology), MOST_TOPOLOGY_LABELS)
+    check_labels(topology, f"{path}.deprecatedTopology", causes)
+    hostname = endpoint.get("hostname")
+    if hostname is not None:
+        causes.invalid_each(f"{path}.hostname", hostname, dns_label(hostname))
+    if endpoint.get("hints") is not None:
+        _check_hints(endpoint["hints"].get("forZones") or [], f"{path}.hints.forZones", causes)
+
+
+def _check_address(address: str, kind: str, path: str, causes: Causes) -> None:
+    if kind in ("IPv4", "IPv6"):
+        if family_of(address) != kind:
+            causes.invalid(path, address, f"must be a valid {kind} address")
+        non_special_address(address, path, causes)
+    elif kind == "FQDN":
+        check_full_domain(address, path, causes)
+
+
+def _check_hints(zones: list[dict[str, str]], path: str, causes: Causes) -> None:
+    if len(zones) > MOST_ZONE_HINTS:
+        causes.too_many(path, len(zones), MOST_ZONE_HINTS)
+        return
+    seen = set()
+    for index, zone in enumerate(zones):
+        name, here = zone["name"], f"{path}[{index}].name"
+        if name in seen:
+            causes.duplicate(here, name)
+        seen.add(name)
+        causes.invalid_each(here, name, label_value(name))
+
+
+def _check_ports(ports: list[dict[str, Any]], causes: Causes) -> None:
+    if len(ports) > MOST_PORTS:
+        causes.too_many("ports", len(ports), MOST_PORTS)
+        return
+    seen = set()
+    for index, port in enumerate(ports):
+        path, name = f"ports[{index}]", port.get("name") or ""
+        if name:
+            causes.invalid_each(f"{path}.name", name, dns_label(name))
+        if name in seen:
+            causes.duplicate(f"{path}.name", name)
+        seen.add(name)
+        protocol, application = port.get("protocol"), port.get("appProtocol")
+        if protocol is None:
+            causes.required(f"{path}.protocol")
+        elif protocol not in PROTOCOLS:
+            causes.unsupported(f"{path}.protocol", protocol, PROTOCOLS)
+        if application is not None:
+            causes.invalid_each(f"{path}.appProtocol", application, qualified_name(application))

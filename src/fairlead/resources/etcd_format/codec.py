@@ -1,0 +1,210 @@
+"""Values as the reference writes them: built-in kinds as messages in its envelope, definitions, API
+services and custom objects as JSON. What is read may be either, in any version that it ever kept
+and that can still be made one of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from fairlead.codec.limits import STORED_DEPTH, TooDeep, bounded_json
+from fairlead.codec.protobuf import (
+    EMPTY_TAIL,
+    MAGIC,
+    ProtobufError,
+    envelope,
+    envelope_head,
+    from_message,
+    writer,
+)
+from fairlead.codec.protobuf_wire import varint
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.defaults import fill_defaults
+from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.model import Object
+from fairlead.resources.apps.stateful_sets import say_kind_of_claims
+from fairlead.resources.conversion import to_stored
+from fairlead.resources.etcd_format.layout import Layout, is_custom, is_own
+from fairlead.resources.etcd_format.old_versions import Adapt, former_version
+from fairlead.resources.registry import Resource, Resources
+from fairlead.storage.encryption.keys_in_use import SEALED, Sealed
+from fairlead.storage.version import ordered
+
+# Those that the reference keeps by a server of their own, which writes JSON.
+_AS_JSON = ("apiextensions", "apiregistration")
+_STATEFUL_SETS = "apps/v1/statefulsets"
+_DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
+
+
+class InterchangeError(ValueError):
+    """A value that cannot be read or written; the text names the object."""
+
+
+class _Form:
+    """One version in which objects of a built-in kind are written and read."""
+
+    def __init__(self, resource: Resource, api_version: str, adapt: Adapt | None = None) -> None:
+        self._resource = resource
+        self._adapt = adapt
+        self.kind = resource.kind
+        self._type = {"kind": resource.kind, "apiVersion": api_version}
+        self._opening = envelope_head(api_version, resource.kind)
+        self._is_json = resource.group_version.short in _AS_JSON
+        self._has_claims = resource.key == _STATEFUL_SETS
+
+    @cached_property
+    def _write(self) -> Callable[[Any], bytes]:
+        return writer(self._resource.struct)
+
+    def encode(self, value: bytes) -> bytes:
+        if self._is_json:
+            return _as_json(value, self._type["kind"], self._type["apiVersion"])
+        body = self._write(orjson.loads(value))
+        return b"%b%b%b%b" % (self._opening, varint(len(body)), body, EMPTY_TAIL)
+
+    def decode(self, content: bytes | Object) -> Object:
+        """The object of a message or of parsed JSON, in the version that is kept here; fields that
+        are not known are dropped."""
+        resource = self._resource
+        if isinstance(content, dict):
+            value = content
+        elif self._is_json:
+            raise ProtobufError("is kept as JSON only")
+        else:
+            value = from_message(resource.struct, content)
+        if self._adapt is not None:
+            value = self._adapt(value, resource.dialect)
+        made = to_stored(resource, decoder(resource.struct)(value, []))
+        fill_defaults(resource.stored_struct, made)
+        if self._has_claims:  # messages do not tell the kind of what is inside
+            say_kind_of_claims(made["spec"])
+        return made
+
+
+class ReferenceCodec:
+    """Between our rows (see `storage.version.encode` for their values) and what the reference keeps
+    under a path. To be made before anything is switched off.
+
+    What kind the objects of a custom resource are is learned from the definitions that pass: they
+    have to before the first such object can be encoded.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        builtin = resources.stored()
+        self._layout = Layout(resources, builtin)
+        self._forms: dict[tuple[str, str], _Form] = {}  # by resource and apiVersion
+        # The apiVersion of all that is built in.
+        self._kept = {resources.stored_as(one): one.api_version for one in builtin}
+        for found in resources.group_versions():
+            for one in found.resources.values():
+                if "delete" in one.verbs:
+                    self._know(resources.stored_as(one), one)
+        self._definitions = resources.stored_as(resources.named(_DEFINITIONS))
+        self._metadata = resources.types.struct("meta/v1.ObjectMeta")
+        self._custom_kinds: dict[str, str] = {}
+
+    def _know(self, name: str, resource: Resource) -> None:
+        self._forms[name, resource.api_version] = _Form(resource, resource.api_version)
+        if former := former_version(resource.key, resource.dialect):
+            api_version, adapt = former
+            self._forms[name, api_version] = _Form(resource, api_version, adapt)
+
+    def path(self, resource: str, key: str) -> str:
+        """Where an object lies below the prefix; without a key, where all of a resource do."""
+        return self._layout.path(resource, key)
+
+    def place(self, path: str) -> tuple[str, str] | None:
+        """The resource and key of a path; None for what is no object that could be served."""
+        return self._layout.place(path)
+
+    def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes:
+        """What the reference would keep of a row; raises InterchangeError."""
+        if resource in self._kept:
+            form = self._forms.get((resource, api_version))
+            if form is None:
+                raise _unknown(resource, key, api_version)
+            if resource == self._definitions:
+                self._learn(orjson.loads(value))
+            return form.encode(value)
+        if is_own(resource):
+            return value
+        kind = self._custom_kinds.get(resource)
+        if kind is None:
+            raise InterchangeError(f"{resource} {key}: no definition says of which kind it is")
+        return _as_json(value, kind, api_version)
+
+    def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
+        """The apiVersion and value of a row; raises InterchangeError, Sealed."""
+        if is_own(resource):
+            return "", raw
+        try:
+            api_version, value = self._read(resource, key, raw)
+            if not value["metadata"].get("name"):
+                raise InterchangeError(f"{resource} {key}: has no name")
+            _complete(value["metadata"], key)
+            if resource == self._definitions:
+                self._learn(value)
+            return api_version, bounded_json(ordered(value), STORED_DEPTH)
+        except InterchangeError:
+            raise
+        except (ProtobufError, DecodeError, TooDeep, orjson.JSONDecodeError) as error:
+            raise InterchangeError(f"{resource} {key}: {error}") from None
+        except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+            # Of another shape than it says.
+            raise InterchangeError(f"{resource} {key}: is malformed") from None
+
+    def is_stale(self, resource: str, raw: bytes) -> bool:
+        return False
+
+    def _read(self, resource: str, key: str, raw: bytes) -> tuple[str, Object]:
+        if raw.startswith(SEALED):
+            raise Sealed(
+                f"{resource} {key} is encrypted: start with --encryption-provider-config and the"
+                " key that it was written with"
+            )
+        content: bytes | Object
+        if raw.startswith(MAGIC):
+            api_version, kind, content = envelope(raw)
+        else:
+            content = _parsed(raw)
+            api_version, kind = content.pop("apiVersion"), content.pop("kind")
+            if resource not in self._kept and is_custom(resource):
+                content["metadata"] = decoder(self._metadata)(content["metadata"], [])
+                return api_version, content
+        form = self._forms.get((resource, api_version))
+        if form is None or kind != form.kind:
+            raise _unknown(resource, key, f"{api_version} {kind}")
+        return self._kept[resource], form.decode(content)
+
+    def _learn(self, definition: Object) -> None:
+        """A kind cannot change once it was accepted."""
+        spec = definition["spec"]
+        accepted = (definition.get("status") or {}).get("acceptedNames") or {}
+        kind = accepted.get("kind") or spec["names"]["kind"]
+        self._custom_kinds[f"{spec['group']}/{spec['names']['plural']}"] = kind
+
+
+def _complete(metadata: Object, key: str) -> None:
+    """What a server gives every object, where somebody put one there by hand."""
+    namespace, _, _ = key.rpartition("/")
+    if namespace and not metadata.get("namespace"):
+        metadata["namespace"] = namespace
+    metadata.setdefault("uid", "")
+    metadata.setdefault("creationTimestamp", None)
+
+
+def _parsed(raw: bytes) -> Object:
+    value: Object = orjson.loads(raw)
+    return value
+
+
+def _as_json(value: bytes, kind: str, api_version: str) -> bytes:
+    return b'{"kind":"%b","apiVersion":"%b",%b' % (kind.encode(), api_version.encode(), value[1:])
+
+
+def _unknown(resource: str, key: str, what: str) -> InterchangeError:
+    return InterchangeError(f"{resource} {key}: {what} cannot be read by this release")

@@ -1,0 +1,60 @@
+"""Values of the reference's store under the keys of `--encryption-provider-config`."""
+
+from __future__ import annotations
+
+from fairlead.resources.etcd_format.codec import ReferenceCodec
+from fairlead.storage.backend import Fault, StorageError
+from fairlead.storage.encryption.keys_in_use import Sealed, Sealing
+
+DEFAULT_PREFIX = "/registry"
+
+
+class SealedCodec:
+    """As `ReferenceCodec`, what it makes sealed. `prefix` is what stands before the paths."""
+
+    def __init__(self, codec: ReferenceCodec, sealing: Sealing, prefix: str) -> None:
+        self.path = codec.path
+        self.place = codec.place
+        self._codec = codec
+        self._sealing = sealing
+        self._prefix = prefix
+
+    def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes:
+        raw = self._codec.encode(resource, key, api_version, value)
+        return self._sealing.seal(resource, self._whole(resource, key), raw)
+
+    def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
+        """Raises Sealed as well."""
+        opened = self._sealing.unseal(resource, self._whole(resource, key), raw)
+        return self._codec.decode(resource, key, opened)
+
+    def is_stale(self, resource: str, raw: bytes) -> bool:
+        return self._sealing.is_stale(resource, raw)
+
+    def _whole(self, resource: str, key: str) -> str:
+        return self._prefix + self.path(resource, key)
+
+
+class SealedRows:
+    """Seals the values of rows as they are, in a store that keeps them as they are. The keys are
+    those that they would have in the reference's."""
+
+    def __init__(self, codec: ReferenceCodec, sealing: Sealing) -> None:
+        self._path = codec.path
+        self._sealing = sealing
+
+    def seal(self, resource: str, key: str, value: bytes) -> bytes:
+        return self._sealing.seal(resource, self._whole(resource, key), value)
+
+    def unseal(self, resource: str, key: str, stored: bytes) -> bytes:
+        """Raises StorageError for what no key opens."""
+        try:
+            return self._sealing.unseal(resource, self._whole(resource, key), stored)
+        except Sealed as error:
+            raise StorageError(str(error), Fault.PASSING) from None
+
+    def is_stale(self, resource: str, stored: bytes) -> bool:
+        return self._sealing.is_stale(resource, stored)
+
+    def _whole(self, resource: str, key: str) -> str:
+        return DEFAULT_PREFIX + self._path(resource, key)

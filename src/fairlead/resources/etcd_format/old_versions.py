@@ -1,0 +1,110 @@
+"""Objects in versions that are no longer served but that lie in stores: the reference keeps
+definitions in v1beta1 to this day, and what it wrote years ago stays as it is until it is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.model import Object
+
+# Brings an object, still as it was parsed, into the shape of the version that is kept here.
+Adapt = Callable[[Object, Dialect], Object]
+
+_DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
+_BUDGETS = "policy/v1/poddisruptionbudgets"
+
+# Versions of the same shape as the one that is kept, by our names for the resources.
+_SAME_SHAPE = {
+    "admissionregistration/v1/mutatingwebhookconfigurations": "admissionregistration.@/v1beta1",
+    "admissionregistration/v1/validatingwebhookconfigurations": "admissionregistration.@/v1beta1",
+    "apiregistration/v1/apiservices": "apiregistration.@/v1beta1",
+    "batch/v1/cronjobs": "batch/v1beta1",
+    "coordination/v1/leases": "coordination.@/v1beta1",
+    "node/v1/runtimeclasses": "node.@/v1beta1",
+    "rbac/v1/clusterrolebindings": "rbac.authorization.@/v1beta1",
+    "rbac/v1/clusterroles": "rbac.authorization.@/v1beta1",
+    "rbac/v1/rolebindings": "rbac.authorization.@/v1beta1",
+    "rbac/v1/roles": "rbac.authorization.@/v1beta1",
+    "scheduling/v1/priorityclasses": "scheduling.@/v1beta1",
+    "storage/v1/csidrivers": "storage.@/v1beta1",
+    "storage/v1/csinodes": "storage.@/v1beta1",
+    "storage/v1/storageclasses": "storage.@/v1beta1",
+    "storage/v1/volumeattachments": "storage.@/v1beta1",
+}
+
+
+def former_version(key: str, dialect: Dialect) -> tuple[str, Adapt] | None:
+    """The former apiVersion of a resource that can be read, and how."""
+    version, adapt = _ADAPTED.get(key) or (_SAME_SHAPE.get(key, ""), _unchanged)
+    return (dialect.group_name(version), adapt) if version else None
+
+
+def _unchanged(value: Object, _: Dialect) -> Object:
+    return value
+
+
+_OF_EVERY_VERSION = {
+    "validation": "schema",
+    "subresources": "subresources",
+    "additionalPrinterColumns": "additionalPrinterColumns",
+}
+
+
+def _definition(value: Object, _: Dialect) -> Object:
+    """In v1beta1 what all versions have in common stands beside them, there may be one `version`
+    instead of a list, and fields that no schema knows are kept by default."""
+    spec: Object = {**(value.get("spec") or {})}
+    common = {
+        name: spec.pop(old) for old, name in _OF_EVERY_VERSION.items() if spec.get(old) is not None
+    }
+    single = {"name": spec.pop("version", None), "served": True, "storage": True}
+    versions = spec.get("versions") or ([single] if single["name"] else [])
+    spec["versions"] = [_with_columns({**common, **version}) for version in versions]
+    spec.setdefault("preserveUnknownFields", True)
+    spec.setdefault("scope", "Namespaced")
+    spec["conversion"] = _conversion(spec.get("conversion") or {"strategy": "None"})
+    return {**value, "spec": spec}
+
+
+def _with_columns(version: Object) -> Object:
+    columns = version.get("additionalPrinterColumns")
+    if columns:
+        version["additionalPrinterColumns"] = [
+            {"jsonPath" if name == "JSONPath" else name: item for name, item in column.items()}
+            for column in columns
+        ]
+    return version
+
+
+def _conversion(given: Object) -> Object:
+    """In v1beta1 what belongs to the webhook stands beside it."""
+    own = ("webhookClientConfig", "conversionReviewVersions")
+    made = {name: item for name, item in given.items() if name not in own}
+    client, reviews = (given.get(name) for name in own)
+    if client is not None or reviews:
+        versions = reviews or ["v1beta1"]
+        made["webhook"] = {"clientConfig": client, "conversionReviewVersions": versions}
+    return made
+
+
+def _budget(value: Object, dialect: Dialect) -> Object:
+    """In v1beta1 an empty selector selects nothing; a label that no pod has says the same, and its
+    absence that all are meant."""
+    spec = value.get("spec") or {}
+    selector = spec.get("selector")
+    if selector is None:
+        return value
+    label = dialect.label("pdb.@/deprecated-v1beta1-empty-selector-match")
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        selector = {"matchExpressions": [{"key": label, "operator": "Exists"}]}
+    elif selector == {"matchExpressions": [{"key": label, "operator": "DoesNotExist"}]}:
+        selector = {}
+    return {**value, "spec": {**spec, "selector": selector}}
+
+
+_ADAPTED: dict[str, tuple[str, Adapt]] = {
+    _DEFINITIONS: ("apiextensions.@/v1beta1", _definition),
+    _BUDGETS: ("policy/v1beta1", _budget),
+}

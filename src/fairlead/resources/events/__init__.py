@@ -1,0 +1,43 @@
+"""Kinds of the events group: events in their newer shape, kept in the core group's."""
+
+from __future__ import annotations
+
+from fairlead.base.dialect import Dialect
+from fairlead.resources.behaviour import Object
+from fairlead.resources.conversion import converts
+
+# The behaviour is that of the version in which events are kept.
+BEHAVIOURS: dict[str, str] = {}
+
+# How this group names what the core group names differently.
+_NAMES = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+_CORE_NAMES = {core: ours for ours, core in _NAMES.items()}
+_REPORTERS = ("reportingComponent", "reportingInstance")
+
+
+def to_core(event: Object, _: Dialect) -> Object:
+    made = {_NAMES.get(name, name): value for name, value in event.items()}
+    for name in _REPORTERS:
+        made.setdefault(name, "")
+    if made.get("series") is not None and not made["series"].get("count"):
+        made["series"] = {k: v for k, v in made["series"].items() if k != "count"}
+    return made
+
+
+def from_core(event: Object, _: Dialect) -> Object:
+    kept = {name: value for name, value in event.items() if value or name not in _REPORTERS}
+    made = {_CORE_NAMES.get(name, name): value for name, value in kept.items()}
+    if made.get("series") is not None:
+        made["series"] = {"count": 0, **made["series"]}
+    return made
+
+
+converts("events/v1/events", inward=to_core, outward=from_core)

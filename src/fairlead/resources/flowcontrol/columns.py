@@ -1,0 +1,64 @@
+"""Flow schemas and priority levels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.resources.columns.model import AGE, NAME, Object, Value, table, text
+from fairlead.resources.columns.words import NONE, field, items
+
+
+def _dangling(schema: Object) -> str:
+    conditions = items(schema, "status.conditions")
+    found = (one for one in conditions if one.get("type") == "Dangling")
+    return next((one.get("status") or "" for one in found), "?")
+
+
+def _precedence(schema: Object) -> tuple[int, str]:
+    return (
+        field(schema, "spec.matchingPrecedence") or 0,
+        field(schema, "metadata.name") or "",
+    )
+
+
+def _amount(part: str, key: str) -> Value:
+    """A number of a part that a level need not have."""
+
+    def cell(level: Object) -> Any:
+        found = field(level, part)
+        return NONE if found is None else found.get(key) or 0
+
+    return cell
+
+
+_LIMITED = "spec.limited"
+_QUEUING = "spec.limited.limitResponse.queuing"
+
+_SCHEMAS = table(
+    NAME,
+    text("PriorityLevel", "spec.priorityLevelConfiguration.name", "Level of matching requests"),
+    text("MatchingPrecedence", "spec.matchingPrecedence", "Lower is tried first", missing=0),
+    text("DistinguisherMethod", "spec.distinguisherMethod.type", "How flows part", missing=NONE),
+    AGE,
+    text("MissingPL", _dangling, "Whether the level does not exist"),
+    order=_precedence,
+)
+
+_LEVELS = table(
+    NAME,
+    text("Type", "spec.type", "Limited or Exempt"),
+    text("AssuredConcurrencyShares", _amount(_LIMITED, "assuredConcurrencyShares"), "Its share"),
+    text("Queues", _amount(_QUEUING, "queues"), "Number of queues"),
+    text("HandSize", _amount(_QUEUING, "handSize"), "Queues a flow may choose from"),
+    text("QueueLengthLimit", _amount(_QUEUING, "queueLengthLimit"), "Longest queue"),
+    AGE,
+)
+
+PRINTERS = {
+    f"flowcontrol/{version}/{resource}": printer
+    for version in ("v1beta1", "v1beta2")
+    for resource, printer in (
+        ("flowschemas", _SCHEMAS),
+        ("prioritylevelconfigurations", _LEVELS),
+    )
+}

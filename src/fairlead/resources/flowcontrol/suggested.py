@@ -1,0 +1,88 @@
+"""The flow schemas and priority levels that a cluster begins with, read from `suggested.table`,
+which says how it is written."""
+
+from __future__ import annotations
+
+from fairlead.base.dialect import Dialect
+from fairlead.base.package_files import text_beside
+from fairlead.base.records import dataclass, field
+from fairlead.resources.flowcontrol.mandatory import EVERYTHING, Spec
+
+
+@dataclass(slots=True)
+class Suggested:
+    """Specs by name."""
+
+    levels: dict[str, Spec] = field(default_factory=dict)
+    schemas: dict[str, Spec] = field(default_factory=dict)
+
+
+def suggested_objects(dialect: Dialect) -> Suggested:
+    text = text_beside(__file__, "suggested.table")
+    names = {"{prefix}": dialect.system_prefix, "{system}": dialect.system_namespace}
+    for word, name in names.items():
+        text = text.replace(word, name)
+    found = Suggested()
+    rule: Spec = {}
+    for line in dialect.group_name(text).splitlines():
+        words = line.split()
+        if not words or words[0] == "#":
+            continue
+        match words[0]:
+            case "level":
+                found.levels[words[1]] = _level(*map(int, words[2:]))
+            case "schema":
+                rule = {}
+                found.schemas[words[1]] = _schema(rule, *words[2:])
+            case "to":
+                rule["subjects"] = [_subject(word, dialect) for word in words[1:]]
+            case "everything":
+                rule.update(EVERYTHING)
+            case _:
+                _add_rule(rule, words)
+    return found
+
+
+def _level(shares: int, queues: int, hand: int, length: int) -> Spec:
+    queuing = {"queues": queues, "handSize": hand, "queueLengthLimit": length}
+    response = {"type": "Queue", "queuing": queuing}
+    return {
+        "type": "Limited",
+        "limited": {"assuredConcurrencyShares": shares, "limitResponse": response},
+    }
+
+
+def _schema(rule: Spec, level: str, precedence: str, method: str = "") -> Spec:
+    spec: Spec = {
+        "priorityLevelConfiguration": {"name": level},
+        "matchingPrecedence": int(precedence),
+        "rules": [rule],
+    }
+    if method:
+        spec["distinguisherMethod"] = {"type": method}
+    return spec
+
+
+def _subject(word: str, dialect: Dialect) -> Spec:
+    kind, _, name = word.partition(":")
+    if kind == "account":
+        account = {"namespace": dialect.system_namespace, "name": name}
+        return {"kind": "ServiceAccount", "serviceAccount": account}
+    return {"kind": kind.title(), kind: {"name": name}}
+
+
+def _add_rule(rule: Spec, words: list[str]) -> None:
+    colon = words.index(":")
+    things, verbs = words[:colon], words[colon + 1 :]
+    if things[0] == "paths":
+        rule.setdefault("nonResourceRules", []).append(
+            {"verbs": verbs, "nonResourceURLs": things[1:]}
+        )
+        return
+    made: Spec = {"verbs": verbs, "namespaces": ["*"]}
+    if things[0] == "cluster":
+        made["clusterScope"] = True
+        del things[0]
+    made["apiGroups"] = ["" if things[0] == "core" else things[0]]
+    made["resources"] = things[1:]
+    rule.setdefault("resourceRules", []).append(made)

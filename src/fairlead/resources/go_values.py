@@ -1,0 +1,67 @@
+"""Lists, maps, selectors and moments as messages print them, in the reference's notation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from fairlead.resources.causes import GoValue, quote
+
+ZERO_TIME = "0001-01-01 00:00:00 +0000 UTC"
+
+
+def go_list(element: str, values: Iterable[str] | None) -> GoValue:
+    """A list of texts as `[]string{"a"}`; none at all is nil."""
+    if values is None:
+        return GoValue(f"[]{element}(nil)")
+    return GoValue(f"[]{element}{{{', '.join(quote(value) for value in values)}}}")
+
+
+def go_list_or_nil(element: str, values: Iterable[str] | None) -> GoValue:
+    """The same where an empty list counts as none."""
+    return go_list(element, list(values or ()) or None)
+
+
+def go_map(values: Mapping[str, str] | None) -> GoValue:
+    """A map of texts as `map[string]string{"a":"b"}`; none at all is nil."""
+    if values is None:
+        return GoValue("map[string]string(nil)")
+    pairs = ", ".join(f"{quote(key)}:{quote(values[key])}" for key in sorted(values))
+    return GoValue(f"map[string]string{{{pairs}}}")
+
+
+def go_selector(selector: Mapping[str, Any]) -> GoValue:
+    """A label selector."""
+    rules = given_list(selector, "matchExpressions")
+    kind = "[]v1.LabelSelectorRequirement"
+    listed = f"{kind}(nil)" if rules is None else f"{kind}{{{', '.join(map(_rule, rules))}}}"
+    labels = go_map(given_map(selector, "matchLabels"))
+    return GoValue(f"v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{listed}}}")
+
+
+def go_time(text: str | None) -> GoValue:
+    """A moment as messages print it."""
+    if not text:
+        return GoValue(ZERO_TIME)
+    moment = datetime.fromisoformat(text)
+    fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
+    return GoValue(f"{moment:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC")
+
+
+def given_map(value: Mapping[str, Any], name: str) -> Mapping[str, str] | None:
+    """A map of an object as it was sent, where an empty one is not kept but remembered."""
+    found: Mapping[str, str] | None = value.get(name)
+    return {} if found is None and name in getattr(value, "empty", ()) else found
+
+
+def given_list(value: Mapping[str, Any], name: str) -> list[Any] | None:
+    """The same for a list."""
+    found: list[Any] | None = value.get(name)
+    return [] if found is None and name in getattr(value, "empty", ()) else found
+
+
+def _rule(rule: Mapping[str, Any]) -> str:
+    values = go_list("string", given_list(rule, "values"))
+    key, operator = quote(rule["key"]), quote(rule["operator"])
+    return f"v1.LabelSelectorRequirement{{Key:{key}, Operator:{operator}, Values:{values}}}"

@@ -1,0 +1,289 @@
+"""The rules of object metadata, the same for every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from fairlead.base.dialect import Dialect
+from fairlead.codec.types.names import (
+    is_label_value,
+    is_qualified_name,
+    label_value,
+    path_segment,
+    qualified_name,
+)
+from fairlead.codec.types.times import parse_time
+from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.go_values import go_time
+
+MOST_ANNOTATION_BYTES: Final = 256 * 1024
+MOST_MANAGER_BYTES: Final = 128
+LONGEST_GRACE: Final = 10**10  # seconds that the calendar has room for
+_MOST_SUBRESOURCE_BYTES: Final = 256
+STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
+UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
+# Owners that an error about them shows all of.
+_MOST_OWNERS_SHOWN = 32
+
+# Gives what is wrong with a name.
+NameRule = Callable[[str], list[str]]
+
+
+def deletion_end(metadata: dict[str, Any], dialect: Dialect) -> float:
+    """When the grace period of an object that is being deleted is over, in seconds."""
+    moment = parse_time(metadata["deletionTimestamp"]).timestamp()
+    if not dialect.deletion_starts_now:
+        return moment
+    return moment + min(metadata.get("deletionGracePeriodSeconds") or 0, LONGEST_GRACE)
+
+
+def check_metadata(
+    metadata: dict[str, Any],
+    namespaced: bool,
+    name_rule: NameRule,
+    causes: Causes,
+    path: str = "metadata",
+    *,
+    qualified: bool = True,
+) -> None:
+    """The rules of metadata. `qualified`: finalizers that are not standard have a domain."""
+    check_names(metadata, name_rule, causes, path)
+    namespace: str = metadata.get("namespace", "")
+    if namespaced and not namespace:
+        causes.required(f"{path}.namespace")
+    elif not namespaced and namespace:
+        causes.forbidden(f"{path}.namespace", "not allowed on this type")
+    generation: int = metadata.get("generation", 0)
+    if generation < 0:
+        causes.invalid(f"{path}.generation", generation, "must be greater than or equal to 0")
+    _check_contents(metadata, causes, path)
+    if finalizers := metadata.get("finalizers"):
+        check_finalizers(finalizers, f"{path}.finalizers", causes)
+        if qualified:
+            check_qualified(finalizers, f"{path}.finalizers", causes)
+    _check_owners(metadata, causes, path)
+
+
+# Each is looked at by the garbage collector whenever the object is written.
+_MOST_REFERENCES: Final = 2_000
+
+_CONTENTS: Final[tuple[str, ...]] = ("labels", "annotations", "ownerReferences")
+
+
+def _check_contents(metadata: dict[str, Any], causes: Causes, path: str) -> None:
+    """What most objects have little of, so that nothing is called for what is not there. General
+    rules and those of the kind look at it one after the other."""
+    if causes.sound is metadata:
+        return
+    found = len(causes)
+    if labels := metadata.get("labels"):
+        check_labels(labels, f"{path}.labels", causes)
+    if annotations := metadata.get("annotations"):
+        check_annotations(annotations, f"{path}.annotations", causes)
+    if references := metadata.get("ownerReferences"):
+        check_owner_references(references, f"{path}.ownerReferences", causes)
+    if len(causes) == found:
+        causes.sound = metadata
+
+
+def check_names(
+    metadata: dict[str, Any], name_rule: NameRule, causes: Causes, path: str = "metadata"
+) -> None:
+    generate: str = metadata.get("generateName", "")
+    if generate:
+        stem = generate.rstrip("-") if name_rule is not path_segment else generate
+        causes.invalid_each(f"{path}.generateName", generate, name_rule(stem or generate))
+    name: str = metadata.get("name", "")
+    if not name:
+        causes.required(f"{path}.name", "name or generateName is required")
+    elif wrong := name_rule(name):
+        causes.invalid_each(f"{path}.name", name, wrong)
+
+
+def check_labels(labels: dict[str, str] | None, path: str, causes: Causes) -> None:
+    if not labels:
+        return
+    for key, value in labels.items():
+        if not is_qualified_name(key):
+            causes.invalid_each(path, key, qualified_name(key))
+        if not is_label_value(value):
+            causes.invalid_each(path, value, label_value(value))
+
+
+def check_annotations(annotations: dict[str, str] | None, path: str, causes: Causes) -> None:
+    if not annotations:
+        return
+    length = 0
+    for key, value in annotations.items():
+        if not is_qualified_name(key.lower()):
+            causes.invalid_each(path, key, qualified_name(key.lower()))
+        length += len(key) + len(value)
+    # No letter has more than four bytes.
+    if length > MOST_ANNOTATION_BYTES // 4 and _bytes_of(annotations) > MOST_ANNOTATION_BYTES:
+        causes.too_long(path, MOST_ANNOTATION_BYTES)
+
+
+def _bytes_of(annotations: dict[str, str]) -> int:
+    return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+
+
+def check_owner_references(
+    references: list[dict[str, Any]] | None, path: str, causes: Causes
+) -> None:
+    if references and len(references) > _MOST_REFERENCES:
+        causes.too_many(path, len(references), _MOST_REFERENCES)
+        return
+    first = ""
+    for reference in references or ():
+        _check_owner_reference(reference, path, causes)
+        if not reference.get("controller"):
+            continue
+        if first:
+            detail = (
+                "Only one reference can have Controller set to true. Found"
+                f' "true" in references for {first} and {reference["name"]}'
+            )
+            causes.invalid(path, _shown_owners(references or [], reference), detail)
+        else:
+            first = reference["name"]
+
+
+def _check_owner_reference(reference: dict[str, Any], path: str, causes: Causes) -> None:
+    api_version = reference["apiVersion"]
+    group, _, version = api_version.rpartition("/")
+    if not version or "/" in group:
+        causes.invalid(f"{path}.apiVersion", api_version, "version must not be empty")
+    for name in ("kind", "name", "uid"):
+        if not reference[name]:
+            causes.invalid(f"{path}.{name}", "", f"{name} must not be empty")
+    if (group, version, reference["kind"]) == ("", "v1", "Event"):
+        causes.invalid(
+            path,
+            GoValue(_owner_text(reference)),
+            "/v1, Kind=Event is disallowed from being an owner",
+        )
+
+
+def _shown_owners(references: list[dict[str, Any]], wrong: dict[str, Any]) -> GoValue:
+    """All of them, unless they are so many that an answer with all for each would burst."""
+    if len(references) > _MOST_OWNERS_SHOWN:
+        return GoValue(_owner_text(wrong))
+    inner = ", ".join(_owner_text(reference) for reference in references)
+    return GoValue(f"[]v1.OwnerReference{{{inner}}}")
+
+
+def _owner_text(reference: dict[str, Any]) -> str:
+    def flag(name: str) -> str:
+        return "(*bool)(nil)" if reference.get(name) is None else "(*bool)(0xc000000000)"
+
+    return (
+        f"v1.OwnerReference{{APIVersion:{quote(reference['apiVersion'])},"
+        f" Kind:{quote(reference['kind'])}, Name:{quote(reference['name'])},"
+        f" UID:{quote(reference['uid'])}, Controller:{flag('controller')},"
+        f" BlockOwnerDeletion:{flag('blockOwnerDeletion')}}}"
+    )
+
+
+def check_finalizers(finalizers: list[str] | None, path: str, causes: Causes) -> None:
+    for finalizer in finalizers or ():
+        causes.invalid_each(path, finalizer, qualified_name(finalizer))
+    if finalizers and {"foregroundDeletion", "orphan"} <= set(finalizers):
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        causes.invalid(path, GoValue(go_strings(finalizers)), detail)
+
+
+def check_qualified(finalizers: list[str] | None, path: str, causes: Causes) -> None:
+    for index, name in enumerate(finalizers or ()):
+        if "/" not in name and name not in STANDARD_FINALIZERS:
+            causes.invalid(f"{path}[{index}]", name, UNQUALIFIED)
+
+
+def _check_owners(metadata: dict[str, Any], causes: Causes, path: str) -> None:
+    """Those that own fields may come from a client."""
+    entries: list[dict[str, Any]] = metadata.get("managedFields") or []
+    for index, entry in enumerate(entries):
+        place = f"{path}.managedFields[{index}]"
+        check_manager(entry.get("manager", ""), f"{place}.manager", causes)
+        subresource: str = entry.get("subresource", "")
+        if len(subresource.encode()) > _MOST_SUBRESOURCE_BYTES:
+            causes.too_long(f"{place}.subresource", _MOST_SUBRESOURCE_BYTES)
+
+
+def check_manager(manager: str, path: str, causes: Causes) -> None:
+    if len(manager.encode()) > MOST_MANAGER_BYTES:
+        causes.too_long(path, MOST_MANAGER_BYTES)
+    if manager.isprintable():
+        return
+    for position, letter in enumerate(manager):
+        if not letter.isprintable():
+            detail = f"invalid character U+{ord(letter):04X} (at position {position})"
+            causes.invalid(path, manager, detail)
+
+
+def go_strings(values: Iterable[str]) -> str:
+    return "[]string{" + ", ".join(quote(value) for value in values) + "}"
+
+
+# Fields that a client cannot change, with whether an absent new value counts as unchanged.
+_IMMUTABLE: Final[tuple[str, ...]] = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+
+
+def check_metadata_update(
+    metadata: dict[str, Any],
+    old: dict[str, Any],
+    causes: Causes,
+    path: str = "metadata",
+    *,
+    qualified: bool = True,
+) -> None:
+    if old.get("deletionTimestamp") is not None:
+        _check_new_finalizers(metadata, old, causes, path)
+    generation: int = metadata.get("generation", 0)
+    before: int = old.get("generation", 0)
+    if generation < before:
+        causes.invalid(f"{path}.generation", generation, "must not be decremented")
+    for name in _IMMUTABLE:
+        _check_immutable(name, metadata.get(name), old.get(name), causes, path)
+    if any(_differ(metadata.get(name), old.get(name)) for name in _CONTENTS):
+        _check_contents(metadata, causes, path)
+    if metadata.get("managedFields") is not old.get("managedFields"):  # to compare costs more
+        _check_owners(metadata, causes, path)
+    if qualified and (finalizers := metadata.get("finalizers")):
+        check_qualified(finalizers, f"{path}.finalizers", causes)
+
+
+def _differ(value: Any, old: Any) -> bool:
+    return value is not old and value != old
+
+
+def _check_immutable(name: str, value: Any, old: Any, causes: Causes, path: str) -> None:
+    if _differ(value, old):
+        causes.invalid(f"{path}.{name}", _shown(name, value), "field is immutable")
+
+
+def _shown(name: str, value: Any) -> Any:
+    if name.endswith("Timestamp"):
+        return go_time(value)
+    return value if value is not None else ""
+
+
+def _check_new_finalizers(
+    metadata: dict[str, Any], old: dict[str, Any], causes: Causes, path: str
+) -> None:
+    """An object that is being deleted gets no new finalizers."""
+    known = set(old.get("finalizers") or ())
+    added = sorted({name for name in metadata.get("finalizers") or () if name not in known})
+    if added:
+        causes.forbidden(
+            f"{path}.finalizers",
+            "no new finalizers can be added if the object is being deleted, found new finalizers "
+            + go_strings(added),
+        )

@@ -1,0 +1,60 @@
+"""Ingresses, their classes, and network policies."""
+
+from __future__ import annotations
+
+from fairlead.resources.columns.model import AGE, NAME, Object, table, text
+from fairlead.resources.columns.words import NONE, field, items, load_balancer_text, selector_at
+
+_SHOWN = 3
+
+
+def _hosts(ingress: Object) -> str:
+    """The first hosts. Rules count as more even where they name no host."""
+    hosts: list[str] = []
+    rules = items(ingress, "spec.rules")
+    for rule in rules:
+        if len(hosts) == _SHOWN:
+            return f"{','.join(hosts)} + {len(rules) - _SHOWN} more..."
+        if rule.get("host"):
+            hosts.append(rule["host"])
+    return ",".join(hosts) or "*"
+
+
+def _address(ingress: Object) -> str:
+    return load_balancer_text(field(ingress, "status.loadBalancer"))
+
+
+def _ports(ingress: Object) -> str:
+    return "80, 443" if items(ingress, "spec.tls") else "80"
+
+
+def _parameters(ingress_class: Object) -> str:
+    found = field(ingress_class, "spec.parameters")
+    if found is None:
+        return NONE
+    group = found.get("apiGroup")
+    kind = found.get("kind") or ""
+    return f"{kind if group is None else f'{kind}.{group}'}/{found.get('name') or ''}"
+
+
+PRINTERS = {
+    "networking/v1/ingresses": table(
+        NAME,
+        text("Class", "spec.ingressClassName", "Class that serves the ingress", missing=NONE),
+        text("Hosts", _hosts, "Hosts its rules are for"),
+        text("Address", _address, "Where the ingress is reached"),
+        text("Ports", _ports, "Ports it listens on"),
+        AGE,
+    ),
+    "networking/v1/ingressclasses": table(
+        NAME,
+        text("Controller", "spec.controller", "Controller that serves the class"),
+        text("Parameters", _parameters, "Object with the controller's settings"),
+        AGE,
+    ),
+    "networking/v1/networkpolicies": table(
+        NAME,
+        text("Pod-Selector", selector_at("spec.podSelector"), "Labels of the pods it governs"),
+        AGE,
+    ),
+}

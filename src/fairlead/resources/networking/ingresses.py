@@ -1,0 +1,149 @@
+"""Ingress: which host and path leads to which backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.codec.types.names import dns_1035_label, dns_subdomain
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.core.addresses import parse_address
+from fairlead.resources.go_values import given_list, go_list
+from fairlead.resources.metadata import check_metadata_update
+from fairlead.resources.networking.shared import (
+    NOT_AN_IP,
+    check_balancer_status,
+    check_typed_reference,
+    host_errors,
+)
+from fairlead.resources.rules import port_name, port_number
+from fairlead.resources.storage.shared import OrderedBehaviour, Step
+
+PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
+NOT_IN_A_PATH = ("//", "/./", "/../", "%2f", "%2F")
+NOT_AT_THE_END = ("/..", "/.")
+
+
+class IngressBehaviour(OrderedBehaviour):
+    # Ingresses came from this group, and errors still name it.
+    error_group = "extensions"
+    update_order = (Step.METADATA_CHANGE, Step.METADATA, Step.RULES)
+
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        super().check_create(value, causes, context)
+        key = context.dialect.label("@/ingress.class")
+        annotation = (value["metadata"].get("annotations") or {}).get(key)
+        if annotation is not None and value["spec"].get("ingressClassName") is not None:
+            detail = "can not be set when the class field is also set"
+            causes.invalid(f"annotations.{key}", annotation, detail)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        _check_spec(value["spec"], causes)
+
+    def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        _check_spec(value["spec"], causes, bad_secret_names=_has_bad_secret_name(old["spec"]))
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        check_metadata_update(value["metadata"], old["metadata"], causes)
+        check_balancer_status(value["status"]["loadBalancer"], "status.loadBalancer", causes)
+
+
+def _check_spec(spec: dict[str, Any], causes: Causes, bad_secret_names: bool = False) -> None:
+    backend, rules = spec.get("defaultBackend"), given_list(spec, "rules")
+    if not rules and backend is None:
+        detail = "either `defaultBackend` or `rules` must be specified"
+        causes.invalid("spec", go_list("networking.IngressRule", rules), detail)
+    if backend is not None:
+        _check_backend(backend, "spec.defaultBackend", causes)
+    for index, rule in enumerate(rules or ()):
+        _check_rule(rule, f"spec.rules[{index}]", causes)
+    for index, tls in enumerate(spec.get("tls") or ()):
+        _check_tls(tls, f"spec.tls[{index}]", causes, bad_secret_names)
+    name = spec.get("ingressClassName")
+    if name is not None:
+        causes.invalid_each("spec.ingressClassName", name, dns_subdomain(name))
+
+
+def _check_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
+    host = rule.get("host", "")
+    if host:
+        if parse_address(host) is not None:
+            causes.invalid(f"{path}.host", host, NOT_AN_IP)
+        causes.invalid_each(f"{path}.host", host, host_errors(host))
+    http = rule.get("http")
+    if http is None:
+        return
+    paths = http["paths"] or []
+    if not paths:
+        causes.required(f"{path}.http.paths")
+    for index, item in enumerate(paths):
+        _check_path(item, f"{path}.http.paths[{index}]", causes)
+
+
+def _check_path(item: dict[str, Any], path: str, causes: Causes) -> None:
+    kind, text = item.get("pathType"), item.get("path", "")
+    if kind is None:
+        causes.required(f"{path}.pathType", "pathType must be specified")
+        return
+    if kind not in PATH_TYPES:
+        causes.unsupported(f"{path}.pathType", kind, PATH_TYPES)
+    else:
+        exact = kind != "ImplementationSpecific"
+        causes.invalid_each(f"{path}.path", text, _path_errors(text, exact))
+    _check_backend(item["backend"], f"{path}.backend", causes)
+
+
+def _path_errors(text: str, exact: bool) -> list[str]:
+    if not text and not exact:
+        return []
+    wrong = [] if text.startswith("/") else ["must be an absolute path"]
+    if exact:
+        wrong += [f"must not contain '{part}'" for part in NOT_IN_A_PATH if part in text]
+        wrong += [f"cannot end with '{part}'" for part in NOT_AT_THE_END if text.endswith(part)]
+    return wrong
+
+
+def _check_backend(backend: dict[str, Any], path: str, causes: Causes) -> None:
+    resource, service = backend.get("resource"), backend.get("service")
+    if resource is not None and service is not None:
+        causes.invalid(path, "", "cannot set both resource and service backends")
+    elif resource is not None:
+        check_typed_reference(resource, f"{path}.resource", causes)
+    elif service is not None:
+        _check_service(service, path, causes)
+    else:
+        causes.invalid(path, "", "resource or service backend is required")
+
+
+def _check_service(service: dict[str, Any], path: str, causes: Causes) -> None:
+    if not service["name"]:
+        causes.required(f"{path}.service.name")
+    else:
+        causes.invalid_each(
+            f"{path}.service.name", service["name"], dns_1035_label(service["name"])
+        )
+    name, number = service["port"].get("name", ""), service["port"].get("number", 0)
+    if name and number:
+        causes.invalid(path, "", "cannot set both port name & port number")
+    elif name:
+        port_name(name, f"{path}.service.port.name", causes)
+    elif number:
+        port_number(number, f"{path}.service.port.number", causes)
+    else:
+        causes.required(path, "port name or number is required")
+
+
+def _check_tls(tls: dict[str, Any], path: str, causes: Causes, bad_secret_names: bool) -> None:
+    for index, host in enumerate(tls.get("hosts") or ()):
+        causes.invalid_each(f"{path}.hosts[{index}]", host, host_errors(host))
+    name = tls.get("secretName", "")
+    if name and not bad_secret_names:
+        causes.invalid_each(f"{path}.secretName", name, dns_subdomain(name))
+
+
+def _has_bad_secret_name(spec: dict[str, Any]) -> bool:
+    names = (tls.get("secretName", "") for tls in spec.get("tls") or ())
+    return any(name and dns_subdomain(name) for name in names)

@@ -1,0 +1,139 @@
+"""NetworkPolicy: which traffic reaches the selected pods and leaves them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.resources.behaviour import Object, keep
+from fairlead.resources.causes import Causes
+from fairlead.resources.conditions import check_conditions
+from fairlead.resources.context import Context
+from fairlead.resources.core.addresses import Network, parse_network
+from fairlead.resources.go_values import go_list
+from fairlead.resources.rules import label_selector, port_name, port_number
+from fairlead.resources.storage.shared import OrderedBehaviour, Step
+
+STATUS_GATE = "NetworkPolicyStatus"
+PROTOCOLS = ("TCP", "UDP", "SCTP")
+POLICY_TYPES = ("Ingress", "Egress")
+# The direction of a rule and what its peers are called there.
+DIRECTIONS = (("ingress", "from"), ("egress", "to"))
+
+
+class NetworkPolicyBehaviour(OrderedBehaviour):
+    # Network policies came from this group, and errors still name it.
+    error_group = "extensions"
+    update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.RULES)
+
+    def fill_defaults(self, value: Object, context: Context) -> None:
+        spec = value["spec"]
+        if not spec.get("policyTypes"):
+            spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        value["metadata"]["generation"] = 1
+        if context.gates[STATUS_GATE]:
+            self.reset_status(value)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        sent = value.get("status")
+        super().prepare_update(value, old, context)
+        if not context.gates[STATUS_GATE] and not _has_conditions(old) and sent is not None:
+            value["status"] = sent
+
+    def prepare_subresource_update(
+        self, subresource: str, value: Object, old: Object, context: Context
+    ) -> None:
+        super().prepare_subresource_update(subresource, value, old, context)
+        # without the feature a status that is in use may be cleared, not changed
+        if not context.gates[STATUS_GATE]:
+            if _has_conditions(value):
+                keep(value, old, "status")
+            else:
+                self.reset_status(value)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        spec = value["spec"]
+        label_selector(spec["podSelector"], "spec.podSelector", causes)
+        for direction, peers in DIRECTIONS:
+            for index, rule in enumerate(spec.get(direction) or ()):
+                path = f"spec.{direction}[{index}]"
+                for number, port in enumerate(rule.get("ports") or ()):
+                    _check_port(port, f"{path}.ports[{number}]", causes)
+                for number, peer in enumerate(rule.get(peers) or ()):
+                    _check_peer(peer, f"{path}.{peers}[{number}]", causes)
+        _check_types(spec.get("policyTypes") or [], causes)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        check_conditions((value.get("status") or {}).get("conditions"), "status.conditions", causes)
+
+
+def _has_conditions(value: Object) -> bool:
+    return bool((value.get("status") or {}).get("conditions"))
+
+
+def _check_types(types: list[str], causes: Causes) -> None:
+    if len(types) > len(POLICY_TYPES):
+        shown = go_list("networking.PolicyType", types)
+        causes.invalid("spec.policyTypes", shown, "may not specify more than two policyTypes")
+        return
+    for index, name in enumerate(types):
+        if name not in POLICY_TYPES:
+            causes.unsupported(f"spec.policyTypes[{index}]", name, POLICY_TYPES)
+
+
+def _check_port(port: dict[str, Any], path: str, causes: Causes) -> None:
+    protocol, value, end = port.get("protocol"), port.get("port"), port.get("endPort")
+    if protocol is not None and protocol not in PROTOCOLS:
+        causes.unsupported(f"{path}.protocol", protocol, PROTOCOLS)
+    if isinstance(value, int):
+        port_number(value, f"{path}.port", causes)
+        if end is not None:
+            if end < value:
+                detail = "must be greater than or equal to `port`"
+                causes.invalid(f"{path}.endPort", value, detail)
+            port_number(end, f"{path}.endPort", causes)
+        return
+    if end is not None:
+        why = "not specified" if value is None else "non-numeric"
+        causes.invalid(f"{path}.endPort", end, f"may not be specified when `port` is {why}")
+    if value is not None:
+        port_name(value, f"{path}.port", causes)
+
+
+def _check_peer(peer: dict[str, Any], path: str, causes: Causes) -> None:
+    for name in ("podSelector", "namespaceSelector"):
+        label_selector(peer.get(name), f"{path}.{name}", causes)
+    block = peer.get("ipBlock")
+    if block is not None:
+        _check_block(block, f"{path}.ipBlock", causes)
+    given = [name for name, value in peer.items() if value is not None]
+    if not given:
+        causes.required(path, "must specify a peer")
+    elif len(given) > 1 and block is not None:
+        causes.forbidden(path, "may not specify both ipBlock and another peer")
+
+
+def _check_block(block: dict[str, Any], path: str, causes: Causes) -> None:
+    text = block["cidr"]
+    if not text:
+        causes.required(f"{path}.cidr")
+        return
+    network = parse_network(text)
+    if network is None:
+        causes.invalid(f"{path}.cidr", text, "not a valid CIDR")
+        return
+    for index, excepted in enumerate(block.get("except") or ()):
+        here = f"{path}.except[{index}]"
+        inner = parse_network(excepted)
+        if inner is None:
+            causes.invalid(here, excepted, "not a valid CIDR")
+            return
+        if not _is_strict_part(inner, network):
+            causes.invalid(here, excepted, "must be a strict subset of `cidr`")
+
+
+def _is_strict_part(inner: Network, outer: Network) -> bool:
+    return inner.network_address in outer and inner.prefixlen > outer.prefixlen

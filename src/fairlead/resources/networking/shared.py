@@ -1,0 +1,103 @@
+"""Rules of addresses and domains that more than one kind uses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fairlead.codec.types.names import dns_label, dns_subdomain, path_segment
+from fairlead.resources.causes import Causes
+from fairlead.resources.core.addresses import parse_address
+
+NOT_AN_IP = "must be a DNS name, not an IP address"
+
+_SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_WILDCARD = rf"\*\.{_SUBDOMAIN}"
+_WILDCARD_ERROR = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which"
+    " must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric"
+    f" character (e.g. '*.example.com', regex used for validation is '{_WILDCARD}')"
+)
+_HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+
+
+def wildcard_errors(name: str) -> list[str]:
+    """A DNS name whose first label is a star."""
+    wrong = ["must be no more than 253 characters"] if len(name) > 253 else []
+    if not re.fullmatch(_WILDCARD, name, re.ASCII):
+        wrong.append(_WILDCARD_ERROR)
+    return wrong
+
+
+def host_errors(name: str) -> list[str]:
+    """A DNS name, with or without a star in front."""
+    return wildcard_errors(name) if "*" in name else dns_subdomain(name)
+
+
+def check_full_name(name: str, segments: int, path: str, causes: Causes) -> bool:
+    """A DNS name of at least so many segments; whether it is one."""
+    if not name:
+        causes.required(path)
+        return False
+    wrong = dns_subdomain(name)
+    if wrong:
+        causes.invalid(path, name, ",".join(wrong))
+        return False
+    if len(name.split(".")) < segments:
+        count = {2: "two", 3: "three"}[segments]
+        causes.invalid(
+            path, name, f"should be a domain with at least {count} segments separated by dots"
+        )
+        return False
+    return True
+
+
+def check_full_domain(name: str, path: str, causes: Causes) -> None:
+    """A fully qualified domain name; a dot may stand at its end."""
+    bare = name.removesuffix(".")
+    if not check_full_name(bare if name else name, 2, path, causes):
+        return
+    for label in bare.split("."):
+        wrong = dns_label(label)
+        if wrong:
+            causes.invalid(path, label, ",".join(wrong))
+            return
+
+
+def check_prefixed_path(text: str, path: str, causes: Causes) -> None:
+    """A path with a domain in front, such as `acme.io/foo`; needed."""
+    if not text:
+        causes.required(path)
+        return
+    host, _, rest = text.partition("/")
+    if not host or not rest:
+        causes.invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
+        return
+    causes.invalid_each(path, host, dns_subdomain(host))
+    if not re.fullmatch(_HTTP_PATH, rest, re.ASCII):
+        causes.invalid(path, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH}')")
+
+
+def check_typed_reference(reference: dict[str, Any], path: str, causes: Causes) -> None:
+    """A reference to an object of any kind."""
+    group = reference.get("apiGroup")
+    if group is not None:
+        causes.invalid_each(f"{path}.apiGroup", group, dns_subdomain(group))
+    for name in ("kind", "name"):
+        if not reference[name]:
+            causes.required(f"{path}.{name}", f"{name} is required")
+        else:
+            causes.invalid_each(f"{path}.{name}", reference[name], path_segment(reference[name]))
+
+
+def check_balancer_status(status: dict[str, Any], path: str, causes: Causes) -> None:
+    """Where a load balancer can be reached."""
+    for index, point in enumerate(status.get("ingress") or ()):
+        here = f"{path}.ingress[{index}]"
+        ip, hostname = point.get("ip", ""), point.get("hostname", "")
+        if ip and parse_address(ip) is None:
+            causes.invalid(f"{here}.ip", ip, "must be a valid IP address")
+        if hostname:
+            causes.invalid_each(f"{here}.hostname", hostname, dns_subdomain(hostname))
+            if parse_address(hostname) is not None:
+                causes.invalid(f"{here}.hostname", hostname, NOT_AN_IP)

@@ -1,0 +1,53 @@
+"""PodDisruptionBudget: how many of some pods may be away at a time. Its name may be anything."""
+
+from __future__ import annotations
+
+from fairlead.resources.apps.shared import check_at_most_hundred_percent, check_int_or_percent
+from fairlead.resources.behaviour import Behaviour, Object
+from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.conditions import check_conditions
+from fairlead.resources.context import Context
+from fairlead.resources.core.shared import go_struct
+from fairlead.resources.rules import label_selector, non_negative
+from fairlead.resources.storage.shared import go_pointer
+
+LIMITS = ("minAvailable", "maxUnavailable")
+COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+
+
+class DisruptionBudgetBehaviour(Behaviour):
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        self.check(value, causes, context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        self.check(value, causes, context)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        spec = value["spec"]
+        if all(spec.get(name) is not None for name in LIMITS):
+            causes.invalid(
+                "spec", _shown(spec), "minAvailable and maxUnavailable cannot be both set"
+            )
+        for name in LIMITS:
+            if spec.get(name) is not None:
+                check_int_or_percent(spec[name], f"spec.{name}", causes)
+                check_at_most_hundred_percent(spec[name], f"spec.{name}", causes)
+        label_selector(spec.get("selector"), "spec.selector", causes)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        status = value["status"]
+        check_conditions(status.get("conditions"), "status.conditions", causes)
+        for name in COUNTS:
+            non_negative(status[name], f"status.{name}", causes)
+
+
+def _shown(spec: Object) -> GoValue:
+    amount = "intstr.IntOrString"
+    parts = {
+        "MinAvailable": go_pointer(amount, spec.get("minAvailable")),
+        "Selector": go_pointer("v1.LabelSelector", spec.get("selector")),
+        "MaxUnavailable": go_pointer(amount, spec.get("maxUnavailable")),
+    }
+    return go_struct("policy.PodDisruptionBudgetSpec", parts)

@@ -1,0 +1,223 @@
+"""PodSecurityPolicy: what pods may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.codec.types.names import dns_subdomain
+from fairlead.resources.behaviour import Behaviour, Object
+from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
+from fairlead.resources.core.pods.security import PROC_MOUNTS
+from fairlead.resources.policy.profiles import check_profile_annotations
+from fairlead.resources.policy.sysctls import check_sysctls
+
+ANY = "*"
+LONGEST_DRIVER_NAME = 63
+LAST_PORT = 65535
+VOLUMES = (
+    "*",
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephFS",
+    "cinder",
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "gitRepo",
+    "glusterfs",
+    "hostPath",
+    "iscsi",
+    "local",
+    "nfs",
+    "persistentVolumeClaim",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "projected",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "secret",
+    "storageos",
+    "vsphereVolume",
+)
+GROUP_RULES = ("MustRunAs", "RunAsAny", "MayRunAs")
+# The strategies whose rule is required, and the rules there are, as messages list them.
+RULES = {
+    "runAsUser": ("MustRunAs", "MustRunAsNonRoot", "RunAsAny"),
+    "seLinux": ("MustRunAs", "RunAsAny"),
+    "supplementalGroups": ("MayRunAs", "MustRunAs", "RunAsAny"),
+    "fsGroup": ("MayRunAs", "MustRunAs", "RunAsAny"),
+}
+# Fields of features that can be off.
+GATED = {
+    "allowedProcMountTypes": "ProcMountType",
+    "runAsGroup": "RunAsGroup",
+    "allowedCSIDrivers": "CSIInlineVolume",
+}
+
+
+class SecurityPolicyBehaviour(Behaviour):
+    def prepare_create(self, value: Object, context: Context) -> None:
+        _drop_disabled(value["spec"], {}, context)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        _drop_disabled(value["spec"], old["spec"], context)
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        check_profile_annotations(value["metadata"].get("annotations") or {}, causes, context)
+        spec = value["spec"]
+        _check_strategy(spec, "runAsUser", causes)
+        _check_group_strategy(spec.get("runAsGroup"), causes)
+        for name in ("seLinux", "supplementalGroups", "fsGroup"):
+            _check_strategy(spec, name, causes)
+        for volume in spec.get("volumes") or ():
+            if volume not in VOLUMES:
+                causes.unsupported("spec.volumes", volume, VOLUMES)
+        _check_capabilities(spec, causes)
+        _check_escalation(spec, causes)
+        for index, kind in enumerate(spec.get("allowedProcMountTypes") or ()):
+            if kind not in PROC_MOUNTS:
+                path = f"spec.allowedProcMountTypes[{index}]"
+                causes.unsupported(path, kind, PROC_MOUNTS)
+        _check_host_paths(spec.get("allowedHostPaths") or (), causes)
+        _check_host_ports(spec.get("hostPorts") or (), causes)
+        _check_drivers(spec, causes)
+        check_sysctls(spec, causes)
+        _check_runtime_class(spec.get("runtimeClass"), "spec.runtimeClass", causes)
+
+
+def _drop_disabled(spec: Object, old: Object, context: Context) -> None:
+    for name, gate in GATED.items():
+        if not context.gates[gate] and not old.get(name):
+            spec.pop(name, None)
+
+
+def _check_strategy(spec: Object, name: str, causes: Causes) -> None:
+    strategy, path = spec[name], f"spec.{name}"
+    rule = strategy.get("rule", "")
+    if rule not in RULES[name]:
+        causes.unsupported(f"{path}.rule", rule, RULES[name])
+    needed = "seLinuxOptions" if name == "seLinux" else "ranges"
+    if rule == "MustRunAs" and not strategy.get(needed):
+        causes.required(f"{path}.{needed}", "must be given with the rule MustRunAs")
+    _check_ranges(strategy.get("ranges") or (), f"{path}.ranges", causes)
+
+
+def _check_group_strategy(strategy: Object | None, causes: Causes) -> None:
+    if strategy is None:
+        return
+    path, ranges = "spec.runAsGroup.ranges", strategy.get("ranges") or []
+    if strategy["rule"] not in GROUP_RULES:
+        causes.unsupported("spec.runAsGroup.rule", strategy["rule"], GROUP_RULES)
+    elif strategy["rule"] == "RunAsAny":
+        if ranges:
+            causes.invalid(path, _ranges_shown(ranges), "Ranges must be empty")
+    else:
+        if not ranges:
+            causes.invalid(path, _ranges_shown(ranges), "must provide at least one range")
+        _check_ranges(ranges, path, causes)
+
+
+def _ranges_shown(ranges: Sequence[Object]) -> GoValue:
+    if not ranges:
+        return GoValue("[]policy.IDRange(nil)")
+    each = (f"policy.IDRange{{Min:{item['min']}, Max:{item['max']}}}" for item in ranges)
+    return GoValue(f"[]policy.IDRange{{{', '.join(each)}}}")
+
+
+def _check_ranges(ranges: Sequence[Object], path: str, causes: Causes) -> None:
+    for index, item in enumerate(ranges):
+        for name in ("min", "max"):
+            if item[name] < 0:
+                causes.invalid(f"{path}[{index}].{name}", item[name], f"{name} cannot be negative")
+        if item["min"] > item["max"]:
+            detail = "min cannot be greater than max"
+            causes.invalid(f"{path}[{index}].min", item["min"], detail)
+
+
+def _check_capabilities(spec: Object, causes: Causes) -> None:
+    dropped = spec.get("requiredDropCapabilities") or []
+    if dropped and ANY in (spec.get("allowedCapabilities") or ()):
+        shown = GoValue(f"[]core.Capability{{{', '.join(map(quote, dropped))}}}")
+        detail = "must be empty when all capabilities are allowed by a wildcard"
+        causes.invalid("spec.requiredDropCapabilities", shown, detail)
+    for name in ("defaultAddCapabilities", "allowedCapabilities"):
+        for capability in spec.get(name) or ():
+            if capability in dropped:
+                detail = f"capability is listed in {name} and requiredDropCapabilities"
+                causes.invalid(f"spec.{name}", capability, detail)
+
+
+def _check_escalation(spec: Object, causes: Causes) -> None:
+    if spec.get("defaultAllowPrivilegeEscalation") and not spec.get("allowPrivilegeEscalation"):
+        causes.invalid(
+            "spec.defaultAllowPrivilegeEscalation",
+            True,
+            "Cannot set DefaultAllowPrivilegeEscalation to true without also setting"
+            " AllowPrivilegeEscalation to true",
+        )
+
+
+def _check_host_paths(paths: Sequence[Object], causes: Causes) -> None:
+    for index, item in enumerate(paths):
+        place, prefix = f"spec.allowedHostPaths[{index}].pathPrefix", item.get("pathPrefix", "")
+        if not prefix:
+            causes.required(place)
+        if ".." in prefix.split("/"):
+            causes.invalid(place, prefix, "must not contain '..'")
+        if ANY in prefix:
+            causes.invalid(place, prefix, "must not contain '*'")
+
+
+def _check_host_ports(ranges: Sequence[Object], causes: Causes) -> None:
+    for index, item in enumerate(ranges):
+        place = f"spec.hostPorts[{index}]"
+        for name in ("min", "max"):
+            if not 0 <= item[name] <= LAST_PORT:
+                detail = f"must be between 0 and {LAST_PORT}, inclusive"
+                causes.invalid(f"{place}.{name}", item[name], detail)
+        if item["min"] > item["max"]:
+            causes.invalid(f"{place}.min", item["min"], "min cannot be greater than max")
+
+
+def _check_drivers(spec: Object, causes: Causes) -> None:
+    for index, volume in enumerate(spec.get("allowedFlexVolumes") or ()):
+        if not volume["driver"]:
+            path = f"spec.allowedFlexVolumes[{index}].driver"
+            causes.required(path, "must specify a driver")
+    for index, driver in enumerate(spec.get("allowedCSIDrivers") or ()):
+        path, name = f"spec.allowedCSIDrivers[{index}].name", driver["name"]
+        if not name:
+            causes.required(path)
+        if len(name) > LONGEST_DRIVER_NAME:
+            causes.too_long(path, LONGEST_DRIVER_NAME)
+        causes.invalid_each(path, name, dns_subdomain(name.lower()))
+
+
+def _check_runtime_class(strategy: Object | None, path: str, causes: Causes) -> None:
+    if strategy is None:
+        return
+    names, place = strategy["allowedRuntimeClassNames"] or [], f"{path}.allowedRuntimeClassNames"
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name != ANY:
+            causes.invalid_each(f"{place}[{index}]", name, dns_subdomain(name))
+        if name in seen:
+            causes.duplicate(f"{place}[{index}]", name)
+        seen.add(name)
+    default = strategy.get("defaultRuntimeClassName")
+    if default is not None:
+        causes.invalid_each(f"{path}.defaultRuntimeClassName", default, dns_subdomain(default))
+        if default not in names and ANY not in names:
+            causes.required(place, f"default {quote(default)} must be allowed")
+    if ANY in names and len(names) > 1:
+        shown = GoValue(f"[]string{{{', '.join(map(quote, names))}}}")
+        causes.invalid(place, shown, "if '*' is present, must not specify other RuntimeClass names")

@@ -1,0 +1,378 @@
+"""The served resources, read from `resources.table`.
+
+A line `group/version [full-name] [dialect=name]` opens a group-version (`-` is the core group, `@`
+the dialect's domain; one with a dialect is served in that one only); the first version of a group
+is its preferred one. Below it, one resource a line:
+
+    name[/subresource]  Kind  [mark...]
+
+Marks: `namespaced` or `cluster`, `verbs=` (all eight, or get, patch and update for `status` and
+`scale`), `short=`, `in=` (categories), `returns` (a delete answers with the object), `upsert` (PUT
+creates), `conditional` (PUT must carry a resourceVersion), `generation` (counts changes of the
+spec), `select=` (field selectors), `templated` (many objects share a spec), `plentiful` (there are
+many, and nothing is decided by them: what is served, who may do what, what admission lets pass),
+`path=` (storage prefix), `stored=` (version it is kept in),
+`deprecated=since[:until[:replacement]]` (a warning on every use).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from fairlead.base.compiled import mypyc_attr
+from fairlead.base.dialect import Dialect
+from fairlead.base.errors import ResourceRef
+from fairlead.base.package_files import text_beside
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.memo import ContentMemory
+from fairlead.codec.types.model import Struct, TypeProvider
+
+if TYPE_CHECKING:
+    from fairlead.resources.behaviour import Behaviour
+    from fairlead.resources.custom.definition import CustomKind
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+SUBRESOURCE_VERBS = ("get", "patch", "update")
+_DIALECT = "dialect="
+
+
+class GroupVersion:
+    """A served version of a group; `short` is how our tables name the group."""
+
+    __slots__ = ("api_version", "group", "resources", "short", "table_name", "version")
+
+    def __init__(self, short: str, group: str, version: str) -> None:
+        self.short = short
+        self.group = group
+        self.version = version
+        self.resources: dict[str, Resource] = {}
+        self.table_name = f"{short}/{version}"
+        self.api_version = f"{group}/{version}" if group else version
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Resource:
+    """A resource or subresource in one served version. One that does not come from the table
+    brings its types, and its behaviour where that is not the generic one."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        types: TypeProvider,
+        group_version: GroupVersion,
+        name: str,
+        kind: str,
+        marks: dict[str, str],
+        parent: Resource | None,
+        behaviour: Callable[[Resource], Behaviour] | None = None,
+    ) -> None:
+        self._types = types
+        self.dialect = dialect
+        self.make_behaviour = behaviour
+        self.group_version = group_version
+        self.group = group_version.group
+        self.api_version = group_version.api_version
+        self.name = name
+        self.key = f"{group_version.table_name}/{name}"  # how our tables name it: core/v1/pods
+        self.parent = parent
+        self.main: Resource = parent or self  # whose objects a subresource is a view of
+        self.subresource = name.partition("/")[2]
+        self.is_scale = self.subresource == "scale"
+        body_version, _, self.kind = kind.rpartition(".")
+        self.body_version = body_version or group_version.table_name
+        self.namespaced: bool = parent.namespaced if parent else "namespaced" in marks
+        listed = marks.get("verbs")
+        self.verbs = tuple(listed.split(",")) if listed else _default_verbs(parent)
+        self.short_names = _words(marks.get("short"))
+        self.categories = _words(marks.get("in"))
+        self.returns_deleted = "returns" in marks
+        self.creates_on_update = "upsert" in marks
+        self.conditional = "conditional" in marks
+        # What specs decode to, where many objects share one.
+        self.known_specs = ContentMemory[bytes]("decoded specs") if "templated" in marks else None
+        self.plentiful: bool = parent.plentiful if parent else "plentiful" in marks
+        self.counts_generation = "generation" in marks
+        self.selectable = _words(marks.get("select"))
+        self.deprecation = self._deprecation(marks.get("deprecated", ""))
+        self.removed_release = self._removed_release(marks.get("deprecated", ""))
+        self.storage_prefix = marks.get("path", name)
+        self.stored_version = marks.get("stored", group_version.table_name)
+        self.subresources: dict[str, Resource] = {}
+        self.custom: CustomKind | None = None  # what its definition says, if it has one
+        # Worked out when they are first asked for.
+        self._struct: Struct | None = None
+        self._stored_struct: Struct | None = None
+        self._head = b""
+
+    def __repr__(self) -> str:
+        return f"Resource({self.group_version.table_name}/{self.name})"
+
+    def _deprecation(self, mark: str) -> str:
+        """The warning of `since[:until[:replacement]]`; a subresource has its parent's."""
+        if not mark:
+            return self.parent.deprecation if self.parent else ""
+        since, *rest = mark.split(":")
+        text = f"{self.group_version.api_version} {self.kind} is deprecated in v{since}+"
+        if rest:
+            text += f", unavailable in v{rest[0]}+"
+        return f"{text}; use {rest[1]} {self.kind}" if len(rest) > 1 else text
+
+    def _removed_release(self, mark: str) -> str:
+        """The `until` of the same; empty where that is not known."""
+        if not mark:
+            return self.parent.removed_release if self.parent else ""
+        _, *rest = mark.split(":")
+        return rest[0] if rest else ""
+
+    @property
+    def list_kind(self) -> str:
+        return self.custom.list_kind if self.custom is not None else f"{self.kind}List"
+
+    @property
+    def listed_verbs(self) -> tuple[str, ...]:
+        """What clients are told that they can do."""
+        return self.verbs
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the objects of a custom resource are seen in an earlier version too."""
+        if self.custom is None:
+            return False
+        served = self.custom.definition.served
+        return bool(served) and self.custom is not served[0]
+
+    @property
+    def speaks_text_only(self) -> bool:
+        """Whether it has no binary form: that would need more than a schema."""
+        return self.main.custom is not None and not self.is_scale
+
+    @property
+    def takes_path(self) -> bool:
+        """Whether the path may go on behind it: a proxy hands the rest to what it stands for."""
+        return self.subresource == "proxy"
+
+    @property
+    def struct(self) -> Struct:
+        """The type of the request body in this version."""
+        if self._struct is None:
+            self._struct = self._types.struct(f"{self.body_version}.{self.kind}")
+        return self._struct
+
+    @property
+    def stored_struct(self) -> Struct:
+        """The type in which objects are kept."""
+        if self._stored_struct is None:
+            if self.parent is not None:
+                return self.parent.stored_struct
+            self._stored_struct = self._types.struct(f"{self.stored_version}.{self.kind}")
+        return self._stored_struct
+
+    @property
+    def head(self) -> bytes:
+        """What stands before an entry's body in an answer."""
+        if not self._head:
+            self._head = f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
+        return self._head
+
+    @property
+    def sends_stored_bytes(self) -> bool:
+        """Whether stored bytes can be sent as they are: same version, or one of the same shape."""
+        return self.struct is self.stored_struct
+
+    def ref(self, name: str = "") -> ResourceRef:
+        return ResourceRef(self.group, self.name, name)
+
+    def kind_ref(self, name: str = "") -> ResourceRef:
+        return ResourceRef(self.group, self.kind, name)
+
+    def named_ref(self, group: str, name: str) -> ResourceRef:
+        """The kind in a group of its own."""
+        return ResourceRef(group, self.kind, name)
+
+    def storage_key(self, namespace: str, name: str) -> str:
+        return f"{namespace}/{name}" if self.namespaced else name
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    return tuple(text.split(",")) if text else ()
+
+
+def _default_verbs(parent: Resource | None) -> tuple[str, ...]:
+    return SUBRESOURCE_VERBS if parent else ALL_VERBS
+
+
+class Resources:
+    """All resources of a dialect, by group, version and name."""
+
+    def __init__(self, dialect: Dialect, types: BuiltinTypes) -> None:
+        self.dialect = dialect
+        self.types = types
+        self.groups: dict[str, dict[str, GroupVersion]] = {}
+        self._by_key: dict[str, Resource] = {}
+        self._api_versions: dict[str, str] = {}
+        # Group versions that are switched on and of which nothing is served: their kinds are
+        # only ever sent to others.
+        self.sent_only: set[str] = set()
+        self.generation = 0  # counts changes of what is served
+        self.read(text_beside(__file__, "resources.table"))
+
+    def read(self, text: str) -> None:
+        """Serve what a table lists, too."""
+        current: GroupVersion | None = None
+        for line in text.splitlines():
+            words = line.split()
+            if not words or words[0] == "#":
+                continue
+            if line[0] != " ":
+                current = self._open_group_version(words)
+            elif current is not None:
+                self._add(current, words)
+
+    def _open_group_version(self, words: list[str]) -> GroupVersion | None:
+        short, _, version = words[0].partition("/")
+        dialect = words.pop()[len(_DIALECT) :] if words[-1].startswith(_DIALECT) else ""
+        if dialect not in ("", self.dialect.name):
+            return None
+        full = words[1] if len(words) > 1 else short
+        group = "" if full == "-" else self.dialect.group_name(full)
+        made = GroupVersion(short, group, version)
+        self.groups.setdefault(group, {})[version] = made
+        self._api_versions[made.table_name] = made.api_version
+        return made
+
+    def _add(self, group_version: GroupVersion, words: list[str]) -> None:
+        name, kind, *rest = words
+        rest = [self.dialect.group_name(mark) for mark in rest]
+        marks = {word: value for word, _, value in (mark.partition("=") for mark in rest)}
+        top, slash, _ = name.partition("/")
+        parent = group_version.resources[top] if slash else None
+        self.add(Resource(self.dialect, self.types, group_version, name, kind, marks, parent))
+
+    def add(self, resource: Resource) -> None:
+        """Serve a resource from now on, also in a group or version that is new. A subresource
+        follows its parent."""
+        found = resource.group_version
+        self.generation += 1
+        self._by_key[resource.key] = resource
+        if resource.parent is not None:
+            resource.parent.subresources[resource.subresource] = resource
+            return
+        self.groups.setdefault(found.group, {}).setdefault(found.version, found)
+        self._api_versions[found.table_name] = found.api_version
+        found.resources[resource.name] = resource
+
+    def remove(self, resource: Resource) -> None:
+        """Serve a resource no longer, nor its version and group if they have no other. Our own
+        parts may still find it by its key as long as it is stored."""
+        found = resource.group_version
+        self.generation += 1
+        del found.resources[resource.name]
+        if not found.resources:
+            versions = self.groups[found.group]
+            del versions[found.version]
+            if not versions:
+                del self.groups[found.group]
+
+    def know(self, resource: Resource) -> None:
+        """Let our own parts find a resource by its key, whether or not it is served."""
+        self._by_key[resource.key] = resource
+        found = resource.group_version
+        self._api_versions[found.table_name] = found.api_version
+
+    def forget(self, resource: Resource) -> None:
+        self._by_key.pop(resource.key, None)
+
+    def group_versions(self) -> Iterator[GroupVersion]:
+        for versions in self.groups.values():
+            yield from versions.values()
+
+    def of_group(self, group: str) -> list[GroupVersion]:
+        """The versions of a group that are served, the preferred one first."""
+        return list(self.groups.get(group, {}).values())
+
+    def stored(self) -> list[Resource]:
+        """The resources whose objects can be deleted, each in the version that is stored."""
+        return [
+            resource
+            for found in self.group_versions()
+            for resource in found.resources.values()
+            if "delete" in resource.verbs
+            and resource.stored_version == found.table_name
+            and not resource.is_repeated
+        ]
+
+    def in_namespaces(self) -> list[Resource]:
+        """Those whose objects lie in namespaces."""
+        return [resource for resource in self.stored() if resource.namespaced]
+
+    def find(self, group: str, version: str, name: str) -> Resource | None:
+        """A resource by its names; `name` may be `resource/subresource`."""
+        found = self.groups.get(group, {}).get(version)
+        if found is None:
+            return None
+        top, slash, subresource = name.partition("/")
+        resource = found.resources.get(top)
+        if resource is None or not slash:
+            return resource
+        return resource.subresources.get(subresource)
+
+    def of_kind(self, api_version: str, kind: str) -> list[Resource]:
+        """The resources whose objects say that they are of this kind."""
+        group, _, version = api_version.rpartition("/")
+        found = self.groups.get(group, {}).get(version)
+        listed = found.resources.values() if found is not None else ()
+        return [resource for resource in listed if resource.kind == kind]
+
+    def touch(self) -> None:
+        """A resource that is served is another from now on."""
+        self.generation += 1
+
+    def is_custom(self, group: str) -> bool:
+        """Whether nothing but definitions makes a group be served."""
+        return all(
+            resource.custom is not None
+            for found in self.groups.get(group, {}).values()
+            for resource in found.resources.values()
+        )
+
+    def serves(self, key: str) -> bool:
+        """Whether a resource is served: `--runtime-config` may have switched it off."""
+        resource = self._by_key.get(key)
+        return resource is not None and resource.name in resource.group_version.resources
+
+    def struct_of(self, api_version: str, kind: str) -> Struct | None:
+        """The type of a kind that has its own apiVersion, whatever serves it."""
+        group, _, version = api_version.rpartition("/")
+        if group == self.dialect.meta_group or (kind == "Status" and api_version == "v1"):
+            return self.types.group_version("meta/v1").get(kind)
+        found = self.groups.get(group, {}).get(version)
+        if found is None or "." in found.short:  # the tables name no group of a definition
+            return None
+        return self.types.group_version(found.table_name).get(kind)
+
+    def api_version_of(self, table_name: str) -> str:
+        """The full apiVersion of a group-version that our tables name, e.g. `policy/v1`, whether
+        or not it is served."""
+        return self._api_versions[table_name]
+
+    def stored_as(self, resource: Resource) -> str:
+        """How the store names a resource: the full group in which it is kept, and its name."""
+        group, slash, _ = self.api_version_of(resource.stored_version).rpartition("/")
+        return f"{group}/{resource.name}" if slash else f"core/{resource.name}"
+
+    def old_prefixes(self) -> dict[str, tuple[str, str]]:
+        """What the prefixes of older data stood for: the name in the store, and the apiVersion."""
+        return {
+            # Those that a server of their own keeps had no group in front.
+            resource.storage_prefix.removeprefix(f"{resource.group}/"): (
+                self.stored_as(resource),
+                self.api_version_of(resource.stored_version),
+            )
+            for resource in self._by_key.values()
+            if resource.parent is None
+        }
+
+    def named(self, key: str) -> Resource:
+        """A resource by our own name for it, e.g. `core/v1/namespaces`."""
+        return self._by_key[key]

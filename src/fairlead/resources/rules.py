@@ -1,0 +1,226 @@
+"""Rules that many kinds share. Each takes a value, the path it stands at and the causes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.codec.types.names import are_letters, is_dns_label, label_value, qualified_name
+from fairlead.resources.causes import Causes
+from fairlead.resources.metadata import check_labels
+
+NON_NEGATIVE = "must be greater than or equal to 0"
+POSITIVE = "must be greater than 0"
+ABOVE_ZERO = "must be greater than zero"
+NOT_AN_OPERATOR = "not a valid selector operator"
+PROTOCOLS: Final[tuple[str, ...]] = ("SCTP", "TCP", "UDP")
+IMMUTABLE = "field is immutable"
+PORT_RANGE = "must be between 1 and 65535, inclusive"
+NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+ENV_NAME_ERROR = (
+    "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or"
+    " '.', and must not start with a digit (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or"
+    " 'MyEnvName1', regex used for validation is '[-._a-zA-Z][-._a-zA-Z0-9]*')"
+)
+CONFIG_KEY_ERROR = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',"
+    "  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+PERCENT_ERROR = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or"
+    " '93%', regex used for validation is '[0-9]+%')"
+)
+
+_PORT_LETTERS = re.compile(r"\A[-a-z0-9]+\Z", re.ASCII)
+
+
+def bounded_int(digits: str) -> int:
+    """The number that digits, with a sign or none, stand for; one beyond 64 bits counts as the
+    first that is. Python refuses to read thousands of digits, and nobody needs them."""
+    body = digits.lstrip("+-").lstrip("0") or "0"
+    beyond = 2**63 + 1 if digits[:1] == "-" else 2**63
+    value = min(int(body), beyond) if len(body) < 20 else beyond
+    return -value if digits[:1] == "-" else value
+
+
+def non_negative(value: int | None, path: str, causes: Causes) -> None:
+    if value is not None and value < 0:
+        causes.invalid(path, value, NON_NEGATIVE)
+
+
+def positive(value: int | None, path: str, causes: Causes) -> None:
+    if value is not None and value <= 0:
+        causes.invalid(path, value, POSITIVE)
+
+
+def port_number(value: int, path: str, causes: Causes) -> None:
+    if not 1 <= value <= 65535:
+        causes.invalid(path, value, PORT_RANGE)
+
+
+def port_name(value: str, path: str, causes: Causes) -> None:
+    causes.invalid_each(path, value, port_name_errors(value))
+
+
+def is_usual_port_name(value: str) -> bool:
+    """Whether nothing is wrong with a name that begins with a letter, as nearly all do."""
+    return len(value) <= 15 and is_dns_label(value) and not value[0].isdigit() and "--" not in value
+
+
+def port_name_errors(value: str) -> list[str]:
+    if is_usual_port_name(value):
+        return []
+    wrong = []
+    if len(value) > 15:
+        wrong.append("must be no more than 15 characters")
+    if not _PORT_LETTERS.match(value):
+        wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not re.search("[a-z]", value):
+        wrong.append("must contain at least one letter (a-z)")
+    if "--" in value:
+        wrong.append("must not contain consecutive hyphens")
+    if value[:1] == "-" or value[-1:] == "-":
+        wrong.append("must not begin or end with a hyphen")
+    return wrong
+
+
+def port_or_name(value: int | str, path: str, causes: Causes) -> None:
+    """A port given by number or by name."""
+    if isinstance(value, int):
+        port_number(value, path, causes)
+    else:
+        port_name(value, path, causes)
+
+
+def one_of(value: Any, supported: Sequence[str], path: str, causes: Causes) -> None:
+    """A required choice."""
+    if not value:
+        causes.required(path)
+    elif value not in supported:
+        causes.unsupported(path, value, supported)
+
+
+def one_of_if_set(value: Any, supported: Sequence[str], path: str, causes: Causes) -> None:
+    if value and value not in supported:
+        causes.unsupported(path, value, supported)
+
+
+def immutable(value: Any, old: Any, path: str, causes: Causes) -> None:
+    if value != old:
+        causes.invalid(path, value, IMMUTABLE)
+
+
+def required(value: Any, path: str, causes: Causes, detail: str = "") -> bool:
+    """Whether a value is there; a cause if not."""
+    if value in (None, "", [], {}):
+        causes.required(path, detail)
+        return False
+    return True
+
+
+def is_usual_env_name(value: str) -> bool:
+    """Whether nothing is wrong with a name that does not begin with a dot, as nearly none does."""
+    return are_letters(value) and value[0] != "." and not value[0].isdigit()
+
+
+def env_name_errors(value: str) -> list[str]:
+    well_formed = are_letters(value) and not value[0].isdigit()
+    return ([] if well_formed else [ENV_NAME_ERROR]) + _upward_errors(value)
+
+
+def _upward_errors(value: str) -> list[str]:
+    """What is wrong with a name that would lead out of its folder as the name of a file."""
+    if value in (".", ".."):
+        return [f"must not be '{value}'"]
+    return ["must not start with '..'"] if value.startswith("..") else []
+
+
+def is_usual_config_key(value: str) -> bool:
+    """Whether nothing is wrong with a key that does not begin with a dot, as few do."""
+    return len(value) <= 253 and are_letters(value) and value[0] != "."
+
+
+def config_key_errors(value: str) -> Sequence[str]:
+    if is_usual_config_key(value):
+        return ()
+    wrong = ["must be no more than 253 characters"] if len(value) > 253 else []
+    if not are_letters(value):
+        wrong.append(CONFIG_KEY_ERROR)
+    return wrong + _upward_errors(value)
+
+
+# Controllers hold each object that is written against all selectors of its namespace.
+_MOST_EXPRESSIONS, _MOST_VALUES = 100, 2000
+
+
+def label_selector(
+    selector: dict[str, Any] | None,
+    path: str,
+    causes: Causes,
+    *,
+    check_values: bool = False,
+) -> None:
+    """A label selector; `check_values` also checks the syntax of the values it looks for."""
+    if selector is None:
+        return
+    check_labels(selector.get("matchLabels"), f"{path}.matchLabels", causes)
+    expressions = selector.get("matchExpressions") or []
+    values = sum(len(rule.get("values") or ()) for rule in expressions)
+    for count, most in ((len(expressions), _MOST_EXPRESSIONS), (values, _MOST_VALUES)):
+        if count > most:
+            causes.too_many(f"{path}.matchExpressions", count, most)
+            return
+    for index, rule in enumerate(expressions):
+        _selector_rule(rule, f"{path}.matchExpressions[{index}]", causes, check_values)
+
+
+def _selector_rule(rule: dict[str, Any], path: str, causes: Causes, check_values: bool) -> None:
+    operator, values = rule["operator"], rule.get("values") or []
+    if not is_set_operator(operator, values, path, causes):
+        causes.invalid(f"{path}.operator", operator, NOT_AN_OPERATOR)
+    causes.invalid_each(f"{path}.key", rule["key"], qualified_name(rule["key"]))
+    if check_values:
+        for index, value in enumerate(values):
+            causes.invalid_each(f"{path}.values[{index}]", value, label_value(value))
+
+
+def is_set_operator(operator: str, values: list[str], path: str, causes: Causes) -> bool:
+    """Whether an operator is one that all selectors know; a cause if the values are not for it."""
+    if operator in ("In", "NotIn"):
+        if not values:
+            detail = "must be specified when `operator` is 'In' or 'NotIn'"
+            causes.required(f"{path}.values", detail)
+        return True
+    if operator in ("Exists", "DoesNotExist"):
+        if values:
+            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            causes.forbidden(f"{path}.values", detail)
+        return True
+    return False
+
+
+def selector_is_empty(selector: dict[str, Any] | None) -> bool:
+    return not selector or not (selector.get("matchLabels") or selector.get("matchExpressions"))
+
+
+def selector_matches(selector: dict[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector selects these labels; an absent one selects nothing."""
+    if selector is None:
+        return False
+    if any(labels.get(k) != v for k, v in (selector.get("matchLabels") or {}).items()):
+        return False
+    return all(_rule_matches(rule, labels) for rule in selector.get("matchExpressions") or ())
+
+
+def _rule_matches(rule: dict[str, Any], labels: Mapping[str, str]) -> bool:
+    value = labels.get(rule["key"])
+    match rule["operator"]:
+        case "In":
+            return value is not None and value in (rule.get("values") or ())
+        case "NotIn":
+            return value not in (rule.get("values") or ())
+        case "Exists":
+            return value is not None
+        case _:
+            return value is None

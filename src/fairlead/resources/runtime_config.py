@@ -1,0 +1,91 @@
+"""`--runtime-config`: which group versions and resources are served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.resources.flag_words import yes_or_no
+from fairlead.resources.registry import GroupVersion, Resources
+
+# A group whose kind is only ever sent to others. It is off unless it is named.
+_SENT_ONLY = "imagepolicy.@/v1alpha1"
+_STAGES = {"api/alpha": "alpha", "api/beta": "beta", "api/ga": ""}
+
+
+class RuntimeConfigError(ValueError):
+    """A key that names nothing, a value that is not a boolean, or nothing left to serve."""
+
+
+def apply_runtime_config(resources: Resources, settings: Iterable[str]) -> None:
+    """Take away what is switched off, note what is switched on. General keys come first, whatever
+    their order."""
+    pairs = [_pair(text) for setting in settings for text in setting.split(",") if text.strip()]
+    if pairs == [("api/all", False)]:
+        raise RuntimeConfigError("invalid key with only api/all=false")
+    rank = {"api/all": 0, **dict.fromkeys(_STAGES, 1)}
+    enabled = dict.fromkeys((found.api_version for found in resources.group_versions()), True)
+    sent_only = resources.dialect.group_name(_SENT_ONLY)
+    enabled[sent_only] = False
+    single: dict[str, set[str]] = {}
+    for key, value in sorted(pairs, key=lambda pair: rank.get(pair[0], 2 + pair[0].count("/"))):
+        _set(resources, enabled, single, key, value)
+    for found in list(resources.group_versions()):
+        wanted = single.get(found.api_version)
+        if wanted is None:
+            wanted = _served(found, enabled)
+        for resource in list(found.resources.values()):
+            if resource.name not in wanted:
+                resources.remove(resource)
+    if enabled[sent_only]:
+        resources.sent_only.add(sent_only)
+
+
+def _pair(text: str) -> tuple[str, bool]:
+    key, equals, value = text.strip().partition("=")
+    enabled = yes_or_no(value) if equals and value else True
+    if enabled is None:
+        raise RuntimeConfigError(f"invalid value of {key}={value}: must be true or false")
+    return key, enabled
+
+
+def _set(
+    resources: Resources,
+    enabled: dict[str, bool],
+    single: dict[str, set[str]],
+    key: str,
+    value: bool,
+) -> None:
+    if key == "api/all":
+        enabled.update(dict.fromkeys(enabled, value))
+    elif key in _STAGES:
+        for name in enabled:
+            if _stage(name.rpartition("/")[2]) == _STAGES[key]:
+                enabled[name] = value
+    elif (version := key.removeprefix("api/") if key == "api/v1" else key) in enabled:
+        enabled[version] = value
+    else:
+        _set_resource(resources, enabled, single, key, value)
+
+
+def _set_resource(
+    resources: Resources,
+    enabled: dict[str, bool],
+    single: dict[str, set[str]],
+    key: str,
+    value: bool,
+) -> None:
+    api_version, _, name = key.rpartition("/")
+    for found in resources.group_versions():
+        if found.api_version == api_version and name in found.resources:
+            chosen = single.setdefault(api_version, _served(found, enabled))
+            chosen.add(name) if value else chosen.discard(name)
+            return
+    raise RuntimeConfigError(f"unknown api group, version or resource: {key}")
+
+
+def _served(found: GroupVersion, enabled: dict[str, bool]) -> set[str]:
+    return set(found.resources) if enabled[found.api_version] else set()
+
+
+def _stage(version: str) -> str:
+    return next((stage for stage in ("alpha", "beta") if stage in version), "")

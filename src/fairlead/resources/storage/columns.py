@@ -1,0 +1,90 @@
+"""Storage classes, volume attachments, and what storage drivers report."""
+
+from __future__ import annotations
+
+from fairlead.base.dialect import Dialect
+from fairlead.resources.columns.model import (
+    AGE,
+    NAME,
+    Field,
+    Object,
+    Printer,
+    flag,
+    number,
+    table,
+    text,
+)
+from fairlead.resources.columns.words import NONE, UNSET, count, field, items, joined, mapping
+
+
+def _audiences(driver: Object) -> str:
+    requests = field(driver, "spec.tokenRequests")
+    if requests is None:
+        return UNSET
+    return joined(one.get("audience") for one in requests)
+
+
+def _modes(driver: Object) -> str:
+    return joined(items(driver, "spec.volumeLifecycleModes")) or NONE
+
+
+def _class_name(dialect: Dialect) -> Field:
+    marks = [
+        dialect.label("storageclass.@/is-default-class"),
+        dialect.label("storageclass.beta.@/is-default-class"),
+    ]
+
+    def cell(storage_class: Object) -> str:
+        name = field(storage_class, "metadata.name") or ""
+        annotations = mapping(storage_class, "metadata.annotations")
+        default = any(annotations.get(mark) == "true" for mark in marks)
+        return f"{name} (default)" if default else name
+
+    return text("Name", cell, NAME.column.description, format="name")
+
+
+def printers(dialect: Dialect) -> dict[str, Printer]:
+    """The printers of the group; the default class is marked by an annotation."""
+    return {
+        "storage/v1/storageclasses": table(
+            _class_name(dialect),
+            text("Provisioner", "provisioner", "What makes the volumes"),
+            text("ReclaimPolicy", "reclaimPolicy", "Fate after the claim", missing="Delete"),
+            text("VolumeBindingMode", "volumeBindingMode", "When it binds", missing="Immediate"),
+            text(
+                "AllowVolumeExpansion",
+                "allowVolumeExpansion",
+                "Whether volumes may grow",
+                missing=False,
+            ),
+            AGE,
+        ),
+        **_PLAIN,
+    }
+
+
+_PLAIN = {
+    "storage/v1/volumeattachments": table(
+        NAME,
+        text("Attacher", "spec.attacher", "Driver that attaches the volume", format="name"),
+        text("PV", "spec.source.persistentVolumeName", "Volume that is attached"),
+        text("Node", "spec.nodeName", "Node it is attached to"),
+        flag("Attached", "status.attached", "Whether it is attached"),
+        AGE,
+    ),
+    "storage/v1/csinodes": table(
+        NAME,
+        number("Drivers", count("spec.drivers"), "Number of drivers on the node"),
+        AGE,
+    ),
+    "storage/v1/csidrivers": table(
+        NAME,
+        flag("AttachRequired", "spec.attachRequired", "Whether volumes are attached", missing=True),
+        flag("PodInfoOnMount", "spec.podInfoOnMount", "Whether the driver is told of the pod"),
+        flag("StorageCapacity", "spec.storageCapacity", "Whether the driver reports free space"),
+        text("TokenRequests", _audiences, "Audiences of tokens the driver is given"),
+        flag("RequiresRepublish", "spec.requiresRepublish", "Whether volumes are mounted anew"),
+        text("Modes", _modes, "Kinds of volume the driver offers"),
+        AGE,
+    ),
+}

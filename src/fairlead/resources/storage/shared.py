@@ -1,0 +1,85 @@
+"""What several groups use beyond `kinds.rules`: the order in which an update is checked, and values
+in the notation in which messages print whole structs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+from fairlead.resources.behaviour import Behaviour, Object, keep
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.metadata import NameRule, check_metadata
+
+
+class Step(Enum):
+    """One part of the check of an update; a kind runs some of them, in its own order."""
+
+    METADATA = "the metadata as of a new object"
+    METADATA_CHANGE = "what of the metadata may change"
+    RULES = "the rules of the kind"
+    CHANGE = "what else may change"
+
+
+class OrderedBehaviour(Behaviour):
+    """A behaviour that says in which order its updates are checked: causes are listed in that
+    order, and once for each time that a step runs."""
+
+    update_order: tuple[Step, ...] = (Step.METADATA_CHANGE, Step.RULES, Step.CHANGE)
+
+    def name_rule_of(self, value: Object) -> NameRule:
+        """The syntax of the object's name, for kinds in which it depends on the object."""
+        return self.name_rule
+
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        self.check_own_metadata(value, causes)
+        self.check(value, causes, context)
+
+    def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        for step in self.update_order:
+            match step:
+                case Step.METADATA:
+                    self.check_own_metadata(value, causes)
+                case Step.METADATA_CHANGE:
+                    self.check_metadata_change(value, old, causes)
+                case Step.RULES:
+                    self.check_again(value, old, causes, context)
+                case Step.CHANGE:
+                    self.check_change(value, old, causes, context)
+
+    def check_own_metadata(self, value: Object, causes: Causes) -> None:
+        check_metadata(
+            value["metadata"],
+            self.resource.namespaced,
+            self.name_rule_of(value),
+            causes,
+            qualified=self.qualified_finalizers,
+        )
+
+    def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        """The rules of an object that exists, for kinds that bear with what the old one breaks."""
+        self.check(value, causes, context)
+
+
+# Metadata that a write to `status` leaves alone in kinds that say so.
+_STATUS_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences")
+
+
+def keep_metadata(value: Object, old: Object, names: Iterable[str] = _STATUS_KEEPS) -> None:
+    for name in names:
+        keep(value["metadata"], old["metadata"], name)
+
+
+def same(value: Any, old: Any) -> bool:
+    """Whether two values are equal when an empty list is as good as none."""
+    if isinstance(value, dict) and isinstance(old, dict):
+        return all(same(value.get(name), old.get(name)) for name in {*value, *old})
+    if isinstance(value, list) and isinstance(old, list) and len(value) == len(old):
+        return all(same(one, other) for one, other in zip(value, old, strict=True))
+    return bool(value == old or (value in (None, []) and old in (None, [])))
+
+
+def go_pointer(name: str, value: Any) -> str:
+    """A pointer to a struct: only whether there is one can be told."""
+    return f"(*{name})(nil)" if value is None else f"(*{name})(0xc000000000)"

@@ -1,0 +1,109 @@
+"""VolumeAttachment: a volume on its way to or from a node. The spec never changes; the status is
+the attacher's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.codec.types.names import dns_subdomain
+from fairlead.resources.behaviour import Object
+from fairlead.resources.causes import Causes, GoValue, quote
+from fairlead.resources.context import Context
+from fairlead.resources.core.shared import go_struct
+from fairlead.resources.core.volumes.sources import csi_driver_name
+from fairlead.resources.rules import IMMUTABLE
+from fairlead.resources.storage.inline_volumes import check_inline_volume
+from fairlead.resources.storage.shared import (
+    OrderedBehaviour,
+    Step,
+    go_pointer,
+    keep_metadata,
+    same,
+)
+
+MOST_METADATA_BYTES = 256 * 1024
+LONGEST_MESSAGE = 1024
+ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+
+
+class VolumeAttachmentBehaviour(OrderedBehaviour):
+    update_order = (Step.METADATA, Step.RULES, Step.METADATA, Step.RULES, Step.CHANGE)
+
+    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
+        super().check_create(value, causes, context)
+        spec = value["spec"]
+        csi_driver_name(spec["attacher"], "spec.attacher", causes)
+        name = spec["source"].get("persistentVolumeName")
+        if name is not None:
+            path = "spec.source.persistentVolumeName"
+            causes.invalid_each(path, name, dns_subdomain(name))
+
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
+        spec = value["spec"]
+        if not spec["attacher"]:
+            causes.required("spec.attacher")
+        _check_source(spec["source"], causes, context)
+        causes.invalid_each("spec.nodeName", spec["nodeName"], dns_subdomain(spec["nodeName"]))
+        _check_status(value.get("status") or {}, causes)
+
+    def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        if not same(value["spec"], old["spec"]):
+            causes.invalid("spec", _shown(value["spec"]), IMMUTABLE)
+
+    def prepare_subresource_update(
+        self, subresource: str, value: Object, old: Object, context: Context
+    ) -> None:
+        super().prepare_subresource_update(subresource, value, old, context)
+        keep_metadata(value, old)
+
+    def check_subresource_update(
+        self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
+    ) -> None:
+        self.check_update(value, old, causes, context)
+
+
+def _check_source(source: dict[str, Any], causes: Causes, context: Context) -> None:
+    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    if name is None and inline is None:
+        causes.required("spec.source", ONE_SOURCE)
+    elif name is not None and inline is not None:
+        causes.forbidden("spec.source", ONE_SOURCE)
+    elif name == "":
+        detail = "must specify non empty persistentVolumeName"
+        causes.required("spec.source.persistentVolumeName", detail)
+    elif inline is not None:
+        check_inline_volume(inline, "spec.source.inlineVolumeSpec", causes, context)
+
+
+def _check_status(status: dict[str, Any], causes: Causes) -> None:
+    metadata = status.get("attachmentMetadata") or {}
+    size = sum(len(key.encode()) + len(text.encode()) for key, text in metadata.items())
+    if size > MOST_METADATA_BYTES:
+        causes.too_long("status.attachmentMetadata", MOST_METADATA_BYTES)
+    for name in ("attachError", "detachError"):
+        message = (status.get(name) or {}).get("message", "")
+        if len(message.encode()) > LONGEST_MESSAGE:
+            # names the other limit, as the reference does
+            causes.too_long(f"status.{name}.message", MOST_METADATA_BYTES)
+
+
+def _shown(spec: dict[str, Any]) -> GoValue:
+    source = spec["source"]
+    return go_struct(
+        "storage.VolumeAttachmentSpec",
+        {
+            "Attacher": quote(spec["attacher"]),
+            "Source": go_struct(
+                "storage.VolumeAttachmentSource",
+                {
+                    "PersistentVolumeName": go_pointer(
+                        "string", source.get("persistentVolumeName")
+                    ),
+                    "InlineVolumeSpec": go_pointer(
+                        "core.PersistentVolumeSpec", source.get("inlineVolumeSpec")
+                    ),
+                },
+            ),
+            "NodeName": quote(spec["nodeName"]),
+        },
+    )

@@ -1,0 +1,397 @@
+"""The embedded backend: one SQLite file in WAL mode, every commit synced."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from fairlead.storage.backend import (
+    ConditionFailed,
+    Conflict,
+    Fault,
+    Outcome,
+    Row,
+    Slice,
+    Step,
+    StorageError,
+    Write,
+)
+from fairlead.storage.sqlite import format as file_format
+from fairlead.storage.sqlite.directory import Acknowledged, Directory
+from fairlead.storage.sqlite.files import connect, fault_of, sound
+from fairlead.storage.sqlite.format import COLUMN_COUNT, COLUMNS, Names, OldNames
+from fairlead.storage.sqlite.history import SqliteHistory
+
+logger = logging.getLogger("fairlead.storage")
+
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_ROWS_A_STATEMENT = 200
+_ROWS_A_SWEEP = 500
+_PAGES_A_VACUUM = 256
+_LARGEST_WAL = 16 << 20
+
+
+@cache
+def _insertion(rows: int) -> str:
+    place = "(" + ",".join("?" * COLUMN_COUNT) + ")"
+    return f"INSERT INTO log VALUES {','.join([place] * rows)}"
+
+
+class SqliteBackend:
+    """A directory's store. The directory belongs to one process at a time.
+
+    `dialect` is what it is written in: a directory of another one is refused. With
+    `accept_lost_writes` a store that lost acknowledged writes is taken as it is.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        dialect: str = "",
+        old_names: OldNames | None = None,
+        *,
+        accept_lost_writes: bool = False,
+    ) -> None:
+        self._directory = Directory(directory)
+        self._acknowledged = Acknowledged(directory)
+        self._dialect = dialect
+        self._old_names = old_names or OldNames()
+        self._accept_lost_writes = accept_lost_writes
+        self._connection: sqlite3.Connection | None = None
+        self._checked_by: sqlite3.Connection | None = None  # the connection of a running check
+        self._is_ending = False
+        self._past = SqliteHistory(self._directory.database)
+        self._names = Names(iter(()))
+        self._live: dict[str, dict[str, int]] = defaultdict(dict)  # revisions by resource and key
+        self._swept = 0
+        self._warned = False
+        self.path = self._directory.database
+        self.dialect = dialect
+        self.revision = 0
+        self.floor = 0
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StorageError(f"{self.path} is not open")
+        return self._connection
+
+    def lock(self) -> None:
+        self._directory.lock()
+
+    def open(self) -> None:
+        self.lock()
+        self._is_ending = False
+        try:
+            if not self._directory.holds_database():
+                self._create()
+            self._directory.make_private()
+            self._connection = connect(self.path)
+            self._prepare()
+            self._read_state()
+        except (sqlite3.Error, OSError) as error:
+            self.close()
+            raise self._cannot_open(error) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _cannot_open(self, error: Exception) -> StorageError:
+        full_code = getattr(error, "sqlite_errorcode", 0)
+        if full_code == sqlite3.SQLITE_IOERR_SHMSIZE:
+            return StorageError(f"cannot open {self.path}: the disk is full, its index has no room")
+        code = full_code & 0xFF
+        if isinstance(error, sqlite3.DatabaseError) and code in (0, 1, *_DAMAGED):
+            return StorageError(f"{self.path} is damaged or not a Fairlead store: {error}")
+        return StorageError(f"cannot open {self.path}: {error}")
+
+    def _create(self) -> None:
+        db = connect(self._directory.start_database())
+        try:
+            file_format.create(db, self._dialect)
+        finally:
+            db.close()
+        self._directory.finish_database()
+
+    def _prepare(self) -> None:
+        """Bring the file to the current format, if it is ours and of this dialect."""
+        db = self._db
+        found = file_format.check_kind(db, self.path)
+        if found < file_format.FORMAT:
+            self._check_dialect(file_format.old_dialect(db, self._old_names))
+            logger.info("bringing %s from format %d to %d", self.path, found, file_format.FORMAT)
+            self._migrate()
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
+        if db.execute("PRAGMA auto_vacuum").fetchone()[0] != file_format.INCREMENTAL:
+            db.execute(f"PRAGMA auto_vacuum = {file_format.INCREMENTAL}")
+            db.execute("VACUUM")
+
+    def _migrate(self) -> None:
+        try:
+            file_format.migrate(self._db, self.path, self._dialect, self._old_names)
+        except (KeyError, ValueError, TypeError) as error:
+            raise StorageError(f"{self.path} is damaged: {error}") from None
+
+    def _check_dialect(self, found: str) -> None:
+        if found and self._dialect and found != self._dialect:
+            raise StorageError(
+                f"{self.path.parent} holds a store of the {found} dialect: start with"
+                f" --dialect {found}, or use another directory"
+            )
+
+    def _read_state(self) -> None:
+        state = dict(self._db.execute("SELECT name, value FROM state"))
+        highest = self._db.execute("SELECT max(revision) FROM log").fetchone()[0] or 0
+        try:
+            self._check_dialect(str(state["dialect"]))
+            self.dialect = str(state["dialect"])
+            self.floor = int(state["compacted"])
+            self._swept = int(state["swept"])
+            self.revision = max(int(highest), int(state["highest"]))
+        except (KeyError, ValueError, TypeError):
+            raise StorageError(f"{self.path} is damaged: its table `state` is not whole") from None
+        self._names = Names(self._db.execute("SELECT id, name FROM names"))
+        self._check_complete()
+
+    def _check_complete(self) -> None:
+        """Whether everything is there that anybody was told of."""
+        told = self._acknowledged.read()
+        if told <= self.revision:
+            return
+        if not self._accept_lost_writes:
+            raise StorageError(
+                f"{self.path} lost writes that were acknowledged: it ends at revision"
+                f" {self.revision}, but {told} was reached; put back the files that are missing,"
+                " or go on without those writes with --accept-lost-writes"
+            )
+        logger.warning("going on without revisions %d to %d", self.revision + 1, told)
+        self._db.execute("UPDATE state SET value = ? WHERE name = 'highest'", (told,))
+        self.revision = told
+
+    def heads(self) -> Iterator[Row]:
+        superseded: set[int] = set()
+        live, names = self._live, self._names
+        try:
+            for raw in self._db.execute(f"SELECT {COLUMNS} FROM log ORDER BY revision DESC"):
+                row = sound(names, raw, self.path)
+                if row.previous:
+                    superseded.add(row.previous)
+                if row.revision in superseded:
+                    superseded.discard(row.revision)
+                elif row.value is not None:
+                    live[row.resource][row.key] = row.revision
+                    yield row
+        except sqlite3.Error as error:
+            raise StorageError(f"{self.path} is damaged: {error}") from None
+
+    def append(self, writes: Sequence[Write]) -> list[Outcome]:
+        rows: list[Row] = []
+        outcomes: list[Outcome] = []
+        live = self._live
+        moved: dict[tuple[str, str], int] = {}  # what this batch did so far
+        revision = self.revision
+        for write in writes:
+            resource, key, value = write.resource, write.key, write.value
+            place = (resource, key)
+            current = moved.get(place)
+            if current is None:
+                current = live[resource].get(key, 0)
+            if write.requires or write.expected != current:
+                refusal = self._refusal(write, current, moved)
+                if refusal is not None:
+                    outcomes.append(refusal)
+                    continue
+            revision += 1
+            write.revision = revision
+            rows.append(Row(revision, resource, key, current, write.api_version, value))
+            outcomes.append(revision)
+            moved[place] = revision if value is not None else 0
+        if rows:
+            self._commit(rows)
+            self._remember(rows, moved)
+        return outcomes
+
+    def _current(self, place: tuple[str, str], moved: dict[tuple[str, str], int]) -> int:
+        found = moved.get(place)
+        return self._live[place[0]].get(place[1], 0) if found is None else found
+
+    def _refusal(
+        self, write: Write, current: int, moved: dict[tuple[str, str], int]
+    ) -> Conflict | ConditionFailed | None:
+        if write.expected_revision() != current:
+            return Conflict(write.key)
+        for condition in write.requires:
+            if not condition.holds(self._current((condition.resource, condition.key), moved)):
+                return ConditionFailed(condition)
+        return None
+
+    def _remember(self, rows: list[Row], moved: dict[tuple[str, str], int]) -> None:
+        for (resource, key), revision in moved.items():
+            if revision:
+                self._live[resource][key] = revision
+            else:
+                self._live[resource].pop(key, None)
+        self.revision = rows[-1].revision
+        try:
+            self._acknowledged.write(self.revision)
+        except OSError as error:
+            # The writes are safe; only the loss of them would go unseen.
+            if not self._warned:
+                self._warned = True
+                logger.warning("cannot note the acknowledged revision: %s", error.strerror)
+
+    def _commit(self, rows: list[Row]) -> None:
+        if len(rows) <= _ROWS_A_STATEMENT and self._names.know(rows):
+            try:
+                self._insert(self._names.values(rows))
+            except BaseException as error:
+                raise self._failure("write", error) from error
+            return
+        missing = self._names.missing(rows)
+        names = Names(iter(self._names.by_number.items()))
+        names.add(missing)
+        with self._guarded("write"):
+            self._db.execute("BEGIN")
+            if missing:
+                self._db.executemany("INSERT INTO names (name, id) VALUES (?, ?)", missing.items())
+            for start in range(0, len(rows), _ROWS_A_STATEMENT):
+                self._insert(names.values(rows[start : start + _ROWS_A_STATEMENT]))
+            self._db.execute("COMMIT")
+        self._names = names
+
+    def _insert(self, values: list[int | str | bytes | None]) -> None:
+        """One statement for many rows: it lets go of the interpreter lock once, not once a row."""
+        self._db.execute(_insertion(len(values) // COLUMN_COUNT), values)
+
+    @contextmanager
+    def _guarded(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            raise self._failure(what, error) from error
+
+    def _failure(self, what: str, error: BaseException) -> StorageError:
+        """Undo what was begun, and say what the error means for the file."""
+        fault = fault_of(error)
+        message = f"cannot {what} {self.path}: {error}"
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error as worse:
+            message += f"; nor undo that: {worse}"
+            fault = Fault.FATAL if Fault.FATAL in (fault, fault_of(worse)) else Fault.DOUBTFUL
+        return StorageError(message, fault)
+
+    def probe(self) -> None:
+        with self._guarded("write"):
+            self._db.execute("UPDATE state SET value = value + 1 WHERE name = 'probe'")
+
+    def recover(self) -> None:
+        self._disconnect()
+        try:
+            self._connection = connect(self.path)
+        except sqlite3.Error as error:
+            raise StorageError(f"cannot open {self.path} again: {error}", fault_of(error)) from None
+        self._db.execute("PRAGMA synchronous = FULL")
+        self.check()
+        with self._guarded("trust"):
+            found = self._db.execute(
+                "SELECT max((SELECT ifnull(max(revision), 0) FROM log), value) FROM state"
+                " WHERE name = 'highest'"
+            ).fetchone()
+            if found is None or found[0] < self.revision:
+                raise StorageError(f"{self.path} lost writes that were acknowledged", Fault.FATAL)
+            self._db.execute("BEGIN")
+            # What a failed commit may have left behind was refused, and stays so.
+            self._db.execute("DELETE FROM log WHERE revision > ?", (self.revision,))
+            self._db.execute("UPDATE state SET value = value + 1 WHERE name = 'probe'")
+            self._db.execute("COMMIT")
+        self._names = Names(self._db.execute("SELECT id, name FROM names"))
+
+    def check(self) -> None:
+        db = connect(self.path)
+        self._checked_by = db
+        try:
+            if self._is_ending:
+                raise StorageError(f"{self.path} is being closed", Fault.PASSING)
+            found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        except sqlite3.Error as error:
+            raise StorageError(f"cannot check {self.path}: {error}", fault_of(error)) from None
+        finally:
+            self._checked_by = None
+            db.close()
+        if found != "ok":
+            raise StorageError(f"{self.path} is damaged: {' '.join(found.split())}", Fault.FATAL)
+
+    def stop_check(self) -> None:
+        self._is_ending = True
+        while (db := self._checked_by) is not None:
+            with suppress(sqlite3.ProgrammingError):  # it has just been closed
+                db.interrupt()
+            time.sleep(0.01)  # it may not have begun when it was interrupted
+
+    def compact(self, floor: int) -> bool:
+        with self._guarded("compact"):
+            db = self._db
+            found = db.execute(
+                "SELECT revision, previous, value IS NULL FROM log"
+                " WHERE revision > ? AND revision <= ? ORDER BY revision LIMIT ?",
+                (self._swept, floor, _ROWS_A_SWEEP),
+            ).fetchall()
+            doomed = [(previous,) for _, previous, _ in found if previous]
+            doomed += [(revision,) for revision, _, is_deletion in found if is_deletion]
+            swept = found[-1][0] if len(found) == _ROWS_A_SWEEP else max(floor, self._swept)
+            db.execute("BEGIN")
+            state = {"compacted": max(floor, self.floor), "swept": swept, "highest": self.revision}
+            db.executemany(
+                "UPDATE state SET value = ?2 WHERE name = ?1 AND value < ?2", state.items()
+            )
+            db.executemany("DELETE FROM log WHERE revision = ?", doomed)
+            db.execute("COMMIT")
+            self._swept, self.floor = swept, max(floor, self.floor)
+            return swept < floor or self._give_back()
+
+    def _give_back(self) -> bool:
+        """Return some free space to the file system, if much is free; True if there is more."""
+        free = self._number("freelist_count")
+        enough = max(_PAGES_A_VACUUM * 4, self._number("page_count") // 4)
+        if free <= enough:
+            return False
+        self._db.execute(f"PRAGMA incremental_vacuum({_PAGES_A_VACUUM})").fetchall()
+        return free - _PAGES_A_VACUUM > enough
+
+    def _number(self, pragma: str) -> int:
+        return int(self._db.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+    def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
+        return self._past.changes(self._names, resource, after, upto, key)
+
+    def feed(self, after: int, upto: int) -> list[Row]:
+        return self._past.feed(self._names, after, upto)
+
+    def state(
+        self, resource: str, revision: int, after: str, below: str | None, limit: int
+    ) -> Slice:
+        return self._past.state(self._names, resource, revision, after, below, limit)
+
+    def size(self) -> int:
+        return self._directory.size()
+
+    def _disconnect(self) -> None:
+        self._past.close()
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        self._disconnect()
+        self._acknowledged.close()
+        self._directory.unlock()

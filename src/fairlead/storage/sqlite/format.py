@@ -1,0 +1,176 @@
+"""The database file: its tables, its checksums, and how a new or an older one becomes current."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from zlib import crc32
+
+from fairlead.base.records import dataclass, field
+from fairlead.storage.backend import Row, StorageError
+
+FORMAT = 2
+APPLICATION_ID = 0x0FA1_41EA
+INCREMENTAL = 2
+
+COLUMNS = "revision, resource, key, previous, version, sum, value"
+COLUMN_COUNT = 7
+_SCHEMA = """
+CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE log (
+    revision INTEGER PRIMARY KEY, resource INTEGER NOT NULL, key TEXT NOT NULL,
+    previous INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, value BLOB
+);
+"""
+_STATE = "CREATE TABLE state (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
+
+RawRow = tuple[int, int, str, int, int, int, bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class OldNames:
+    """What files of format 1 did not say: the resource and apiVersion that a prefix stood for, and
+    the system namespace of each dialect."""
+
+    prefixes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    system_namespaces: Mapping[str, str] = field(default_factory=dict)
+
+
+def checksum(row: Row) -> int:
+    """Over all of a row, so that nothing in it can change or move unseen."""
+    revision, resource, key, previous, api_version, value = row
+    if value is None:
+        return crc32(f"{revision} {previous} {resource} {api_version} -{key}".encode())
+    head = f"{revision} {previous} {resource} {api_version} ={key}"
+    return crc32(value, crc32(head.encode()))
+
+
+class Names:
+    """Resources and apiVersions by the small numbers that rows have instead."""
+
+    def __init__(self, rows: Iterator[tuple[int, str]]) -> None:
+        self.by_number: dict[int, str] = dict(rows)
+        self.numbers: dict[str, int] = {name: number for number, name in self.by_number.items()}
+
+    def know(self, rows: list[Row]) -> bool:
+        """Whether all names of these rows have numbers."""
+        numbers = self.numbers
+        for row in rows:
+            if row.resource not in numbers or row.api_version not in numbers:
+                return False
+        return True
+
+    def missing(self, rows: list[Row]) -> dict[str, int]:
+        """Numbers for the names of these rows that have none yet."""
+        found: dict[str, int] = {}
+        numbers = self.numbers
+        for row in rows:
+            for name in (row.resource, row.api_version):
+                if name not in numbers and name not in found:
+                    found[name] = max(self.by_number, default=0) + len(found) + 1
+        return found
+
+    def add(self, numbers: Mapping[str, int]) -> None:
+        for name, number in numbers.items():
+            self.numbers[name] = number
+            self.by_number[number] = name
+
+    def row(self, raw: RawRow) -> Row | None:
+        """What a row says; None if it cannot be what was written."""
+        revision, resource, key, previous, version, total, value = raw
+        names = self.by_number
+        if resource not in names or version not in names or type(key) is not str:
+            return None
+        if value is not None and type(value) is not bytes:
+            return None
+        row = Row(revision, names[resource], key, previous, names[version], value)
+        return row if checksum(row) == total else None
+
+    def values(self, rows: Iterable[Row]) -> list[int | str | bytes | None]:
+        """What is bound to insert these rows, whose names have numbers."""
+        numbers = self.numbers
+        found: list[int | str | bytes | None] = []
+        for row in rows:
+            revision, resource, key, previous, api_version, value = row
+            version = numbers[api_version]
+            found += (revision, numbers[resource], key, previous, version, checksum(row), value)
+        return found
+
+
+def create(db: sqlite3.Connection, dialect: str) -> None:
+    """Make a new database of an empty file."""
+    db.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("BEGIN")
+    _create_tables(db, dialect)
+    db.execute("COMMIT")
+
+
+def _create_tables(db: sqlite3.Connection, dialect: str, **state: int) -> None:
+    for statement in _SCHEMA.split(";")[:-1]:
+        db.execute(statement)
+    db.execute(_STATE)
+    numbers = {"compacted": 0, "highest": 0, "swept": 0, "probe": 0, **state}
+    db.executemany("INSERT INTO state VALUES (?, ?)", [*numbers.items(), ("dialect", dialect)])
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def check_kind(db: sqlite3.Connection, path: object) -> int:
+    """The format of a database; raises StorageError if it is not one that can be read."""
+    if _number(db, "application_id") != APPLICATION_ID:
+        raise StorageError(f"{path} is not a Fairlead store")
+    found = _number(db, "user_version")
+    if found > FORMAT:
+        raise StorageError(
+            f"{path} has format {found}, written by a newer release; this one reads up to {FORMAT}"
+        )
+    return found
+
+
+def _number(db: sqlite3.Connection, pragma: str) -> int:
+    return int(db.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+def old_dialect(db: sqlite3.Connection, names: OldNames) -> str:
+    """The dialect of a file of format 1, by the system namespace in it; nothing if it has none."""
+    for dialect, namespace in names.system_namespaces.items():
+        query = "SELECT 1 FROM log WHERE key = ? LIMIT 1"
+        if db.execute(query, (f"namespaces:{namespace}",)).fetchone():
+            return dialect
+    return ""
+
+
+def migrate(db: sqlite3.Connection, path: object, dialect: str, old: OldNames) -> None:
+    """Bring a file of format 1 to this one, in one transaction."""
+    db.execute("BEGIN")
+    state = dict(db.execute("SELECT name, value FROM state"))
+    db.execute("ALTER TABLE log RENAME TO old_log")
+    db.execute("DROP TABLE state")
+    compacted = int(state["compacted"])
+    _create_tables(db, dialect, compacted=compacted, highest=int(state["highest"]), swept=compacted)
+    names = Names(iter(()))
+    insert = "INSERT INTO log VALUES (?,?,?,?,?,?,?)"
+    for row in _old_rows(db, path, old):
+        if missing := names.missing([row]):
+            names.add(missing)
+            db.executemany("INSERT INTO names (name, id) VALUES (?, ?)", missing.items())
+        db.execute(insert, names.values([row]))
+    db.execute("DROP TABLE old_log")
+    db.execute("COMMIT")
+
+
+def _old_rows(db: sqlite3.Connection, path: object, old: OldNames) -> Iterator[Row]:
+    live: dict[str, int] = {}
+    for revision, place, value, total in db.execute(
+        "SELECT revision, key, value, sum FROM old_log ORDER BY revision"
+    ):
+        if type(place) is not str or crc32(value or b"", crc32(place.encode())) != total:
+            raise StorageError(f"{path} is damaged at revision {revision}")
+        prefix, _, key = place.partition(":")
+        resource, api_version = old.prefixes.get(prefix) or (f"unknown/{prefix}", "")
+        yield Row(revision, resource, key, live.get(place, 0), api_version, value)
+        if value is None:
+            live.pop(place, None)
+        else:
+            live[place] = revision

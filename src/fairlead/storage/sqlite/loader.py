@@ -1,0 +1,106 @@
+"""Making the store of a directory from the rows of another one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+from fairlead.storage.backend import Fault, Row, StorageError
+from fairlead.storage.sqlite import format as file_format
+from fairlead.storage.sqlite.directory import Acknowledged, Directory
+from fairlead.storage.sqlite.files import connect, fault_of
+from fairlead.storage.sqlite.format import COLUMN_COUNT, Names
+
+_ROWS_A_COMMIT = 2000
+_INSERT = f"INSERT OR IGNORE INTO log VALUES ({','.join('?' * COLUMN_COUNT)})"
+_TWICE = (
+    "SELECT name, key FROM log JOIN names ON names.id = log.resource"
+    " GROUP BY resource, key HAVING count(*) > 1 LIMIT 1"
+)
+
+
+def load(directory: Path, dialect: str, rows: Iterable[Row], above: int, gap: int = 0) -> int:
+    """Make a store of live rows, whole or not at all; gives its revision.
+
+    Rows keep their revisions. The store's own is higher than `above` and everything that was ever
+    acknowledged in this directory by `gap`, and its history begins there: whoever knows an older
+    one is told so. Rows of one commit may share a revision; all but one of them get fresh ones.
+    Raises StorageError: if there is a store already, if it cannot be written.
+    """
+    with _empty(directory) as place:
+        path = place.start_database()
+        base = max(above, Acknowledged(directory).read()) + gap
+        db = connect(path)
+        try:
+            file_format.create(db, dialect)
+            revision = _fill(db, rows, base)
+            _check_unique(db)
+            _set_revision(db, revision)
+            _settle(db)
+        except sqlite3.Error as error:
+            raise StorageError(f"cannot write {path}: {error}", fault_of(error)) from None
+        finally:
+            db.close()
+        place.finish_database()
+    return revision
+
+
+@contextmanager
+def _empty(directory: Path) -> Iterator[Directory]:
+    """A locked directory without a store, as it was before if the block fails."""
+    existed = directory.exists()
+    place = Directory(directory)
+    place.lock()
+    try:
+        if place.size():
+            raise StorageError(f"{directory} holds a store already", Fault.PASSING)
+        try:
+            yield place
+        except BaseException:
+            place.drop_unfinished()
+            if not existed:
+                place.remove_empty()
+            raise
+    except OSError as error:
+        raise StorageError(f"cannot write {directory}: {error.strerror}") from None
+    finally:
+        place.unlock()
+
+
+def _fill(db: sqlite3.Connection, rows: Iterable[Row], revision: int) -> int:
+    """Insert all rows; gives the highest revision, which is at least the one given."""
+    names = Names(iter(()))
+    rows = iter(rows)
+    while group := list(islice(rows, _ROWS_A_COMMIT)):
+        db.execute("BEGIN")
+        if missing := names.missing(group):
+            names.add(missing)
+            db.executemany("INSERT INTO names (name, id) VALUES (?, ?)", missing.items())
+        for row in group:
+            if not db.execute(_INSERT, names.values([row])).rowcount:
+                revision += 1
+                db.execute(_INSERT, names.values([row._replace(revision=revision)]))
+        db.execute("COMMIT")
+    return revision
+
+
+def _check_unique(db: sqlite3.Connection) -> None:
+    twice = db.execute(_TWICE).fetchone()
+    if twice is not None:
+        raise StorageError(f"{twice[0]} {twice[1]} is there twice", Fault.PASSING)
+
+
+def _set_revision(db: sqlite3.Connection, revision: int) -> None:
+    db.execute(
+        "UPDATE state SET value = ? WHERE name IN ('compacted', 'highest', 'swept')", (revision,)
+    )
+
+
+def _settle(db: sqlite3.Connection) -> None:
+    """Have all of it in the one file that is about to be renamed."""
+    busy, left, moved = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy or left != moved:
+        raise StorageError("the database could not be brought into one file")

@@ -1,0 +1,88 @@
+"""Stores that are read and never written."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fairlead.storage.backend import Fault, Slice, Step, StorageError, Write
+from fairlead.storage.source import Reached, Snapshot, Source
+from fairlead.storage.sqlite.directory import Directory
+
+_FILES = ("fairlead.db", "fairlead.db-wal", "acknowledged")
+
+
+class ReadOnlySource:
+    """A source as it is, but for what would change it: writes are refused, and what others do not
+    compact is kept."""
+
+    has_epoch = False
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    @property
+    def floor(self) -> int:
+        return self._source.floor
+
+    async def open(self) -> None:
+        await self._source.open()
+
+    async def snapshot(self) -> Snapshot:
+        return await self._source.snapshot()
+
+    def feed(self, after: int) -> AsyncIterator[Reached]:
+        return self._source.feed(after)
+
+    def newest(self) -> int | None:
+        return self._source.newest()
+
+    async def ask_newest(self) -> int:
+        return await self._source.ask_newest()
+
+    async def write(self, group: Sequence[Write]) -> list[int]:
+        raise StorageError("the store is only read", Fault.PASSING)
+
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
+        return await self._source.changes(resource, after, upto, key)
+
+    async def state(
+        self, resource: str, revision: int, after: str, below: str | None, limit: int
+    ) -> Slice:
+        return await self._source.state(resource, revision, after, below, limit)
+
+    async def is_stale(self, resource: str, key: str, revision: int) -> bool:
+        return False
+
+    async def compact(self, floor: int) -> None:
+        pass
+
+    async def size(self) -> int:
+        return await self._source.size()
+
+    async def close(self) -> None:
+        await self._source.close()
+
+
+def copy_of_store(directory: Path, scratch: Path | None = None) -> Path:
+    """A directory, below `scratch` if that is given, with a copy of a store that no server has, for
+    as long as this process runs: even to be read the database would write beside it. Raises
+    StorageError."""
+    given = Directory(directory)
+    if not given.holds_database():
+        raise StorageError(f"{directory} holds no store that could be read")
+    given.lock()
+    try:
+        copy = TemporaryDirectory(prefix="fairlead-", dir=scratch, ignore_cleanup_errors=True)
+        for name in _FILES:
+            if (directory / name).exists():
+                shutil.copyfile(directory / name, Path(copy.name) / name)
+    except OSError as error:
+        raise StorageError(f"cannot copy {directory}: {error.strerror}") from None
+    finally:
+        given.unlock()
+    atexit.register(copy.cleanup)
+    return Path(copy.name)

@@ -1,0 +1,208 @@
+"""Calls from one process of a server to another, and their answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+from fairlead.storage.backend import (
+    Compacted,
+    ConditionFailed,
+    Conflict,
+    Fault,
+    Precondition,
+    StorageError,
+    Unanswered,
+)
+from fairlead.storage.workers.channel import Channel, Message
+
+logger = logging.getLogger("fairlead.storage")
+
+_GONE = "the process that owns the store does not answer"
+
+# What a message to the caller is: a part of an answer, the last part, or why there is none.
+PART, DONE, FAILED = "part", "done", "failed"
+UNASKED = 0  # the number of messages that answer no call
+
+Handler = Callable[..., Awaitable[Any]]
+
+
+class Desk:
+    """Answers the calls of other processes, on a socket that their parent listens at: it outlives
+    who answers. `offers` are by name; they get the channel and the number of the call first."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+        self.offers: dict[str, Handler] = {}
+        self.on_lost: list[Callable[[Channel], None]] = []
+        self._channels: set[Channel] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.AbstractServer | None = None
+        self._deserted = asyncio.Event()
+
+    async def open(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def channel() -> Channel:
+            return Channel(self._received, self._lost, self._channels.add)
+
+        self._server = await loop.create_unix_server(channel, sock=self._listener.dup())
+
+    def _received(self, channel: Channel, message: Message) -> None:
+        task = asyncio.get_running_loop().create_task(self._answer(channel, *message))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, channel: Channel, number: int, name: str, *arguments: Any) -> None:
+        try:
+            answer = await self.offers[name](channel, number, *arguments)
+        except Exception as error:
+            channel.send((number, FAILED, *_described(error)))
+        else:
+            channel.send((number, DONE, answer))
+
+    def _lost(self, channel: Channel) -> None:
+        self._channels.discard(channel)
+        for call in self.on_lost:
+            call(channel)
+        if not self._channels:
+            self._deserted.set()
+
+    async def deserted(self, patience: float) -> None:
+        """Wait until nobody is connected any more."""
+        self._deserted.clear()
+        if self._channels:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._deserted.wait(), patience)
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for channel in list(self._channels):
+            channel.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class Caller:
+    """The other end of a `Desk`: one connection, made by `connect`. After `lost` is set every call
+    fails. `unasked` is given what comes without a call."""
+
+    def __init__(self, unasked: Callable[[Message], None] | None = None) -> None:
+        self._numbers = count(UNASKED + 1)
+        self._waiting: dict[int, tuple[asyncio.Future[Any], list[Any]]] = {}
+        self._unasked = unasked
+        self.channel: Channel | None = None
+        self.lost = asyncio.Event()
+
+    async def connect(self, path: str) -> None:
+        """Raises OSError."""
+        loop = asyncio.get_running_loop()
+        _, self.channel = await loop.create_unix_connection(
+            lambda: Channel(self._received, self._closed), path
+        )
+
+    async def call(self, name: str, *arguments: Any) -> Any:
+        """The answer's last part; raises what the other side raised, or StorageError if it has
+        gone."""
+        answer, _ = await self._ask(name, arguments)
+        return answer
+
+    async def gather(self, name: str, *arguments: Any) -> tuple[Any, list[Any]]:
+        """The same, and the parts before the last one."""
+        return await self._ask(name, arguments)
+
+    async def _ask(self, name: str, arguments: Sequence[Any]) -> tuple[Any, list[Any]]:
+        if self.channel is None or self.lost.is_set():
+            raise gone()
+        number = next(self._numbers)
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        parts: list[Any] = []
+        self._waiting[number] = future, parts
+        self.channel.send((number, name, *arguments))
+        try:
+            return await future, parts
+        finally:
+            self._waiting.pop(number, None)
+
+    def _received(self, channel: Channel, message: Message) -> None:
+        number, kind, *content = message
+        if number == UNASKED:
+            if self._unasked is not None:
+                self._unasked(message)
+            return
+        waiting = self._waiting.get(number)
+        if waiting is None or waiting[0].done():
+            return  # nobody waits for it any more
+        future, parts = waiting
+        if kind == PART:
+            parts.append(content[0])
+        elif kind == DONE:
+            future.set_result(content[0])
+        else:
+            future.set_exception(_raised(content))
+
+    def _closed(self, channel: Channel) -> None:
+        self.lost.set()
+        for future, _ in self._waiting.values():
+            if not future.done():
+                future.set_exception(Unanswered(_GONE, Fault.PASSING))
+
+    def close(self) -> None:
+        self.lost.set()
+        if self.channel is not None:
+            self.channel.close()
+
+
+async def ask(path: str, name: str, *arguments: Any, patience: float) -> Any:
+    """One call on a connection of its own; raises StorageError where no answer comes in time."""
+    caller = Caller()
+    try:
+        async with asyncio.timeout(patience):
+            await caller.connect(path)
+            return await caller.call(name, *arguments)
+    except (OSError, TimeoutError):
+        raise gone() from None
+    finally:
+        caller.close()
+
+
+def gone() -> StorageError:
+    return StorageError(_GONE, Fault.PASSING)
+
+
+def _described(error: Exception) -> Message:
+    """An error as it can be sent."""
+    if isinstance(error, Conflict):
+        return "conflict", str(error), error.at
+    if isinstance(error, ConditionFailed):
+        condition = error.condition
+        return "condition", condition.resource, condition.key, condition.wanted(), error.at
+    if isinstance(error, Compacted):
+        return "compacted", error.args[0] if error.args else 0
+    if not isinstance(error, StorageError):
+        logger.error("a call of another process failed", exc_info=error)
+        error = StorageError(f"{type(error).__name__}: {error}")
+    return "storage", str(error)
+
+
+def _raised(described: Sequence[Any]) -> Exception:
+    """The error that was sent. Of what the store's owner suffers nothing is wrong here."""
+    kind, *content = described
+    if kind == "conflict":
+        conflict = Conflict(content[0])
+        conflict.at = content[1]
+        return conflict
+    if kind == "condition":
+        failed = ConditionFailed(Precondition(*content[:3]))
+        failed.at = content[3]
+        return failed
+    if kind == "compacted":
+        return Compacted(content[0])
+    return StorageError(content[0], Fault.PASSING)

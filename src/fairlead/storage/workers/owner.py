@@ -1,0 +1,211 @@
+"""The side of the process that owns the log: it answers those who follow it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from fairlead.storage.backend import (
+    Compacted,
+    ConditionFailed,
+    Conflict,
+    Precondition,
+    Row,
+    Slice,
+    Step,
+    Write,
+)
+from fairlead.storage.collection import Collection
+from fairlead.storage.version import Version, encoded_of
+from fairlead.storage.workers.calls import PART, UNASKED, Desk
+from fairlead.storage.workers.channel import Channel, framed
+from fairlead.storage.workers.page import Page
+
+_BYTES_A_PIECE = 1 << 20
+_ROWS_A_PIECE = 1000
+
+
+class History(Protocol):
+    """What is asked of the log beside the store."""
+
+    async def feed(self, after: int, upto: int) -> list[Row]:
+        """As `Backend.feed`."""
+
+    async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]: ...
+
+    async def state(
+        self, resource: str, revision: int, after: str, below: str | None, limit: int
+    ) -> Slice: ...
+
+    @property
+    def seals(self) -> bool: ...
+
+    async def is_stale(self, resource: str, key: str, revision: int) -> bool: ...
+
+    def size(self) -> int: ...
+
+
+class Owner(Protocol):
+    """The store of the process that owns the log."""
+
+    @property
+    def revision(self) -> int: ...
+
+    @property
+    def floor(self) -> int: ...
+
+    @property
+    def healthy(self) -> bool: ...
+
+    def collections(self) -> list[Collection]: ...
+
+    async def append(self, group: Sequence[Write]) -> list[int]:
+        """Take all of these or none, in one commit."""
+
+
+class Sharing:
+    """Tells followers of every commit, in order, and does what they ask for. `committed` has to be
+    called with the rows of each commit before anybody is told of it."""
+
+    def __init__(self, page: Page, desk: Desk, log: History) -> None:
+        self._page = page
+        self._log = log
+        self._live: set[Channel] = set()  # those who have everything up to the page's revision
+        self._store: Owner
+        desk.on_lost.append(self._live.discard)
+        desk.offers |= {
+            "snapshot": self._snapshot,
+            "feed": self._feed,
+            "write": self._write,
+            "changes": self._changes,
+            "state": self._state,
+            "stale": self._is_stale,
+            "size": self._size,
+        }
+
+    def begin(self, store: Owner) -> None:
+        """The store is open and nobody was told of it yet."""
+        self._store = store
+        self._page.set_floor(store.floor)
+        self.tell_health()
+        self._page.reach(store.revision)
+        self._page.say_seals(self._log.seals)
+
+    def committed(self, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
+        self._page.reach(rows[-1].revision)
+        if not self._live:
+            return
+        for piece in _pieces(rows):
+            frame = framed((UNASKED, PART, piece[-1][0], piece))
+            for channel in self._live:
+                channel.send_frame(frame)
+
+    def tell_health(self) -> None:
+        self._page.set_healthy(self._store.healthy)
+
+    def compacted(self, floor: int) -> None:
+        self._page.set_floor(floor)
+
+    async def _snapshot(self, channel: Channel, number: int) -> int:
+        store = self._store
+        revision = store.revision
+        heads = [
+            (collection.resource, version)
+            for collection in store.collections()
+            for version in collection.heads.values()
+            if version.body is not None
+        ]
+        for piece in _pieces(_row(resource, version) for resource, version in heads):
+            channel.send((number, PART, piece))
+            await channel.drained()
+        return revision
+
+    async def _feed(self, channel: Channel, number: int, after: int) -> None:
+        """First what happened before, from the disk, then what happens."""
+        self._live.discard(channel)
+        if after > self._page.revision:
+            raise Compacted(after)  # it has seen what never was: let it begin again
+        while after < self._page.revision:
+            upto = self._page.revision
+            rows = await self._log.feed(after, upto)
+            after = rows[-1].revision if rows else upto
+            for piece in _pieces(rows):
+                channel.send((UNASKED, PART, piece[-1][0], piece))
+            await channel.drained()
+        if channel.is_open:
+            channel.send((UNASKED, PART, after, []))  # that is all, even if it is nothing
+            self._live.add(channel)
+
+    async def _write(self, channel: Channel, number: int, group: list[tuple[Any, ...]]) -> Any:
+        writes = [_write(*one) for one in group]
+        try:
+            return await self._store.append(writes)
+        except (Conflict, ConditionFailed) as error:
+            error.at = self._page.revision
+            raise
+
+    async def _changes(
+        self, channel: Channel, number: int, resource: str, after: int, upto: int, key: str = ""
+    ) -> Any:
+        steps = await self._log.changes(resource, after, upto, key)
+        return [
+            (tuple(step.row), tuple(step.before) if step.before is not None else None)
+            for step in steps
+        ]
+
+    async def _state(
+        self,
+        channel: Channel,
+        number: int,
+        resource: str,
+        revision: int,
+        after: str,
+        below: str | None,
+        limit: int,
+    ) -> Any:
+        rows, more = await self._log.state(resource, revision, after, below, limit)
+        return list(map(tuple, rows)), more
+
+    async def _is_stale(
+        self, channel: Channel, number: int, resource: str, key: str, revision: int
+    ) -> bool:
+        return await self._log.is_stale(resource, key, revision)
+
+    async def _size(self, channel: Channel, number: int) -> int:
+        await asyncio.sleep(0)
+        return self._log.size()
+
+
+def _write(
+    resource: str,
+    key: str,
+    api_version: str,
+    value: bytes | None,
+    expected: int,
+    requires: list[tuple[str, str, int | None]],
+) -> Write:
+    conditions = [Precondition(*one) for one in requires]
+    return Write(resource, key, api_version, value, expected, conditions)
+
+
+def _row(resource: str, version: Version) -> Row:
+    assert version.body is not None
+    value = encoded_of(version.body)
+    return Row(version.revision, resource, version.key, 0, version.api_version, value)
+
+
+def _pieces(rows: Iterable[Row]) -> Iterator[list[tuple[Any, ...]]]:
+    """Parts of a bounded size, as they are sent."""
+    piece: list[tuple[Any, ...]] = []
+    held = 0
+    for row in rows:
+        piece.append(tuple(row))
+        held += len(row.value or b"")
+        if held > _BYTES_A_PIECE or len(piece) >= _ROWS_A_PIECE:
+            yield piece
+            piece, held = [], 0
+    if piece:
+        yield piece

@@ -1,0 +1,151 @@
+"""All connections of a server: how many there are, whose they are, and when their time is up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
+
+from fairlead.wire.incoming.holdings import Holdings, Uploads
+from fairlead.wire.incoming.limits import Limits
+from fairlead.wire.incoming.response_bytes import date_line
+
+if TYPE_CHECKING:
+    from fairlead.wire.incoming.exchange import Exchange
+    from fairlead.wire.incoming.protocol import HttpProtocol
+
+logger = logging.getLogger("fairlead.wire.incoming")
+
+Application = Callable[["Exchange"], Awaitable[None]]
+
+_SPARE_DESCRIPTORS = 128  # for the store, outgoing calls and files
+_SETTLING = 0.1  # what was sent before a drain is read within this time
+_COMPLAIN_EVERY = 60.0
+
+
+class Shared(Protocol):
+    """Where the processes of one server count their connections together."""
+
+    @property
+    def connections(self) -> int:
+        """Of all of them."""
+
+    def of_address(self, address: str) -> int:
+        """Of all of them, from one address."""
+
+    def connected(self, address: str, by: int) -> None: ...
+
+
+class Connections:
+    """The registry. `application` answers the requests of all of them. The limits are those of all
+    processes that share a count."""
+
+    def __init__(
+        self, limits: Limits, application: Application, shared: Shared | None = None
+    ) -> None:
+        self.limits = limits
+        self.coarse = 10 * limits.tick  # seconds, beside which it does not matter how often we look
+        self.application = application
+        self.holdings: Holdings[HttpProtocol] = Holdings(limits.unread_bytes_in_all)
+        self.uploads = Uploads(
+            limits.body_bytes_in_all,
+            limits.body_bytes_of_an_owner,
+            limits.waiting_body_bytes_of_an_owner,
+        )
+        self._shared = shared
+        self.date = date_line()
+        self.draining = False
+        self._open: set[HttpProtocol] = set()
+        self._by_address: dict[str, int] = {}
+        self._empty = asyncio.Event()
+        possible = _descriptors() - _SPARE_DESCRIPTORS
+        self._most = min(limits.connections or possible, possible)
+        self._complained = float("-inf")
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, connection: HttpProtocol, address: str) -> bool:
+        """Take a connection in; False if there are too many."""
+        own = self._by_address.get(address, 0)
+        total, count = len(self._open), own
+        if self._shared is not None:
+            total, count = self._shared.connections, self._shared.of_address(address)
+        if len(self._open) >= self._most or total >= self.limits.connections > 0:
+            self._complain(f"{total} connections are open")
+            return False
+        if count >= self.limits.connections_of_an_address > 0:
+            self._complain(f"{count} connections of {address} are open")
+            return False
+        self._by_address[address] = own + 1
+        self._open.add(connection)
+        if self._shared is not None:
+            self._shared.connected(address, 1)
+        return True
+
+    def remove(self, connection: HttpProtocol, address: str) -> None:
+        self._open.discard(connection)
+        if self._shared is not None:
+            self._shared.connected(address, -1)
+        left = self._by_address[address] - 1
+        if left:
+            self._by_address[address] = left
+        else:
+            del self._by_address[address]
+        if not self._open:
+            self._empty.set()
+
+    def _complain(self, why: str) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._complained >= _COMPLAIN_EVERY:
+            self._complained = now
+            logger.warning("%s: more are turned away", why)
+
+    async def look_after(self) -> None:
+        """For ever: end what is out of time, and keep the date."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(self.limits.tick)
+            self.date = date_line()
+            now = loop.time()
+            for connection in list(self._open):
+                connection.check_time(now)
+            self.holdings.count_again()
+
+    async def drain(self, grace: float, hurry: asyncio.Event) -> None:
+        """Answer what was sent before, take no more, and cut off what is left after the grace or
+        as soon as there is a hurry."""
+        self.draining = True
+        await either(hurry, asyncio.sleep(_SETTLING))
+        for connection in list(self._open):
+            connection.end_when_idle()
+        self._empty.clear()
+        if self._open:
+            await either(hurry, asyncio.wait_for(self._empty.wait(), grace))
+        if self._open:
+            logger.warning("%d connections are cut off", len(self._open))
+        for connection in list(self._open):
+            connection.cancel()
+
+
+async def either(event: asyncio.Event, other: Awaitable[object]) -> None:
+    """Wait until one of the two has come about."""
+    tasks = [asyncio.ensure_future(other), asyncio.ensure_future(event.wait())]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _descriptors() -> int:
+    """How many files this process may open, after asking for as many as it can get."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+        except (OSError, ValueError):
+            pass
+    return soft if soft != resource.RLIM_INFINITY else 1 << 20

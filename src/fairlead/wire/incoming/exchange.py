@@ -1,0 +1,440 @@
+"""One request and its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fairlead.wire.incoming.head import Head
+from fairlead.wire.incoming.holdings import Uploads
+from fairlead.wire.incoming.peer import Peer
+from fairlead.wire.incoming.response_bytes import (
+    CHUNKED,
+    CLOSE,
+    CONTINUE,
+    LAST_CHUNK,
+    Header,
+    chunk,
+    head_bytes,
+)
+
+if TYPE_CHECKING:
+    from fairlead.wire.incoming.protocol import HttpProtocol
+
+
+SWITCHING_PROTOCOLS = 101
+_WITHOUT_BODY = (204, 304)
+_PIECE = 256 * 1024
+_SMALL_PIECE = 64 * 1024 - 8  # as a chunk it fills whole records of TLS
+
+_NEVER = float("inf")
+
+# All that is left of the head of a request whose answer goes on without a task.
+_STAYS = Head(b"GET", b"/", [], {}, {})
+_ENDS = Head(b"GET", b"/", [], {}, {})
+_ENDS.keep_alive = False
+
+# Waits until so many small pieces may be sent, or something be done that takes as long.
+Turn = Callable[[int], Awaitable[None]]
+
+
+class ClientGone(Exception):
+    """The client has left or was cut off: nobody waits for the answer."""
+
+
+class BodyTooLarge(Exception):
+    """There is more of the body than the limit allows."""
+
+
+class Exchange:
+    """What the application reads from and writes to. Reading the body and sending the answer
+    raise ClientGone when the connection is lost; `respond` just does nothing then."""
+
+    __slots__ = (
+        "_alarm",
+        "_connection",
+        "_in_chunks",
+        "_in_parts",
+        "_on_gone",
+        "_on_over",
+        "_parts",
+        "_reserved",
+        "_size",
+        "_waiter",
+        "began",
+        "body_complete",
+        "body_limit",
+        "can_be_cut",
+        "deadline",
+        "detached",
+        "head",
+        "keeps",
+        "lines",
+        "peer",
+        "started",
+        "timed_out",
+        "too_large",
+        "turn",
+        "wanted",
+    )
+
+    def __init__(self, connection: HttpProtocol, head: Head, peer: Peer, began: float) -> None:
+        self._connection: HttpProtocol | None = connection
+        self.head = head
+        self.peer = peer
+        self.began = began
+        self.deadline = began + connection.limits.request_seconds
+        self._alarm: asyncio.TimerHandle | None = None  # where looking now and then is too coarse
+        self.started = False  # some of the answer was sent
+        self.timed_out = False
+        self.body_complete = False
+        self.body_limit = connection.limits.body_bytes
+        self.too_large = head.length > self.body_limit
+        self.wanted = False  # the application has asked for the body
+        self.can_be_cut = False  # nobody waits for its end when the server ends
+        self.detached = False  # the answer goes on, and no task is at work on it
+        self.turn: Turn | None = None  # waited for before anything large is sent
+        self.keeps = 0  # bytes that exist only until the whole answer is sent
+        self.lines = b""  # of the head of the answer, whichever it will be
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._reserved: tuple[Uploads, str, int] | None = None
+        self._in_chunks = False
+        self._in_parts = False  # the body is read as it comes
+        self._waiter: asyncio.Future[None] | None = None
+        self._on_gone: Callable[[], object] | None = None
+        self._on_over: Callable[[bool], None] | None = None
+
+    @property
+    def gone(self) -> bool:
+        return self._connection is None
+
+    # What the protocol calls
+
+    @property
+    def come(self) -> int:
+        """Bytes of the body that have come and were not read."""
+        return self._size
+
+    def take(self, part: bytes) -> int:
+        """Take a part of the body; gives how much is held."""
+        self._size += len(part)
+        if self._size > self.body_limit:
+            self.too_large = True
+            self._parts.clear()
+        else:
+            self._parts.append(part)
+            if not self._in_parts:
+                return self._size
+        self.wake()
+        return self._size
+
+    def wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def release(self) -> None:
+        """The connection has done with this request."""
+        self._connection = self._on_gone = None
+        if self._alarm is not None:
+            self._silence()
+
+    def lose(self) -> None:
+        """The connection is no more."""
+        self._connection = None
+        self._silence()
+        told, self._on_gone = self._on_gone, None
+        if told is not None:
+            told()
+        self.wake()
+
+    # What the application calls
+
+    def belongs_to(self, owner: str) -> None:
+        """Say who has to pay for what this connection makes the server hold."""
+        if self._connection is not None:
+            self._connection.owner = owner
+
+    def waits_elsewhere(self, size: int) -> None:
+        """Say how many bytes wait for another server that does not read what the client sends."""
+        if self._connection is not None:
+            self._connection.held_up_elsewhere = size
+            self._connection.count()
+
+    async def read(self) -> bytes:
+        """The whole body. Raises BodyTooLarge, TooManyBodies if there is no room for it, and
+        ClientGone if it was cut off."""
+        await self._reserve()
+        while not self.body_complete and not self.too_large:
+            connection = self._connection
+            if connection is None:
+                raise ClientGone
+            if not self.wanted:
+                self.wanted = True
+                self._let_come(connection)
+            await self._wait()
+        if self.too_large:
+            raise BodyTooLarge
+        parts, self._parts = self._parts, []
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def _reserve(self) -> None:
+        """Have the body counted among those of the connection's owner, and wait for room."""
+        connection = self._connection
+        size = self.body_limit if self.head.chunked else self.head.length
+        if connection is None or self._reserved is not None or self.too_large:
+            return
+        if size <= connection.limits.small_body_bytes:
+            return
+        uploads, owner = connection.uploads, connection.owner
+        if not uploads.try_to_reserve(owner, size):
+            connection.pause_reading()
+            granted = asyncio.get_running_loop().create_future()
+            self.when_gone(partial(_leave, granted))
+            try:
+                await uploads.reserve(owner, size, self._size, granted)
+            finally:
+                self._on_gone = None
+        self._reserved = uploads, owner, size
+
+    def forget_body(self) -> None:
+        """Nobody works on the request any more."""
+        reserved, self._reserved = self._reserved, None
+        if reserved is not None:
+            uploads, owner, size = reserved
+            uploads.give_back(owner, size)
+
+    async def read_part(self) -> bytes:
+        """What has come of a body of any size, nothing at its end; more is taken in only as far as
+        this is called. Raises ClientGone if it was cut off."""
+        if not self._in_parts:
+            self._in_parts = True
+            self.body_limit, self.too_large = sys.maxsize, False
+            if self._connection is not None and not self.body_complete:
+                self._let_come(self._connection)
+        while not self._parts and not self.body_complete:
+            if self._connection is None:
+                raise ClientGone
+            self._connection.resume_reading()
+            await self._wait()
+        parts, self._parts, self._size = self._parts, [], 0
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _let_come(self, connection: HttpProtocol) -> None:
+        if self.head.expects_continue:
+            connection.write(CONTINUE)
+        connection.resume_reading()
+
+    async def _wait(self) -> None:
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def limit(self, seconds: float) -> None:
+        """Let the request take no longer than this, from when its head had come. If that is over
+        already, it is out of time from now on."""
+        deadline = self.began + seconds
+        if deadline >= self.deadline or self._connection is None:
+            return
+        self.deadline = deadline
+        self._silence()
+        self._alarm = self._connection.alarm(self, seconds)
+
+    def _silence(self) -> None:
+        alarm, self._alarm = self._alarm, None
+        if alarm is not None:
+            alarm.cancel()
+
+    def no_deadline(self) -> None:
+        """For answers that go on and on: only reading them may not stop."""
+        self.deadline = _NEVER
+
+    def detach(self) -> None:
+        """From now on there is little to send, for long perhaps: the answer goes on when the task
+        that works on it has ended. Whoever sends the rest tells `over`."""
+        if self._connection is None:
+            raise ClientGone
+        if self.head.method != "HEAD":
+            self.head = _STAYS if self.head.keep_alive else _ENDS
+        self.detached = True
+        self._connection.settle()
+
+    def resume(self, work: Callable[[Exchange], Awaitable[None]]) -> None:
+        """Have a task work on a detached answer until that is whole or detached again."""
+        self.detached = False
+        if self._connection is not None:
+            self._connection.resume(self, work)
+
+    def when_over(self, call: Callable[[bool], None]) -> None:
+        """Have something called when a detached answer is over, with whether it was whole."""
+        self._on_over = call
+
+    def over(self, whole: bool) -> None:
+        self.detached = False
+        told, self._on_over = self._on_over, None
+        if told is not None:
+            told(whole)
+
+    def when_gone(self, call: Callable[[], object]) -> None:
+        """Have something called when the client leaves before the answer is whole."""
+        if self._connection is None:
+            call()
+        else:
+            self._on_gone = call
+
+    def abort(self) -> None:
+        """Cut the connection off, whatever is still to be sent."""
+        if self._connection is not None:
+            self._connection.abort()
+
+    def respond(self, code: int, headers: Iterable[Header], body: bytes) -> None:
+        """Hand over a whole answer."""
+        connection = self._connection
+        if connection is None:
+            return
+        self.started = True
+        has_body = code not in _WITHOUT_BODY
+        last = b"%bcontent-length: %d\r\n" % (self.lines, len(body)) if has_body else self.lines
+        if not connection.stays(self):
+            last += CLOSE
+        answer = head_bytes(code, connection.date, headers, last)
+        if has_body and self.head.method != "HEAD":
+            answer += body
+        connection.write(answer)
+        connection.finish(self)
+
+    async def respond_in_pieces(self, code: int, headers: Iterable[Header], body: bytes) -> None:
+        """The same for answers of any size: waits while the client does not read."""
+        if len(body) <= _PIECE:
+            self.respond(code, headers, body)
+            return
+        self.start(code, headers, len(body))
+        self.keeps = len(body)
+        for start in range(0, len(body), _PIECE):
+            await self.send(body[start : start + _PIECE])
+        self.end()
+
+    def start(self, code: int, headers: Iterable[Header], size: int | None = None) -> None:
+        """Begin an answer that is sent in pieces, of a known size or not."""
+        connection = self._connection
+        if connection is None:
+            raise ClientGone
+        self.started = True
+        if code in _WITHOUT_BODY:
+            last = b""
+        elif size is not None:
+            last = b"content-length: %d\r\n" % size
+        elif self.head.modern:
+            self._in_chunks = True
+            last = CHUNKED
+        else:
+            self.head.keep_alive = False  # its end is the end of the connection
+            last = b""
+        if not connection.stays(self):
+            last += CLOSE
+        connection.write(head_bytes(code, connection.date, headers, self.lines + last))
+
+    def hand_over(self, headers: Iterable[Header], successor: asyncio.Protocol) -> None:
+        """Answer that the protocol changes, and leave the connection to who speaks the new one,
+        who is given what the client has sent already. Its time is not limited any more."""
+        connection = self._connection
+        if connection is None:
+            raise ClientGone
+        self.started = True
+        self.no_deadline()
+        head = head_bytes(SWITCHING_PROTOCOLS, connection.date, headers, self.lines)
+        connection.write(head)
+        connection.hand_over(successor)
+
+    def switch(self, headers: Iterable[Header], takes: Callable[[bytes], None]) -> None:
+        """Answer that the protocol changes, and go on: pieces are sent as they are, and whatever
+        the client sends is given to `takes`."""
+        connection = self._connection
+        if connection is None:
+            raise ClientGone
+        self.started = True
+        self.head.keep_alive = False
+        connection.write(head_bytes(SWITCHING_PROTOCOLS, connection.date, headers, self.lines))
+        connection.listen(takes)
+
+    @property
+    def takes_chunks(self) -> bool:
+        """Whether an answer in pieces that has begun is one of chunks."""
+        return self._in_chunks
+
+    @property
+    def can_send_now(self) -> bool:
+        """Whether the client reads what it is sent."""
+        connection = self._connection
+        return connection is not None and connection.full is None and self.head.method != "HEAD"
+
+    def send_now(self, data: bytes) -> bool:
+        """Send pieces, which are chunks already if it takes chunks, without waiting; False if that
+        cannot be."""
+        connection = self._connection
+        if connection is None or connection.full is not None or self.head.method == "HEAD":
+            return False
+        connection.write(data)
+        return True
+
+    async def send(self, piece: bytes) -> None:
+        """Send a piece; waits while the client does not read."""
+        self._hold(piece)
+        if self.turn is not None:
+            await self._send_in_turn(piece, self.turn, self._in_chunks)
+            return
+        if len(piece) <= _PIECE:
+            await self._send(piece, self._in_chunks)
+            return
+        view = memoryview(piece)  # so that little is sealed that the client does not read
+        for start in range(0, len(piece), _SMALL_PIECE):
+            await self._send(view[start : start + _SMALL_PIECE], self._in_chunks)
+
+    async def send_made(self, data: bytes) -> None:
+        """The same with what `send_now` could be given."""
+        self._hold(data)
+        if self.turn is not None:
+            await self._send_in_turn(data, self.turn, False)
+            return
+        await self._send(data, False)
+
+    def _hold(self, piece: bytes) -> None:
+        """A piece is there until all of it is sent."""
+        if self._connection is not None:
+            self._connection.held = self.keeps + len(piece)
+
+    async def _send_in_turn(self, piece: bytes, turn: Turn, as_chunks: bool) -> None:
+        """Send a piece in small ones, each in its turn."""
+        view = memoryview(piece)
+        for start in range(0, len(piece), _SMALL_PIECE):
+            await turn(1)
+            await self._send(view[start : start + _SMALL_PIECE], as_chunks)
+
+    async def _send(self, piece: bytes | memoryview, as_chunk: bool) -> None:
+        connection = self._connection
+        if connection is None:
+            raise ClientGone
+        if piece and self.head.method != "HEAD":
+            connection.write(chunk(piece) if as_chunk else piece)
+            if connection.full is not None:
+                await connection.full
+                if self._connection is None:
+                    raise ClientGone
+
+    def end(self) -> None:
+        connection = self._connection
+        if connection is None:
+            raise ClientGone
+        if self._in_chunks and self.head.method != "HEAD":
+            connection.write(LAST_CHUNK)
+        connection.finish(self)
+
+
+def _leave(granted: asyncio.Future[None]) -> None:
+    if not granted.done():
+        granted.set_exception(ClientGone())

@@ -1,0 +1,181 @@
+"""What clients make the server hold: answers that they do not read, and bodies that they send.
+
+A connection may hold some hundred kilobytes of either, which is little for one and too much for
+thousands. So all of them share a total, and whoever holds most of it pays for what is over it. The
+owner of a connection is who sent its last request, or an address before anybody is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Iterable
+from time import monotonic
+from typing import Generic, Protocol, TypeVar
+
+from fairlead.base.metrics import REGISTRY
+
+logger = logging.getLogger("fairlead.wire.incoming")
+
+CUT_OFF = REGISTRY.counter(
+    "fairlead_http_unread_connections_cut_off",
+    "Connections that were closed because too many answers were not read.",
+)
+_LEFT = 0.75  # of the total, once room is made
+_COMPLAIN_EVERY = 60.0
+
+
+class Holder(Protocol):
+    """A connection. `unread` are the bytes that it holds because somebody does not read."""
+
+    owner: str
+
+    @property
+    def unread(self) -> int: ...
+
+    def cut_off(self) -> None:
+        """End, behind whatever is going on."""
+
+
+H = TypeVar("H", bound=Holder)
+
+
+class Holdings(Generic[H]):
+    """The connections whose clients do not read, and how many bytes wait for them. Above `most`
+    bytes in all the owners who hold most lose connections, those first that have not been read for
+    longest."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._unread: dict[H, int] = {}  # who has not been read for longest is first
+        self.total = 0
+        self._complained = float("-inf")
+
+    def note(self, holder: H, size: int) -> None:
+        """Count a connection with so many bytes."""
+        self.total += size - self._unread.get(holder, 0)
+        if size:
+            self._unread[holder] = size
+        else:
+            self._unread.pop(holder, None)
+        if self.total > self._most:
+            self._make_room()
+
+    def count_again(self) -> None:
+        """Sizes change without notice: what waits is sent little by little."""
+        for holder in self._unread:
+            self._unread[holder] = holder.unread
+        self.total = sum(self._unread.values())
+        if self.total > self._most:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        held: Counter[str] = Counter()
+        for holder, size in self._unread.items():
+            held[holder.owner] += size
+        share = fair_share(held.values(), int(self._most * _LEFT))
+        cut = []
+        for holder, size in self._unread.items():
+            if held[holder.owner] > share:
+                held[holder.owner] -= size
+                cut.append(holder)
+        for holder in cut:
+            self.total -= self._unread.pop(holder)
+            holder.cut_off()
+        CUT_OFF.add(len(cut))
+        self._complain(len(cut))
+
+    def _complain(self, count: int) -> None:
+        now = monotonic()
+        if now - self._complained >= _COMPLAIN_EVERY:
+            self._complained = now
+            logger.warning("too much waits for clients that do not read: %d are cut off", count)
+
+
+def fair_share(held: Iterable[int], room: int) -> int:
+    """How much each may hold so that all of them fit: who holds less leaves the rest to others."""
+    amounts = sorted(held)
+    for index, amount in enumerate(amounts):
+        share = room // (len(amounts) - index)
+        if amount > share:
+            return share
+        room -= amount
+    return room
+
+
+class TooManyBodies(Exception):
+    """So much of other bodies of the same owner waits already that no more is taken in."""
+
+
+class Uploads:
+    """Memory for bodies of requests, reserved before they are read and given back when they are
+    answered. An owner has up to `most_of_an_owner` bytes while there are `most` in all, and one
+    body in any case. The bodies of an owner that do not fit wait for each other; there is no more
+    to wait for when `most_waiting` bytes of them have come already."""
+
+    def __init__(self, most: int, most_of_an_owner: int, most_waiting: int) -> None:
+        self._most = most
+        self._most_of_an_owner = most_of_an_owner
+        self._most_waiting = most_waiting
+        self._reserved: Counter[str] = Counter()
+        self._waiting: dict[str, deque[tuple[asyncio.Future[None], int]]] = {}
+        self._waiting_bytes: Counter[str] = Counter()
+        self.total = 0
+
+    def try_to_reserve(self, owner: str, size: int) -> bool:
+        """Whether there is room at once."""
+        if owner in self._waiting or not self._fits(owner, size):
+            return False
+        self._take(owner, size)
+        return True
+
+    async def reserve(
+        self, owner: str, size: int, come: int, granted: asyncio.Future[None]
+    ) -> None:
+        """Wait for room for a body of which some bytes have come. Raises TooManyBodies, or what
+        `granted` is told by others meanwhile."""
+        if self._waiting_bytes[owner] + come > self._most_waiting:
+            raise TooManyBodies
+        self._waiting_bytes[owner] += come
+        self._waiting.setdefault(owner, deque()).append((granted, size))
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if granted.done() and not granted.cancelled():
+                self.give_back(owner, size)
+            raise
+        finally:
+            self._waiting_bytes[owner] -= come
+            self._let_in(owner)
+
+    def give_back(self, owner: str, size: int) -> None:
+        self.total -= size
+        self._reserved[owner] -= size
+        if not self._reserved[owner]:
+            del self._reserved[owner]
+        if owner in self._waiting:
+            self._let_in(owner)
+
+    def _let_in(self, owner: str) -> None:
+        """Grant what fits to those who wait; who has left waits no longer."""
+        waiting = self._waiting.get(owner)
+        while waiting and (waiting[0][0].done() or self._fits(owner, waiting[0][1])):
+            granted, size = waiting.popleft()
+            if not granted.done():
+                self._take(owner, size)
+                granted.set_result(None)
+        if not waiting:
+            self._waiting.pop(owner, None)
+            if not self._waiting_bytes[owner]:
+                del self._waiting_bytes[owner]
+
+    def _fits(self, owner: str, size: int) -> bool:
+        own = self._reserved.get(owner, 0)
+        if not own:
+            return True
+        return own + size <= self._most_of_an_owner and self.total + size <= self._most
+
+    def _take(self, owner: str, size: int) -> None:
+        self.total += size
+        self._reserved[owner] += size

@@ -1,0 +1,506 @@
+"""A connection: one request is read, answered, and only then the next one looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+from fairlead.wire.incoming.batches import slices_of
+from fairlead.wire.incoming.connections import Application, Connections
+from fairlead.wire.incoming.eager_tasks import begin
+from fairlead.wire.incoming.exchange import ClientGone, Exchange
+from fairlead.wire.incoming.head import Refused
+from fairlead.wire.incoming.holdings import Uploads
+from fairlead.wire.incoming.parser import SETTLED, Reader
+from fairlead.wire.incoming.peer import NOBODY, Peer
+from fairlead.wire.incoming.response_bytes import refusal
+from fairlead.wire.incoming.upgrade import HandedOver
+
+logger = logging.getLogger("fairlead.wire.incoming")
+
+_CLOCK_STEP = 0.001  # seconds; the loop's clock may stand still for as long
+_FOREVER = float("inf")
+_FEW_CHUNKS = 1024  # bytes, in which chunks or frames are read at once
+
+
+class HttpProtocol:
+    """An asyncio protocol; its transport may be TCP or TLS over it. `secured` says who the peer is,
+    once that is known.
+
+    Between requests `_exchange` is None. Bytes that came before their time wait in `_waiting`, and
+    reading is paused while there are any.
+    """
+
+    __slots__ = (
+        "_address",
+        "_closing",
+        "_connections",
+        "_deadline",
+        "_exchange",
+        "_full_since",
+        "_held_up",
+        "_holdings",
+        "_is_counted",
+        "_is_in_slices",
+        "_is_tunnel_full",
+        "_lingered",
+        "_loop",
+        "_paused",
+        "_peer",
+        "_reader",
+        "_registered",
+        "_skipping",
+        "_slices",
+        "_task",
+        "_transport",
+        "_waiting",
+        "full",
+        "held",
+        "held_up_elsewhere",
+        "limits",
+        "owner",
+    )
+
+    _transport: asyncio.Transport
+
+    def __init__(self, connections: Connections, loop: asyncio.AbstractEventLoop) -> None:
+        self._connections = connections
+        self._loop = loop
+        self.limits = connections.limits
+        self.full: asyncio.Future[None] | None = None  # while the peer has too much to read
+        self._full_since = 0.0
+        self._holdings = connections.holdings
+        self._slices = slices_of(loop)
+        self._is_in_slices = False  # what waits is taken a slice at a time
+        self._is_counted = self._is_tunnel_full = False
+        # Bytes that are held beside those of the transport: of the answer while the client does not
+        # read, and of what goes to another server that does not read.
+        self.held = self.held_up_elsewhere = 0
+        self.owner = ""  # who is asked to pay for them: an address, or who sent the last request
+        self._held_up = False  # the next request waits until the answers before it are read
+        self._address = ""
+        self._peer = NOBODY
+        self._reader = Reader(self.limits, self._take_part)
+        self._registered = False
+        self._exchange: Exchange | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._deadline = _FOREVER
+        self._waiting = b""
+        self._paused = False
+        self._closing = False
+        self._lingered = 0
+        self._skipping = False  # past the body of a request that was answered without it
+
+    # The transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self._address = peer[0] if isinstance(peer, tuple) else ""
+        self._peer = Peer(address=self._address)
+        self.owner = self._address
+        if not self._connections.add(self, self._address):
+            self._closing = True
+            self._transport.abort()
+            return
+        self._registered = True
+        self._transport.set_write_buffer_limits(high=self.limits.unread_bytes)
+        self._deadline = self._loop.time() + self.limits.handshake_seconds
+
+    def secured(self, peer: Peer) -> None:
+        self._peer = replace(peer, address=self._address)
+        self._deadline = self._loop.time() + self.limits.head_seconds
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._registered:
+            self._connections.remove(self, self._address)
+        self._closing = True
+        self._reader.close()
+        self._waiting = b""
+        self._is_tunnel_full = False
+        self.held_up_elsewhere = 0
+        self.resume_writing()
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.lose()
+
+    def eof_received(self) -> bool:
+        """Who sends no more is sent no more either."""
+        return False
+
+    def pause_writing(self) -> None:
+        if self.full is None:
+            self.full = self._loop.create_future()
+            self._full_since = self._loop.time()
+        self.count()
+
+    def resume_writing(self) -> None:
+        full, self.full = self.full, None
+        if full is not None and not full.done():
+            full.set_result(None)
+        self.count()
+        if self._held_up:
+            self._held_up = False
+            if not self._closing:
+                self._go_on()
+
+    @property
+    def unread(self) -> int:
+        """Bytes that are held because somebody does not read, or sends before its time."""
+        unread = self.held_up_elsewhere
+        if unread and self._exchange is not None:
+            unread += self._exchange.come
+        if len(self._waiting) > self.limits.unread_bytes:
+            unread += len(self._waiting)
+        if self.full is not None or self._is_tunnel_full:
+            unread += self.held + self._transport.get_write_buffer_size()
+        return unread
+
+    def count(self) -> None:
+        """Have the bytes counted that are held because somebody does not read, or sends before its
+        time."""
+        unread = self.unread
+        if unread or self._is_counted:
+            self._is_counted = unread > 0
+            self._holdings.note(self, unread)
+
+    def _count_tunnel(self, is_full: bool) -> None:
+        self._is_tunnel_full = is_full
+        self.count()
+
+    def pause_reading(self) -> None:
+        if not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self._paused:
+            self._paused = False
+            if not self._transport.is_closing():
+                self._transport.resume_reading()
+
+    def write(self, data: bytes | memoryview) -> None:
+        self._transport.write(data)
+
+    # Reading
+
+    def data_received(self, data: bytes) -> None:
+        if self._closing:
+            self._lingered += len(data)
+            if self._lingered > self.limits.linger_bytes:
+                self._transport.abort()
+            return
+        if self._waiting:
+            data = self._waiting + data
+            self._waiting = b""
+        if self._is_in_slices:
+            self._wait_with(data)
+        else:
+            self._take(data)
+
+    def _take(self, data: bytes) -> None:
+        try:
+            self._take_all(data)
+        except Refused as refused:
+            self._refuse(refused.code, refused.message)
+        if self._is_counted or len(self._waiting) > self.limits.unread_bytes:
+            self.count()
+
+    def _take_all(self, data: bytes) -> None:
+        while data:
+            if self._exchange is None and not self._skipping and not self._held_up:
+                data = self._take_head(data)
+            elif self._reader.complete or self._held_up:
+                self._wait_with(data)
+                return
+            elif len(data) > _FEW_CHUNKS and self._reader.is_costly:
+                self._wait_with(data)
+                self._is_in_slices = True
+                self._slices.add(self._take_slice)
+                return
+            else:
+                data = self._take_body(data)
+
+    def _wait_with(self, data: bytes) -> None:
+        """Look at this later, and read no more before."""
+        self._waiting = data
+        self.pause_reading()
+
+    def _take_slice(self) -> None:
+        """Take some of a body in chunks, or of frames, which may be very many."""
+        self._is_in_slices = False
+        data, self._waiting = self._waiting, b""
+        if self._closing or not data:
+            return
+        try:
+            data = self._take_body(data)
+        except Refused as refused:
+            self._refuse(refused.code, refused.message)
+            return
+        if data:
+            self._take(data)
+        if not self._is_in_slices and not self._held_up:
+            exchange = self._exchange
+            if (
+                exchange is None
+                or exchange.wanted
+                or exchange.come <= self.limits.unwanted_body_bytes
+            ):
+                self.resume_reading()
+
+    def _take_head(self, data: bytes) -> bytes:
+        """Start with a request if its head is whole; gives what follows the head."""
+        reader = self._reader
+        if not reader.begun:
+            self._deadline = self._loop.time() + self.limits.head_seconds
+        head, rest = reader.read_head(data)
+        if head is None:
+            if len(rest) == len(data):
+                self._waiting = rest
+                return b""
+            return rest
+        self._deadline = _FOREVER
+        exchange = self._exchange = Exchange(self, head, self._peer, self._loop.time())
+        exchange.body_complete = reader.complete
+        self._begin(exchange, self._connections.application)
+        return self._put_off(rest) if rest else rest
+
+    def _put_off(self, data: bytes) -> bytes:
+        """What follows a head, if that can be looked at now. Where a request was answered at once,
+        others have their turns before the one behind it."""
+        if self._exchange is not None:
+            return data
+        if not self._closing:
+            self._wait_with(data)
+            if not self._held_up:
+                self._go_on()
+        return b""
+
+    def _take_body(self, data: bytes) -> bytes:
+        rest = self._reader.read_body(data)
+        if self._reader.complete:
+            if self._skipping:
+                self._skipping = False
+                self._next()
+            elif self._exchange is not None:
+                self._exchange.body_complete = True
+                self._exchange.wake()
+        return rest
+
+    def _take_part(self, part: bytes) -> None:
+        exchange = self._exchange
+        if exchange is not None:
+            held = exchange.take(part)
+            if held > self.limits.unwanted_body_bytes and not exchange.wanted:
+                self.pause_reading()
+
+    # Answering
+
+    @property
+    def date(self) -> bytes:
+        return self._connections.date
+
+    @property
+    def uploads(self) -> Uploads:
+        return self._connections.uploads
+
+    def _begin(self, exchange: Exchange, work: Application) -> None:
+        """Work on the answer; what is only read is mostly there at once."""
+        if exchange.head.method != "GET" or not exchange.body_complete:
+            self.resume(exchange, work)
+            return
+        task = begin(self._answer(exchange, work), self._loop)
+        if self._exchange is exchange and not exchange.detached:
+            self._task = task
+
+    def resume(self, exchange: Exchange, work: Application) -> None:
+        """Have a task work on the answer."""
+        self._task = self._loop.create_task(self._answer(exchange, work))
+
+    async def _answer(self, exchange: Exchange, work: Application) -> None:
+        try:
+            await work(exchange)
+        except ClientGone:
+            pass
+        except Exception:
+            logger.exception("cannot answer a request")
+        finally:
+            exchange.forget_body()
+            if not exchange.gone and not exchange.detached:  # it was left without a whole answer
+                self.abort()
+
+    def stays(self, exchange: Exchange) -> bool:
+        """Whether the connection goes on after an answer that begins now."""
+        head = exchange.head
+        if not head.keep_alive or self._reader.overrun or self._connections.draining:
+            head.keep_alive = False
+        elif not exchange.body_complete:
+            # What is left of the body must be read past before another request can begin.
+            small = not head.chunked and self._reader.body_left <= self.limits.skipped_body_bytes
+            head.keep_alive = small and not head.expects_continue
+        return head.keep_alive
+
+    def finish(self, exchange: Exchange) -> None:
+        """The answer is whole."""
+        self._exchange = self._task = None
+        self.held = 0
+        exchange.release()
+        if not exchange.head.keep_alive:
+            unread = not exchange.body_complete or bool(self._waiting) or self._reader.overrun
+            self._end(unread=unread)
+        elif exchange.body_complete:
+            self._next()
+        else:
+            self._skipping = True
+            self._deadline = self._loop.time() + self.limits.head_seconds
+            self.resume_reading()
+
+    def _next(self) -> None:
+        """Look at the next request, of which something may be there already."""
+        if self._reader is SETTLED:
+            self._reader = Reader(self.limits, self._take_part)
+        else:
+            self._reader.next()
+        if self._connections.draining and not self._waiting:
+            self._end(unread=False)
+            return
+        self._deadline = self._loop.time() + self.limits.idle_seconds
+        if self.full is not None:  # who does not read answers gets no further ones
+            self._held_up = True
+            self.pause_reading()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if self._waiting:
+            self._loop.call_soon(self._take_waiting)
+        else:
+            self.resume_reading()
+
+    def _take_waiting(self) -> None:
+        data, self._waiting = self._waiting, b""
+        if self._closing or not data:
+            return
+        self.resume_reading()
+        self._take(data)
+
+    def settle(self) -> None:
+        """The answer goes on and on, mostly in silence: hold no more than that takes."""
+        self._task = None
+        if self._reader.complete and not self._reader.overrun:
+            self._reader.close()
+            self._reader = SETTLED
+        settle = getattr(self._transport, "settle", None)  # TCP has nothing to let go of
+        if settle is not None:
+            settle()
+
+    def hand_over(self, successor: asyncio.Protocol) -> None:
+        """What comes from now on is for somebody else; only the end is told here, too. The
+        exchange goes on until the application is through with it."""
+        waiting, self._waiting = self._waiting, b""
+        full, self.full = self.full, None
+        self._transport.set_protocol(
+            HandedOver(successor, self._count_tunnel, self.connection_lost)
+        )
+        successor.connection_made(self._transport)
+        if full is not None:
+            full.set_result(None)
+            self._count_tunnel(True)
+            successor.pause_writing()
+        if waiting:
+            successor.data_received(waiting)
+        self.resume_reading()
+
+    def listen(self, takes: Callable[[bytes], None]) -> None:
+        """What comes from now on is for somebody else, while the exchange goes on sending."""
+        self._reader.close()
+        self._reader = Reader(self.limits, takes)
+        self._reader.pass_all()
+        self._go_on()
+
+    # Ending
+
+    def _refuse(self, code: int, message: str) -> None:
+        """Answer what is no request; if one is being answered it has lost its body."""
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            started = exchange.started
+            exchange.lose()
+            if started:
+                self.abort()
+                return
+        self.write(refusal(code, message, self.date))
+        self._end(unread=True)
+
+    def _end(self, *, unread: bool) -> None:
+        """Close once everything is sent. A client that is still sending would lose the answer if
+        its bytes met a closed socket, so they are taken and dropped for a while."""
+        self._closing = True
+        self._waiting = b""
+        self._deadline = self._loop.time() + self.limits.linger_seconds
+        if unread and self._transport.can_write_eof():
+            self._transport.write_eof()
+            self.resume_reading()
+        else:
+            self._transport.close()
+
+    def abort(self) -> None:
+        self._closing = True
+        self._transport.abort()
+
+    def cut_off(self) -> None:
+        """End behind whatever is going on, which may be a write to this connection."""
+        self._loop.call_soon(self.abort)
+
+    def cancel(self) -> None:
+        """Cut off, and stop working on the answer."""
+        if self._task is not None:
+            self._task.cancel()
+        self.abort()
+
+    def end_when_idle(self) -> None:
+        """Close now, or after the request that is being read or answered."""
+        if self._exchange is not None and self._exchange.can_be_cut:
+            self.cancel()
+            return
+        busy = self._exchange is not None or self._waiting or self._skipping
+        if not busy and not self._closing:
+            self._end(unread=False)
+
+    def alarm(self, exchange: Exchange, seconds: float) -> asyncio.TimerHandle | None:
+        """Have a request looked at when its time is up, if it has so little that looking now and
+        then would be too coarse."""
+        if seconds >= self._connections.coarse:
+            return None
+        deadline, now = exchange.deadline, self._loop.time()
+        if deadline - now < _CLOCK_STEP:
+            self._run_out(exchange, now)
+            return None
+        return self._loop.call_at(deadline, self._ring, exchange, deadline)
+
+    def _ring(self, exchange: Exchange, deadline: float) -> None:
+        if self._exchange is exchange and exchange.deadline <= deadline:
+            self.check_time(max(deadline, self._loop.time()))  # timers may be early
+
+    def check_time(self, now: float) -> None:
+        """End what takes too long."""
+        exchange = self._exchange
+        if self.full is not None and now - self._full_since > self.limits.unread_seconds:
+            self.abort()
+        elif exchange is None:
+            if now >= self._deadline:
+                self.abort()
+        elif now >= exchange.deadline:
+            if exchange.started or exchange.timed_out or self._task is None:
+                self.abort()
+                return
+            self._run_out(exchange, now)
+            self._task.cancel()
+
+    def _run_out(self, exchange: Exchange, now: float) -> None:
+        """A request is out of time; what is left is for saying so."""
+        exchange.timed_out = True
+        exchange.deadline = now + self.limits.linger_seconds

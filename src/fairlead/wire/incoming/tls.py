@@ -1,0 +1,368 @@
+"""TLS between a TCP transport and the HTTP protocol.
+
+OpenSSL works on memory buffers here. It is given whole records only, so that it is known after each
+read whether there is more to be had; and in small portions, because its buffers keep their largest
+size as long as the connection lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+from cryptography.x509 import Certificate
+from OpenSSL import SSL, crypto
+
+from fairlead.wire.incoming.batches import Data, Party, Round, slices_of
+from fairlead.wire.incoming.peer import NOBODY, Peer
+from fairlead.wire.incoming.protocol import HttpProtocol
+from fairlead.wire.incoming.response_bytes import PLAIN_HTTP
+from fairlead.wire.incoming.tls_records import PLAIN, Records, Sealing
+
+_HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + PLAIN + 2048, 5
+_MOST_UNREAD = 512 * 1024
+_MOST_RECORDS = 64  # that are taken at once; full ones are fewer in what is read at once
+_GREETINGS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # how requests of plain HTTP begin
+# Of AES the quickest and smallest first, as the reference has it.
+_SUITES = b"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+_CIPHERS = b"@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!SHA1:!AESCCM"
+
+
+# X509_V_ERR_… numbers of OpenSSL that are worth telling apart in a log.
+_PROBLEMS = {
+    7: "the certificate's signature is wrong",
+    18: "the certificate was issued by an unknown authority",
+    19: "the certificate was issued by an unknown authority",
+    20: "the certificate was issued by an unknown authority",
+    21: "the certificate was issued by an unknown authority",
+    26: "the certificate is not for client authentication",
+}
+# When a certificate is good is asked at each request, by the clock that tests can move.
+_OF_TIME = (9, 10)
+
+
+class TlsTransport(Party):
+    """To TCP it is an asyncio protocol, to the HTTP protocol an asyncio transport."""
+
+    __slots__ = (
+        "_begun",
+        "_goes_on",
+        "_has_ended",
+        "_inner",
+        "_is_handed_over",
+        "_is_in_slices",
+        "_is_paused",
+        "_on_secured",
+        "_records",
+        "_rest",
+        "_round",
+        "_secured",
+        "_shut",
+        "_ssl",
+        "_tcp",
+    )
+
+    _tcp: asyncio.Transport
+
+    def __init__(
+        self, context: SSL.Context, inner: HttpProtocol, sealing: Sealing, rounds: Round
+    ) -> None:
+        ssl = SSL.Connection(context, None)
+        ssl.set_accept_state()
+        ssl.set_app_data([])  # for problems
+        self._ssl: SSL.Connection | None = ssl  # until the handshake is over
+        self._records: Records | None = sealing.of(ssl)
+        self._round = rounds
+        self._inner: Any = inner  # an asyncio protocol, None at the end
+        self._on_secured: Callable[[Peer], None] | None = inner.secured
+        self._is_handed_over = False
+        self._begun = self._secured = self._shut = False
+        self._has_ended = self._goes_on = False  # the peer has said that nothing more comes
+        self._rest = b""  # of a record that is not whole, or what is taken in slices
+        self._is_in_slices = self._is_paused = False
+
+    # To TCP
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._tcp = cast(asyncio.Transport, transport)
+        if self._inner is not None:
+            self._inner.connection_made(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        inner, self._inner = self._inner, None
+        self._records = self._on_secured = self._ssl = None
+        self._rest = b""
+        if inner is not None:
+            inner.connection_lost(error)
+
+    def eof_received(self) -> bool:
+        """TCP stays open where somebody may still have something to send."""
+        return self._take_end()
+
+    def pause_writing(self) -> None:
+        if self._inner is not None:
+            self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._inner is not None:
+            self._inner.resume_writing()
+
+    def data_received(self, data: bytes) -> None:
+        if self._shut:
+            if self._inner is not None:
+                self._inner.data_received(data)  # to be counted
+            return
+        if self._rest:
+            data = self._rest + data
+            if self._is_in_slices:
+                self._rest = data
+                return
+        elif not self._begun:
+            self._begun = True
+            if data[0] != _HANDSHAKE:
+                self._hang_up(data)
+                return
+        elif (
+            self._secured
+            and len(data) > _RECORD_HEAD
+            and data[3] * 256 + data[4] + _RECORD_HEAD == len(data)
+        ):
+            self._take(data, 1)  # as nearly always
+            return
+        if self._ssl is not None:  # a signature takes as long as many requests
+            self._take_later(data)
+        else:
+            self._take_records(data)
+
+    def _take_later(self, data: bytes) -> None:
+        self._rest = data
+        self._is_in_slices = True
+        self._tcp.pause_reading()
+        slices_of(asyncio.get_running_loop()).add(self._take_slice)
+
+    def _take_records(self, data: bytes) -> None:
+        """Cut into portions of whole records."""
+        start = end = count = total = 0
+        size = len(data)
+        while size - end >= _RECORD_HEAD and total < _MOST_RECORDS:
+            length = data[end + 3] * 256 + data[end + 4] + _RECORD_HEAD
+            if length > _LONGEST_RECORD:
+                end, count = size, count + 1  # OpenSSL says what is wrong with it
+                break
+            if length > size - end:
+                break
+            end += length
+            count += 1
+            total += 1
+            if end - start >= 2 * PLAIN:
+                self._take(data[start:end], count)
+                start, count = end, 0
+        self._rest = data[end:]
+        if count:
+            self._take(data[start:end], count)
+        if total == _MOST_RECORDS and self._rest and not self._tcp.is_closing():
+            self._take_later(self._rest)
+
+    def _take_slice(self) -> None:
+        """Go on with a handshake, or with very many small records."""
+        self._is_in_slices = False
+        data, self._rest = self._rest, b""
+        if not self._shut:
+            self._take_records(data)
+        if not self._is_in_slices and not self._is_paused and not self._tcp.is_closing():
+            self._tcp.resume_reading()
+
+    def _hang_up(self, data: bytes) -> None:
+        """Something else than TLS: tell those who speak plain HTTP, and hang up."""
+        if data[0] in _GREETINGS:
+            self._tcp.write(PLAIN_HTTP)
+        self._shut = True
+        self._tcp.close()
+
+    def _take(self, data: bytes, records: int) -> None:
+        sealed = self._records
+        if sealed is None or self._shut:
+            return
+        try:
+            sealed.put(data)
+            if self._ssl is not None:
+                self._ssl.do_handshake()
+                self._greeted(self._ssl)
+                records = len(data)  # any number of them may have been waiting
+            for _ in range(records):
+                plain = sealed.read()
+                self._round.take(self, plain)
+        except SSL.WantReadError:
+            self._flush()
+            if self._tcp.get_write_buffer_size() > _MOST_UNREAD:
+                self.abort()  # it makes OpenSSL talk and does not listen
+        except SSL.ZeroReturnError:
+            if not self._take_end():
+                self._hang_up_after_all()
+        except SSL.Error:
+            self._hang_up_after_all()
+
+    def _take_end(self) -> bool:
+        """The peer sends no more; whether it may still be sent something."""
+        self._round.end()
+        if self._shut or self._inner is None or not self._secured:
+            return False
+        if not self._has_ended:
+            self._has_ended = True
+            self._goes_on = bool(self._inner.eof_received())
+        return self._goes_on
+
+    def _hang_up_after_all(self) -> None:
+        self._round.end()
+        self._flush()
+        self._shut = True
+        self._tcp.close()
+
+    def _greeted(self, ssl: SSL.Connection) -> None:
+        self._secured, self._ssl = True, None
+        self._flush()
+        if self._records is not None:
+            self._records.settle()
+        told, self._on_secured = self._on_secured, None
+        if told is not None:
+            told(_peer(ssl))
+
+    def _flush(self) -> None:
+        """Send what OpenSSL has to say."""
+        while self._records is not None and (said := self._records.said()):
+            self._tcp.write(said)
+
+    # To the HTTP protocol
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """After the handshake: have what comes taken by another protocol."""
+        self._inner = protocol
+        self._is_handed_over = True
+
+    def settle(self) -> None:
+        """Let go of buffers, which are as large as the largest record."""
+        if self._records is not None and self._secured:
+            self._round.flush()  # which may need the buffers
+            self._flush()
+            self._records.settle()
+
+    def write(self, data: Any) -> None:
+        if self._records is not None and not self._shut:
+            self._round.send(self, data)
+
+    def sealed(self, data: Data) -> Data:
+        records = self._records
+        if records is None or self._shut:
+            return b""
+        try:
+            return records.seal(data) if len(data) <= PLAIN else records.seal_all(data)
+        except SSL.Error:
+            self.abort()
+            return b""
+
+    def received(self, data: bytes) -> None:
+        if self._inner is not None:
+            self._inner.data_received(data)
+
+    def pass_on(self, sealed: Data) -> None:
+        if sealed:
+            self._tcp.write(sealed)
+
+    def writelines(self, parts: Iterable[Any]) -> None:
+        self.write(b"".join(parts))
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        """Say that nothing more comes, and go on reading. What HTTP reads then is only counted."""
+        self._say_goodbye()
+        self._shut = not self._is_handed_over
+        if self._tcp.can_write_eof() and not self._tcp.is_closing():
+            self._tcp.write_eof()
+
+    def close(self) -> None:
+        self._say_goodbye()
+        self._tcp.close()
+
+    def _say_goodbye(self) -> None:
+        if self._records is not None and self._secured and not self._shut:
+            self._round.flush()
+            with suppress(SSL.Error):
+                self._tcp.write(self._records.end())
+            self._flush()
+        self._shut = True
+
+    def abort(self) -> None:
+        self._shut = True
+        self._tcp.abort()
+
+    def is_closing(self) -> bool:
+        return self._tcp.is_closing()
+
+    def pause_reading(self) -> None:
+        self._is_paused = True
+        if not self._is_in_slices:
+            self._tcp.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._is_paused = False
+        if not self._is_in_slices:
+            self._tcp.resume_reading()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._tcp.get_extra_info(name, default)
+
+    def get_write_buffer_size(self) -> int:
+        return self._tcp.get_write_buffer_size()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._tcp.set_write_buffer_limits(high, low)
+
+
+def server_context(certificate: Path, key: Path, authorities: Iterable[Certificate]) -> SSL.Context:
+    """Settings that ask clients for certificates of these CAs, and let others pass with a problem
+    noted. Sessions are never resumed: that would skip the check against the CAs of the day.
+    Raises SSL.Error if certificate and key cannot be used."""
+    context = SSL.Context(SSL.TLS_SERVER_METHOD)
+    context.set_min_proto_version(SSL.TLS1_2_VERSION)
+    context.set_options(SSL.OP_NO_TICKET | SSL.OP_NO_COMPRESSION | SSL.OP_NO_RENEGOTIATION)
+    context.set_options(SSL.OP_CIPHER_SERVER_PREFERENCE)
+    context.set_mode(SSL.MODE_RELEASE_BUFFERS)
+    context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+    context.set_cipher_list(_CIPHERS)
+    context.set_tls13_ciphersuites(_SUITES)
+    context.use_certificate_chain_file(str(certificate))
+    context.use_privatekey_file(str(key))
+    context.check_privatekey()
+    store = context.get_cert_store()
+    assert store is not None
+    store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
+    for authority in authorities:
+        context.add_client_ca(authority)
+        store.add_cert(crypto.X509.from_cryptography(authority))
+    context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_CLIENT_ONCE, _note_problem)
+    return context
+
+
+def _note_problem(
+    connection: SSL.Connection, _certificate: crypto.X509, number: int, _depth: int, good: int
+) -> bool:
+    if not good and number not in _OF_TIME:
+        connection.get_app_data().append(number)
+    return True
+
+
+def _peer(ssl: SSL.Connection) -> Peer:
+    problems: list[int] = ssl.get_app_data()
+    own = ssl.get_peer_certificate()
+    if own is None:
+        return NOBODY
+    # Not parsed here: what OpenSSL can read others may not.
+    sent = [own, *(ssl.get_peer_cert_chain() or [])]
+    chain = tuple(dict.fromkeys(crypto.dump_certificate(crypto.FILETYPE_ASN1, c) for c in sent))
+    problem = _PROBLEMS.get(problems[0], "the certificate cannot be verified") if problems else ""
+    return Peer(chain, problem)

@@ -1,0 +1,72 @@
+"""What an answer that is no success says, in the words in which clients of the API know it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import orjson
+
+from fairlead.wire.outgoing.client import CallError, Reply
+
+_MOST_SHOWN_BYTES = 2048
+_SECONDS = re.compile("[0-9]{1,9}", re.ASCII)
+WORDS = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    406: "the server was unable to respond with a content type that the client supports",
+    409: "the server reported a conflict",
+    415: "the server was not able to process the content type of the request",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be"
+    " processing the request",
+}
+
+
+def seconds_to_wait(reply: Reply) -> int | None:
+    """After how many seconds the same call is wanted again by one who cannot answer it now."""
+    if reply.status != 429 and reply.status < 500:
+        return None
+    return int(reply.retry_after) if _SECONDS.fullmatch(reply.retry_after) else None
+
+
+def check_success(reply: Reply) -> None:
+    """Raises CallError with the code of an answer that is no success."""
+    if not 200 <= reply.status <= 206:
+        raise CallError(_said(reply), reply.status, retryable=reply.status >= 500)
+
+
+def _said(reply: Reply) -> str:
+    status = _status_message(reply)
+    if status:
+        return status
+    if reply.status in WORDS:
+        return WORDS[reply.status]
+    text = "unknown"
+    if not reply.type or reply.type.startswith("text/"):
+        text = reply.content[:_MOST_SHOWN_BYTES].decode(errors="replace").strip()
+    if reply.status == 403:
+        return text
+    if reply.status >= 500:
+        shown = json.dumps(text, ensure_ascii=False)
+        return f"an error on the server ({shown}) has prevented the request from succeeding"
+    return (
+        f"the server responded with the status code {reply.status} but did not return more"
+        " information"
+    )
+
+
+def _status_message(reply: Reply) -> str:
+    """What a Status in the answer says; empty if there is none."""
+    try:
+        found = orjson.loads(reply.content)
+    except orjson.JSONDecodeError:
+        return ""
+    if not isinstance(found, dict) or found.get("kind") != "Status":
+        return ""
+    message = found.get("message")
+    return message[:_MOST_SHOWN_BYTES] if isinstance(message, str) else ""

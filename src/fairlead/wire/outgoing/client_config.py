@@ -1,0 +1,302 @@
+"""The client configuration file: where a server is, whom to trust and how to prove who we are.
+
+The format is the one that command line clients read: named clusters, users and contexts, and the
+name of the current context.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import ssl
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from fairlead.base.records import dataclass
+
+_OWN_FILES = "/proc/self/fd"
+_MOST_DEPTH = 200
+_STEPS = {
+    **dict.fromkeys(("SequenceStartEvent", "MappingStartEvent"), 1),
+    **dict.fromkeys(("SequenceEndEvent", "MappingEndEvent"), -1),
+}
+
+
+class ClientConfigError(ValueError):
+    """A client configuration that cannot be used; the text says why."""
+
+
+def without_place(error: OSError | ValueError, unsaid: str) -> str:
+    """What is wrong with a file, without where in the library that was found; `unsaid` where the
+    error does not tell."""
+    if isinstance(error, ssl.SSLError):
+        return error.reason.replace("_", " ").lower() if error.reason else unsaid
+    return error.strerror or str(error) if isinstance(error, OSError) else unsaid
+
+
+def trust_by_openssl(bundle: bytes) -> ssl.SSLContext:
+    """Trust in a bundle, or in the authorities of the machine. Commands use it: what decides as the
+    reference does takes longer to load than a command takes."""
+    context = ssl.create_default_context(cadata=bundle.decode() if bundle else None)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """One server as a client sees it. Certificates and keys are PEM, already read."""
+
+    server: str
+    ca: bytes = b""
+    insecure: bool = False
+    server_name: str = ""
+    certificate: bytes = b""
+    key: bytes = b""
+    token: str = ""
+    token_file: Path | None = None
+    username: str = ""
+    password: str = ""
+    proxy: str = ""
+
+    def bearer_token(self) -> str:
+        """The token to send; a token file is read each time, because it may be renewed."""
+        if self.token_file is not None:
+            try:
+                return self.token_file.read_text().strip()
+            except (OSError, UnicodeDecodeError) as error:
+                why = without_place(error, "it is not UTF-8 text")
+                raise ClientConfigError(f"cannot read {self.token_file}: {why}") from None
+        return self.token
+
+    def authorization(self) -> str:
+        """The header that proves who we are, empty if there is none."""
+        token = self.bearer_token()
+        if token:
+            return bearer(token)
+        if self.username:
+            pair = f"{self.username}:{self.password}".encode()
+            return f"Basic {base64.b64encode(pair).decode()}"
+        return ""
+
+    def show_certificate(self, context: ssl.SSLContext) -> None:
+        """Let connections of a context show the certificate, if there is one."""
+        if self.certificate:
+            _load_pair(context, self.certificate, self.key)
+
+    def ssl_context(
+        self, trust: Callable[[bytes], ssl.SSLContext] = trust_by_openssl
+    ) -> ssl.SSLContext | None:
+        """How to speak TLS to the server; None where it is plain HTTP. `trust` makes a context that
+        trusts a bundle in PEM: `secured.trusting` in a server."""
+        if not self.server.startswith("https:"):
+            return None
+        try:
+            context = trust(self.ca) if not self.insecure else trust_by_openssl(self.ca)
+        except (ssl.SSLError, ValueError):
+            raise ClientConfigError(
+                f"{self.server}: the certificate authority holds no usable PEM certificate"
+            ) from None
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        try:
+            self.show_certificate(context)
+        except (ssl.SSLError, ValueError) as error:
+            why = without_place(error, "they are no usable PEM")
+            raise ClientConfigError(
+                f"{self.server}: the client certificate and its key cannot be used: {why}"
+            ) from None
+        return context
+
+
+def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """The TLS library reads pairs from files only; these live as long as the call."""
+    with _private_file(certificate + b"\n" + key) as name:
+        # With a password, even none, nobody is asked for that of an encrypted key.
+        context.load_cert_chain(name, password="")
+
+
+@contextmanager
+def _private_file(content: bytes) -> Iterator[str]:
+    """The name of a file for its owner alone; in memory where the system can do that."""
+    if hasattr(os, "memfd_create") and os.path.isdir(_OWN_FILES):
+        with open(os.memfd_create("pair"), "wb") as file:
+            file.write(content)
+            file.flush()
+            yield f"{_OWN_FILES}/{file.fileno()}"
+        return
+    import tempfile
+
+    with tempfile.NamedTemporaryFile() as named:
+        named.write(content)
+        named.flush()
+        yield named.name
+
+
+def check_pair(certificate: bytes, key: bytes) -> None:
+    """Find out whether a certificate and a key can be used together, before a connection is made
+    with them; raises ClientConfigError."""
+    try:
+        _load_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificate, key)
+    except (ssl.SSLError, ValueError) as error:
+        raise ClientConfigError(str(getattr(error, "reason", None) or error)) from None
+
+
+def bearer(token: str) -> str:
+    """The header that shows a token; raises ClientConfigError for what no header may have."""
+    if not token.isascii() or not token.isprintable():
+        raise ClientConfigError("the token has characters that a header must not have")
+    return f"Bearer {token}"
+
+
+def read_client_config(path: Path) -> dict[str, Any]:
+    """The parsed file, empty if nothing is in it; raises ClientConfigError."""
+    try:
+        value = parse_document(path.read_bytes())
+    except OSError as error:
+        raise ClientConfigError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ClientConfigError(f"{path} is not YAML: {error}") from None
+    if not isinstance(value, dict):
+        raise ClientConfigError(f"{path} is not a client configuration")
+    return value
+
+
+def parse_document(content: bytes) -> Any:
+    """YAML, or JSON, which is read without loading what reads YAML: commands are to start at once.
+    Empty content is an empty object. Raises ValueError."""
+    if content.lstrip()[:1] == b"{":
+        with suppress(orjson.JSONDecodeError):
+            return orjson.loads(content)
+    import yaml
+
+    class Loader(yaml.CSafeLoader):
+        """Times stay the texts that they are."""
+
+        yaml_implicit_resolvers = {
+            first: [one for one in resolvers if not one[0].endswith(":timestamp")]
+            for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+        }
+
+    try:
+        _check_depth(yaml.parse(content, Loader=Loader))
+        value = yaml.load(content, Loader=Loader)
+    except yaml.MarkedYAMLError as error:
+        line = max(1, error.problem_mark.line) if error.problem_mark is not None else 1
+        raise ValueError(f"yaml: line {line}: {error.problem}") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(f"yaml: {' '.join(str(error).split())}") from None
+    return {} if value is None else value
+
+
+def _check_depth(events: Iterable[Any]) -> None:
+    """Raises ValueError for what is so deep that the library would end the process."""
+    depth = 0
+    for event in events:
+        depth += _STEPS.get(type(event).__name__, 0)
+        if depth > _MOST_DEPTH:
+            raise ValueError(f"yaml: exceeded max depth of {_MOST_DEPTH}")
+
+
+def load_client_config(path: Path) -> ClientConfig:
+    """The current context of a client configuration file; raises ClientConfigError."""
+    value = read_client_config(path)
+    try:
+        return parse_client_config(value, path.parent)
+    except ClientConfigError as error:
+        raise ClientConfigError(f"{path}: {error}") from None
+
+
+def credentials(user: dict[str, Any], name: str, directory: Path) -> ClientConfig:
+    """How a user of a parsed file proves who it is, to a server that is still to be named."""
+    for unsupported in ("exec", "auth-provider"):
+        if user.get(unsupported):
+            raise ClientConfigError(
+                f"the user {name!r} needs {unsupported}, which is not supported here"
+            )
+    return parse_user(user, directory)
+
+
+def parse_user(user: dict[str, Any], directory: Path) -> ClientConfig:
+    """The credentials that stand in the entry of a user itself."""
+    token_file = text_of(user, "tokenFile")
+    config = ClientConfig(
+        server="https://",
+        certificate=pem_of(user, "client-certificate", directory),
+        key=pem_of(user, "client-key", directory),
+        token=text_of(user, "token"),
+        token_file=directory / token_file if token_file else None,
+        username=text_of(user, "username"),
+        password=text_of(user, "password"),
+    )
+    if bool(config.certificate) != bool(config.key):
+        raise ClientConfigError("a client certificate and its key go together")
+    return config
+
+
+def parse_client_config(value: dict[str, Any], directory: Path) -> ClientConfig:
+    """The current context of a parsed file; relative paths start at `directory`."""
+    context = _named(value, "contexts", "context", text_of(value, "current-context"))
+    cluster = _named(value, "clusters", "cluster", text_of(context, "cluster"))
+    user_name = text_of(context, "user")
+    user = _named(value, "users", "user", user_name) if user_name else {}
+    return parse_cluster(cluster, directory, credentials(user, user_name, directory))
+
+
+def parse_cluster(cluster: dict[str, Any], directory: Path, proof: ClientConfig) -> ClientConfig:
+    """The server of the entry of a cluster, with credentials for it."""
+    server = text_of(cluster, "server")
+    if not server.startswith(("https://", "http://")):
+        raise ClientConfigError(f"the cluster's server {server!r} is not an http or https URL")
+    return replace(
+        proof,
+        server=server,
+        ca=pem_of(cluster, "certificate-authority", directory),
+        insecure=bool(cluster.get("insecure-skip-tls-verify")),
+        server_name=text_of(cluster, "tls-server-name"),
+        proxy=text_of(cluster, "proxy-url"),
+    )
+
+
+def _named(value: dict[str, Any], plural: str, singular: str, name: str) -> dict[str, Any]:
+    """The entry of a list such as `clusters` by its name."""
+    entries = value.get(plural) or []
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict) and entry.get("name", "") == name:
+            found = entry.get(singular) or {}
+            if isinstance(found, dict):
+                return found
+    raise ClientConfigError(f"there is no {singular} named {name!r}")
+
+
+def text_of(value: dict[str, Any], key: str) -> str:
+    found = value.get(key)
+    if found is None:
+        return ""
+    if not isinstance(found, str):
+        raise ClientConfigError(f"{key} must be text")
+    return found
+
+
+def pem_of(value: dict[str, Any], key: str, directory: Path) -> bytes:
+    """PEM from `<key>-data`, which wins, or from the file that `<key>` names."""
+    data = text_of(value, f"{key}-data")
+    if data:
+        try:
+            return base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            raise ClientConfigError(f"{key}-data is not base64") from None
+    name = text_of(value, key)
+    if not name:
+        return b""
+    path = Path(os.path.expanduser(directory / name))
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ClientConfigError(f"cannot read {path}: {error.strerror}") from None

@@ -1,0 +1,111 @@
+"""Conversations with what runs in the cluster: the agents of nodes, pods, and pods of services.
+
+Their addresses stand in objects that users write, so each is judged before it is reached.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from fairlead.base.records import dataclass
+from fairlead.wire.outgoing import dialer
+from fairlead.wire.outgoing.addresses import AddressPolicy
+from fairlead.wire.outgoing.client import SECONDS_TO_CONNECT, CallError
+from fairlead.wire.outgoing.conversation import Conversation
+from fairlead.wire.outgoing.pool import Conversations
+from fairlead.wire.outgoing.tls import unchecked
+
+_SECONDS_TO_ANSWER = 60.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address to talk to. `agent`: it is the agent of a node, to which we prove ourselves, and
+    which has to do the same if it is `checked`."""
+
+    host: str
+    port: int
+    scheme: str = "http"
+    agent: bool = False
+    checked: bool = True
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self}"
+
+
+class Reach:
+    """`agent_tls` is how agents of nodes are spoken to, `trusting_tls` how those that are not
+    checked. Pods are reached by address and have no certificate that could be checked."""
+
+    def __init__(
+        self,
+        policy: AddressPolicy | None = None,
+        agent_tls: ssl.SSLContext | None = None,
+        trusting_tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._policy = policy or AddressPolicy()
+        self._agent_tls = agent_tls
+        self._trusting_tls = trusting_tls
+        self._unchecked: ssl.SSLContext | None = None
+        self.conversations = Conversations()
+
+    async def attempt(self, place: Place, call: Callable[[dialer.Place], Awaitable[T]]) -> T:
+        """What comes of a call to the first of the addresses of a place that can be reached.
+        Raises NotAllowed, or CallError with what a dialer would say."""
+        failure = CallError("there is no address")
+        for address in await self.addresses(place):
+            try:
+                tls = self._tls(place)
+                return await call(dialer.Place(address, place.port, place.host, tls))
+            except CallError as error:
+                failure = error
+                if not error.unreached:
+                    raise
+        raise failure
+
+    async def open(self, place: Place, path: str) -> Conversation:
+        """What a place answers to a GET, as soon as the head is there; raises as `attempt` does,
+        and wants to be given back. `path` is encoded and may have a query."""
+
+        def ask(found: dialer.Place) -> Awaitable[Conversation]:
+            head = f"GET {path} HTTP/1.1\r\nhost: {found}\r\n\r\n".encode()
+            return self.conversations.ask(found, b"GET", head)
+
+        try:
+            async with asyncio.timeout(_SECONDS_TO_ANSWER):
+                return await self.attempt(place, ask)
+        except TimeoutError:
+            why = f"no answer within {_SECONDS_TO_ANSWER:g}s"
+            raise CallError(why, retryable=True) from None
+
+    async def addresses(self, place: Place) -> Sequence[str]:
+        """Where a place is, if that may be reached. Raises NotAllowed, or CallError."""
+        try:
+            async with asyncio.timeout(SECONDS_TO_CONNECT):
+                return await self._policy.resolve(place.host, place.port)
+        except TimeoutError:
+            raise CallError(f"dial tcp: lookup {place.host}: i/o timeout") from None
+        except OSError:
+            raise CallError(f"dial tcp: lookup {place.host}: no such host") from None
+
+    def _tls(self, place: Place) -> ssl.SSLContext | None:
+        if place.scheme != "https":
+            return None
+        agent_tls = self._agent_tls if place.checked else self._trusting_tls
+        if place.agent and agent_tls is not None:
+            return agent_tls
+        if self._unchecked is None:
+            self._unchecked = unchecked()
+        return self._unchecked
+
+    async def close(self) -> None:
+        self.conversations.close()

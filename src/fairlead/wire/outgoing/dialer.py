@@ -1,0 +1,93 @@
+"""Making connections to servers of others, and why none came about."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import NamedTuple, TypeVar
+
+from fairlead.wire.outgoing.client import SECONDS_TO_CONNECT, CallError
+from fairlead.wire.outgoing.tls import secure
+from fairlead.wire.outgoing.trust import Untrusted
+
+_SECONDS_TO_PART = 1.0  # how long the other side's last word is waited for
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+
+P = TypeVar("P", bound=asyncio.Protocol)
+
+
+class Place(NamedTuple):
+    """Where connections go: an address and a port, whose certificate is for `name` where TLS is
+    spoken."""
+
+    host: str
+    port: int
+    name: str
+    tls: ssl.SSLContext | None
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+async def dial(place: Place, protocol: Callable[[], P]) -> P:
+    """A connection to the first of the addresses of a place that takes one, within a few seconds;
+    raises CallError."""
+    failure = CallError(f"dial tcp: lookup {place.host}: no such host", unreached=True)
+    try:
+        async with asyncio.timeout(SECONDS_TO_CONNECT):
+            for address in await _addresses(place):
+                try:
+                    return await _connected(place._replace(host=address), protocol)
+                except CallError as error:
+                    failure = error
+    except TimeoutError:
+        raise CallError(f"dial tcp {place}: i/o timeout", unreached=True) from None
+    raise failure
+
+
+async def _connected(place: Place, protocol: Callable[[], P]) -> P:
+    loop = asyncio.get_running_loop()
+    try:
+        if place.tls is None:
+            _, made = await loop.create_connection(protocol, place.host, place.port)
+            return made
+        tcp, _ = await loop.create_connection(asyncio.Protocol, place.host, place.port)
+        made = protocol()
+        await secure(tcp, made, place.tls, place.name, _SECONDS_TO_PART)
+    except TimeoutError:
+        raise
+    except OSError as error:  # an SSLError is one
+        raise _unreached(place, error) from None
+    return made
+
+
+async def _addresses(place: Place) -> list[str]:
+    """None if the name of a place is not known. An address is not looked up: it may have been
+    judged."""
+    with suppress(ValueError):
+        return [str(ip_address(place.host))]
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+    except (socket.gaierror, UnicodeError):
+        return []
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def _unreached(place: Place, error: Exception) -> CallError:
+    """Why no connection came about, in the words in which clients know it."""
+    if isinstance(error, Untrusted):
+        return CallError(str(error))
+    if isinstance(error, ssl.SSLError):
+        if error.reason in _NO_TLS:
+            return CallError("http: server gave HTTP response to HTTPS client")
+        return CallError(f"tls: {error.reason or error}", retryable=True)
+    if isinstance(error, OSError) and error.errno:
+        why = os.strerror(error.errno).lower()
+        return CallError(f"dial tcp {place}: connect: {why}", retryable=True, unreached=True)
+    return CallError(f"dial tcp {place}: {error}", retryable=True, unreached=True)

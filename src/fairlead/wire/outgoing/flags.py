@@ -1,0 +1,93 @@
+"""The command line of what is reached in the cluster."""
+
+from __future__ import annotations
+
+import argparse
+import ssl
+from pathlib import Path
+
+from fairlead.wire.outgoing.addresses import AddressPolicy, parse_allowed
+from fairlead.wire.outgoing.client_config import without_place
+from fairlead.wire.outgoing.cluster import Reach
+from fairlead.wire.outgoing.tls import trusting, unchecked
+from fairlead.wire.outgoing.trust import BundleError
+from fairlead.wire.outgoing.webhooks import AddressMapError, Find, Webhooks, parse_address_map
+
+
+class ReachError(ValueError):
+    """The settings cannot be used; the text names the flag."""
+
+
+def add_reaching_flags(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument_group("Nodes, pods and services").add_argument
+    flag(
+        "--proxy-allowed-networks",
+        default="",
+        metavar="CIDRS",
+        help="networks that proxies to nodes, pods and services may reach although they are of"
+        " this machine or its link, such as 127.0.0.0/8",
+    )
+    flag(
+        "--kubelet-certificate-authority",
+        type=Path,
+        metavar="FILE",
+        help="CA of the nodes' agents; without it their certificates are not checked",
+    )
+    flag(
+        "--kubelet-client-certificate",
+        type=Path,
+        metavar="FILE",
+        help="certificate that is shown to the nodes' agents",
+    )
+    flag("--kubelet-client-key", type=Path, metavar="FILE", help="its key")
+    flag(
+        "--service-address-map",
+        default="",
+        metavar="MAP",
+        help="where services listen that are webhooks or extension servers, as"
+        " namespace/name[:port]=host:port,...; others are reached by their endpoints or cluster"
+        " address",
+    )
+
+
+def build_reach(options: argparse.Namespace) -> Reach:
+    """Raises ReachError."""
+    try:
+        allowed = parse_allowed(options.proxy_allowed_networks)
+    except ValueError as error:
+        raise ReachError(f"--proxy-allowed-networks: {error}") from None
+    checking = _agent_tls(options, options.kubelet_certificate_authority)
+    return Reach(AddressPolicy(allowed), checking, _agent_tls(options, None))
+
+
+def build_webhooks(options: argparse.Namespace, find: Find) -> Webhooks:
+    """Raises ReachError."""
+    try:
+        addresses = parse_address_map(options.service_address_map)
+        allowed = parse_allowed(options.proxy_allowed_networks)
+    except AddressMapError as error:
+        raise ReachError(f"--service-address-map: {error}") from None
+    except ValueError as error:
+        raise ReachError(f"--proxy-allowed-networks: {error}") from None
+    return Webhooks(find, addresses, AddressPolicy(allowed))
+
+
+def _agent_tls(options: argparse.Namespace, authority: Path | None) -> ssl.SSLContext | None:
+    certificate: Path | None = options.kubelet_client_certificate
+    key: Path | None = options.kubelet_client_key
+    if (certificate is None) != (key is None):
+        raise ReachError("--kubelet-client-certificate and --kubelet-client-key go together")
+    if authority is None and certificate is None:
+        return None
+    try:
+        context = trusting(authority.read_bytes()) if authority is not None else unchecked()
+    except (OSError, BundleError) as error:
+        why = without_place(error, "holds nothing usable")
+        raise ReachError(f"--kubelet-certificate-authority {authority}: {why}") from None
+    if certificate is not None and key is not None:
+        try:
+            context.load_cert_chain(certificate, key)
+        except OSError as error:
+            why = without_place(error, "holds nothing usable")
+            raise ReachError(f"--kubelet-client-certificate {certificate}: {why}") from None
+    return context

@@ -1,0 +1,555 @@
+"""Whether a server's certificate is trusted, by the rules of Go's crypto/x509, which the reference
+uses.
+
+OpenSSL decides some cases differently, and no option changes that: it takes a certificate that has
+the same subject as its issuer for self-signed, it compares key identifiers, and it refuses short
+keys. So connections to servers of others are made without OpenSSL's verification
+(`wire/outgoing/tls.py`), and the chain that the server sent is verified here:
+
+- every certificate of a bundle is an anchor, also one of a server or of an intermediate authority;
+- an issuer is found by its subject and proven by the signature;
+- names are the subject alternative names alone;
+- dates, path length, name constraints and extended key usage are checked along the path.
+
+Paths are searched with a bound on the number of signatures that are checked.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import ssl
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.utils import CryptographyDeprecationWarning
+from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
+
+from fairlead.base.quotes import quote
+
+Address = IPv4Address | IPv6Address
+
+_MOST_SIGNATURE_CHECKS = 100
+_MOST_CONSTRAINT_CHECKS = 10_000
+_MOST_RSA_BITS = 8192  # a check takes time that grows with the square of it
+
+_UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority"
+_UNHANDLED_EXTENSION = "x509: unhandled critical extension"
+_NOT_AUTHORIZED_TO_SIGN = "x509: certificate is not authorized to sign other certificates"
+_CANNOT_SIGN = "x509: invalid signature: parent certificate cannot sign this kind of certificate"
+_TOO_MANY_INTERMEDIATES = "x509: too many intermediates for path length constraint"
+_TOO_MANY_CHECKS = "x509: signature check attempts limit reached while verifying certificate chain"
+_WRONG_USAGE = "x509: certificate specifies an incompatible key usage"
+_LEGACY_NAME = "x509: certificate relies on legacy Common Name field, use SANs instead"
+_NOT_FOR_THIS_NAME = (
+    "x509: a root or intermediate certificate is not authorized to sign for this name: "
+)
+
+# Extensions that are understood, so that they may be critical.
+_KNOWN_EXTENSIONS = {
+    ExtensionOID.KEY_USAGE,
+    ExtensionOID.BASIC_CONSTRAINTS,
+    ExtensionOID.SUBJECT_ALTERNATIVE_NAME,
+    ExtensionOID.NAME_CONSTRAINTS,
+    ExtensionOID.CRL_DISTRIBUTION_POINTS,
+    ExtensionOID.AUTHORITY_KEY_IDENTIFIER,
+    ExtensionOID.EXTENDED_KEY_USAGE,
+    ExtensionOID.SUBJECT_KEY_IDENTIFIER,
+    ExtensionOID.CERTIFICATE_POLICIES,
+    ExtensionOID.AUTHORITY_INFORMATION_ACCESS,
+}
+_KNOWN_NAMES = (x509.DNSName, x509.IPAddress, x509.RFC822Name, x509.UniformResourceIdentifier)
+
+# Signature algorithms: the kind of key that each is for.
+_RSA, _ECDSA, _ED25519 = "RSA", "ECDSA", "Ed25519"
+_PSS = "1.2.840.113549.1.1.10"
+_SIGNATURES = {
+    "1.2.840.113549.1.1.11": _RSA,
+    "1.2.840.113549.1.1.12": _RSA,
+    "1.2.840.113549.1.1.13": _RSA,
+    _PSS: _RSA,
+    "1.2.840.10045.4.3.2": _ECDSA,
+    "1.2.840.10045.4.3.3": _ECDSA,
+    "1.2.840.10045.4.3.4": _ECDSA,
+    "1.3.101.112": _ED25519,
+}
+_PSS_HASHES = ("sha256", "sha384", "sha512")
+_OVERRIDE = " (temporarily override with GODEBUG=x509sha1=1)"
+_INSECURE_SIGNATURES = {
+    "1.2.840.113549.1.1.4": "MD5-RSA",
+    "1.2.840.113549.1.1.5": f"SHA1-RSA{_OVERRIDE}",
+    "1.2.840.10045.4.1": f"ECDSA-SHA1{_OVERRIDE}",
+    "1.2.840.10040.4.3": "DSA-SHA1",
+}
+_WRONG_SIGNATURE = {
+    _RSA: "crypto/rsa: verification error",
+    _ECDSA: "x509: ECDSA verification failure",
+    _ED25519: "x509: Ed25519 verification failure",
+}
+_KEY_TYPES: tuple[tuple[type, str, str], ...] = (
+    (RSAPublicKey, _RSA, "*rsa.PublicKey"),
+    (EllipticCurvePublicKey, _ECDSA, "*ecdsa.PublicKey"),
+    (Ed25519PublicKey, _ED25519, "ed25519.PublicKey"),
+)
+
+_LABEL = "[a-zA-Z0-9_][-a-zA-Z0-9_]*"
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
+_PATTERN = re.compile(rf"(?:\*|{_LABEL})(?:\.{_LABEL})*")
+# The body has no "-", so that a text with many beginnings and no end is gone through once.
+_PEM_BLOCK = re.compile(
+    rb"^-----BEGIN ([^-\r\n]*)-----[ \t\r]*\n([A-Za-z0-9+/=\s]*)-----END \1-----", re.MULTILINE
+)
+
+
+class Untrusted(ssl.SSLCertVerificationError):
+    """A certificate that is not trusted. The text is what a client of the reference reads."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(1, why)
+        self.verify_code, self.verify_message = 1, why
+
+
+class BundleError(ValueError):
+    """A bundle without a certificate that can be used."""
+
+
+class Certificate:
+    """What trust depends on in a certificate; raises ValueError for one that cannot be read."""
+
+    def __init__(self, der: bytes) -> None:
+        self.der = der
+        try:
+            with warnings.catch_warnings(action="ignore", category=CryptographyDeprecationWarning):
+                self.parsed = parsed = x509.load_der_x509_certificate(der)
+                self.subject = parsed.subject.public_bytes()
+                self.issuer = parsed.issuer.public_bytes()
+                self.key = parsed.public_key()
+                self._read_extensions(list(parsed.extensions))
+        except (
+            TypeError,
+            UnsupportedAlgorithm,
+            x509.InvalidVersion,
+            x509.DuplicateExtension,
+            x509.UnsupportedGeneralNameType,
+        ) as error:
+            raise ValueError(str(error)) from None
+        if isinstance(self.key, RSAPublicKey) and self.key.key_size > _MOST_RSA_BITS:
+            raise ValueError(f"RSA key larger than {_MOST_RSA_BITS} bits")
+
+    def _read_extensions(self, extensions: list[x509.Extension[Any]]) -> None:
+        values = {one.oid: one.value for one in extensions}
+        self.basic: x509.BasicConstraints | None = values.get(ExtensionOID.BASIC_CONSTRAINTS)
+        self.key_usage: x509.KeyUsage | None = values.get(ExtensionOID.KEY_USAGE)
+        self.usages = frozenset(values.get(ExtensionOID.EXTENDED_KEY_USAGE) or ())
+        self.constraints: x509.NameConstraints | None = values.get(ExtensionOID.NAME_CONSTRAINTS)
+        names = values.get(ExtensionOID.SUBJECT_ALTERNATIVE_NAME)
+        self.has_names = names is not None
+        self.names: list[x509.GeneralName] = list(names or ())
+        own = values.get(ExtensionOID.SUBJECT_KEY_IDENTIFIER)
+        self.key_id: bytes = own.digest if own is not None else b""
+        authority = values.get(ExtensionOID.AUTHORITY_KEY_IDENTIFIER)
+        self.issuer_key_id: bytes = (authority.key_identifier if authority else None) or b""
+        self.has_unhandled = any(one.critical and not self._is_handled(one) for one in extensions)
+
+    def _is_handled(self, extension: x509.Extension[Any]) -> bool:
+        if extension.oid == ExtensionOID.SUBJECT_ALTERNATIVE_NAME:
+            return any(isinstance(name, _KNOWN_NAMES) for name in self.names)
+        if extension.oid == ExtensionOID.NAME_CONSTRAINTS:
+            return all(isinstance(one, _KNOWN_NAMES) for one in _subtrees(extension.value))
+        return extension.oid in _KNOWN_EXTENSIONS
+
+    @property
+    def dns_names(self) -> list[str]:
+        return [one.value for one in self.names if isinstance(one, x509.DNSName)]
+
+    @property
+    def addresses(self) -> list[Address]:
+        found = (one.value for one in self.names if isinstance(one, x509.IPAddress))
+        return [_plain(one) for one in found if isinstance(one, IPv4Address | IPv6Address)]
+
+    @property
+    def common_name(self) -> str:
+        found = self.parsed.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        return str(found[-1].value) if found else ""
+
+    @property
+    def shown_name(self) -> str:
+        """How messages call an authority."""
+        if self.common_name:
+            return self.common_name
+        found = self.parsed.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+        return str(found[0].value) if found else f"serial:{self.parsed.serial_number}"
+
+    def is_like(self, other: Certificate) -> bool:
+        """Whether both have the same subject, key and names, as cross-signed ones have."""
+        return (
+            self.subject == other.subject
+            and _key_bytes(self.key) == _key_bytes(other.key)
+            and self.has_names == other.has_names
+            and self.names == other.names
+        )
+
+
+def _key_bytes(key: Any) -> bytes:
+    found: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return found
+
+
+def _subtrees(constraints: x509.NameConstraints) -> list[x509.GeneralName]:
+    return [*(constraints.permitted_subtrees or ()), *(constraints.excluded_subtrees or ())]
+
+
+def _plain(address: Address) -> Address:
+    """An IPv4 address that is written as IPv6 as what it is."""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
+
+
+# Bundles
+
+
+def parse_bundle(pem: bytes) -> list[Certificate]:
+    """The certificates of a bundle; blocks of other kinds and those that cannot be read are passed
+    over. Raises BundleError if none is left."""
+    if not _PEM_BLOCK.search(pem):
+        raise BundleError("unable to parse bytes as PEM block")
+    found: list[Certificate] = []
+    problem = "no valid certificate authority data seen"
+    for der in _certificate_blocks(pem):
+        try:
+            found.append(Certificate(der))
+        except ValueError:
+            problem = "failed to parse certificate: x509: malformed certificate"
+    if not found:
+        raise BundleError(problem)
+    return found
+
+
+def _certificate_blocks(pem: bytes) -> Iterator[bytes]:
+    for block in _PEM_BLOCK.finditer(pem):
+        if block[1] == b"CERTIFICATE":
+            with suppress(binascii.Error):
+                yield base64.b64decode(block[2])
+
+
+@cache
+def _system_trust(file: str | None, directory: str | None) -> Trust:
+    files = [Path(file)] if file is not None else []
+    contents: dict[bytes, None] = {}  # most are there several times
+    with suppress(OSError):
+        files += sorted(Path(directory).iterdir()) if directory is not None else []
+    for path in files:
+        with suppress(OSError):
+            contents.update(dict.fromkeys(_certificate_blocks(path.read_bytes())))
+    found = []
+    for der in contents:
+        with suppress(ValueError):
+            found.append(Certificate(der))
+    return Trust(found)
+
+
+def system_trust() -> Trust:
+    """The authorities of this machine. They are read once."""
+    paths = ssl.get_default_verify_paths()
+    return _system_trust(paths.cafile, paths.capath)
+
+
+class Trust:
+    """Certificates that are trusted, and so is what they have signed."""
+
+    def __init__(self, anchors: Iterable[Certificate]) -> None:
+        self._known: dict[bytes, Certificate] = {one.der: one for one in anchors}
+        self._by_subject = _by_subject(self._known.values())
+
+    def check(self, sent: Sequence[bytes], name: str, now: datetime | None = None) -> None:
+        """Find out whether a server may be called by a name; `sent` are the certificates it has
+        shown in DER, its own first. Raises Untrusted."""
+        try:
+            leaf, *others = [Certificate(der) for der in sent]
+        except ValueError as error:
+            why = f"tls: failed to parse certificate from server: {error}"
+            raise Untrusted(why) from None
+        search = _Search(self._by_subject, _by_subject(others), now or datetime.now(UTC))
+        search.check_valid(leaf, ())
+        _check_name(leaf, name)
+        paths = [(leaf,)] if leaf.der in self._known else search.paths((leaf,))
+        if not any(_is_for_servers(path) for path in paths):
+            raise Untrusted(_WRONG_USAGE)
+
+
+def _by_subject(certificates: Iterable[Certificate]) -> dict[bytes, list[Certificate]]:
+    found: dict[bytes, list[Certificate]] = {}
+    for one in certificates:
+        found.setdefault(one.subject, []).append(one)
+    return found
+
+
+_Path = tuple[Certificate, ...]
+
+
+class _Search:
+    """The search for paths from a server's certificate to anchors."""
+
+    def __init__(
+        self,
+        anchors: dict[bytes, list[Certificate]],
+        intermediates: dict[bytes, list[Certificate]],
+        now: datetime,
+    ) -> None:
+        self._anchors = anchors
+        self._intermediates = intermediates
+        self._now = now
+        self._checks = 0
+
+    def paths(self, path: _Path) -> list[_Path]:
+        """The ways on from a path that has no anchor yet; raises Untrusted if there is none."""
+        found: list[_Path] = []
+        failure: Untrusted | None = None
+        hint = ""
+        for candidate, is_anchor in self._issuers(path[-1]):
+            if any(candidate.is_like(known) for known in path):
+                continue
+            self._checks += 1
+            if self._checks > _MOST_SIGNATURE_CHECKS:
+                failure = Untrusted(_TOO_MANY_CHECKS)
+                break
+            problem = _signature_problem(path[-1], candidate)
+            if problem:
+                hint = hint or (
+                    f" (possibly because of {quote(problem)} while trying to verify candidate"
+                    f" authority certificate {quote(candidate.shown_name)})"
+                )
+                continue
+            try:
+                self.check_valid(candidate, path, must_be_authority=not is_anchor)
+                longer = (*path, candidate)
+                found += [longer] if is_anchor else self.paths(longer)
+            except Untrusted as error:
+                failure = error
+        if not found:
+            raise failure or Untrusted(_UNKNOWN_AUTHORITY + hint)
+        return found
+
+    def _issuers(self, child: Certificate) -> Iterator[tuple[Certificate, bool]]:
+        """Those that may have signed a certificate, the likeliest first, and whether they are
+        anchors."""
+
+        def unlikely(one: Certificate) -> int:
+            if one.key_id == child.issuer_key_id:
+                return 0
+            return 1 if not one.key_id or not child.issuer_key_id else 2
+
+        for pool in (self._anchors, self._intermediates):
+            for one in sorted(pool.get(child.issuer, ()), key=unlikely):
+                yield one, pool is self._anchors
+
+    def check_valid(
+        self, certificate: Certificate, path: _Path, must_be_authority: bool = False
+    ) -> None:
+        """Whether a certificate may stand at the end of a path; raises Untrusted."""
+        if certificate.has_unhandled:
+            raise Untrusted(_UNHANDLED_EXTENSION)
+        self._check_dates(certificate.parsed)
+        if path and certificate.constraints is not None:
+            _check_constraints(certificate, certificate.constraints, path[0])
+        basic = certificate.basic
+        if must_be_authority and (basic is None or not basic.ca):
+            raise Untrusted(_NOT_AUTHORIZED_TO_SIGN)
+        most = basic.path_length if basic is not None else None
+        if most is not None and len(path) - 1 > most:
+            raise Untrusted(_TOO_MANY_INTERMEDIATES)
+
+    def _check_dates(self, certificate: x509.Certificate) -> None:
+        first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+        if first <= self._now <= last:
+            return
+        beyond = f"before {_shown(first)}" if self._now < first else f"after {_shown(last)}"
+        raise Untrusted(
+            "x509: certificate has expired or is not yet valid:"
+            f" current time {_shown(self._now)} is {beyond}"
+        )
+
+
+def _shown(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _signature_problem(child: Certificate, issuer: Certificate) -> str:
+    """Why a certificate is not signed by a key; empty if it is."""
+    basic, usage = issuer.basic, issuer.key_usage
+    if not basic.ca if basic is not None else issuer.parsed.version == x509.Version.v3:
+        return _CANNOT_SIGN
+    if usage is not None and not usage.key_cert_sign:
+        return _CANNOT_SIGN
+    algorithm = child.parsed.signature_algorithm_oid.dotted_string
+    if algorithm in _INSECURE_SIGNATURES:
+        name = _INSECURE_SIGNATURES[algorithm]
+        return f"x509: cannot verify signature: insecure algorithm {name}"
+    kind = _SIGNATURES.get(algorithm, "")
+    own = next((one for one in _KEY_TYPES if isinstance(issuer.key, one[0])), None)
+    if not kind or own is None or (algorithm == _PSS and not _has_usual_hash(child.parsed)):
+        return "x509: cannot verify signature: algorithm unimplemented"
+    if own[1] != kind:
+        return (
+            f"x509: signature algorithm specifies an {kind} public key,"
+            f" but have public key of type {own[2]}"
+        )
+    try:
+        child.parsed.verify_directly_issued_by(issuer.parsed)
+    except (InvalidSignature, ValueError, TypeError, UnsupportedAlgorithm):
+        return _WRONG_SIGNATURE[kind]
+    return ""
+
+
+def _has_usual_hash(certificate: x509.Certificate) -> bool:
+    try:
+        used = certificate.signature_hash_algorithm
+    except UnsupportedAlgorithm:
+        return False
+    return used is not None and used.name in _PSS_HASHES
+
+
+def _is_for_servers(path: _Path) -> bool:
+    wanted = {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
+    return all(not one.usages or one.usages & wanted for one in path)
+
+
+# Names
+
+
+def _check_name(certificate: Certificate, name: str) -> None:
+    """Whether a certificate is for a name or an address; raises Untrusted."""
+    bare = name[1:-1] if len(name) > 2 and name[0] == "[" and name[-1] == "]" else name
+    address = _address(bare)
+    if address is not None:
+        if address not in certificate.addresses:
+            raise Untrusted(_name_problem(certificate, bare, address))
+        return
+    wanted = name.lower()
+    is_host = _HOST.fullmatch(wanted) is not None
+    for pattern in certificate.dns_names:
+        if is_host and _PATTERN.fullmatch(pattern):
+            if _matches(pattern, wanted):
+                return
+        elif pattern.lower() == wanted and wanted not in ("", "."):
+            return
+    raise Untrusted(_name_problem(certificate, name, None))
+
+
+def _address(text: str) -> Address | None:
+    try:
+        return _plain(ip_address(text)) if "%" not in text else None
+    except ValueError:
+        return None
+
+
+def _matches(pattern: str, host: str) -> bool:
+    """A pattern may have `*` for the whole first label."""
+    first, _, rest = pattern.lower().partition(".")
+    own, _, others = host.lower().removesuffix(".").partition(".")
+    return bool(own) and rest == others and first in ("*", own)
+
+
+def _name_problem(certificate: Certificate, host: str, address: Address | None) -> str:
+    if not certificate.has_names and _matches(certificate.common_name, host):
+        return _LEGACY_NAME
+    if address is not None:
+        names = [str(one) for one in certificate.addresses]
+        if not names:
+            return (
+                f"x509: cannot validate certificate for {host}"
+                " because it doesn't contain any IP SANs"
+            )
+    else:
+        names = certificate.dns_names
+    shown = ", ".join(names)
+    if not shown:
+        return f"x509: certificate is not valid for any names, but wanted to match {host}"
+    return f"x509: certificate is valid for {shown}, not {host}"
+
+
+# Name constraints
+
+
+def _check_constraints(
+    authority: Certificate, constraints: x509.NameConstraints, leaf: Certificate
+) -> None:
+    """Whether an authority may sign for all names of a server and of itself; raises Untrusted.
+    Constraints of directory names are not supported."""
+    permitted = list(constraints.permitted_subtrees or ())
+    excluded = list(constraints.excluded_subtrees or ())
+    checks = 0
+    for name in (*leaf.names, *authority.names):
+        kind = next((one for one in _CONSTRAINED if isinstance(name, one)), None)
+        if kind is None:
+            continue
+        word, matches = _CONSTRAINED[kind]
+        shown = f"{word} {quote(str(name.value))}"
+        for_kind = [one for one in permitted if isinstance(one, kind)]
+        against = [one for one in excluded if isinstance(one, kind)]
+        checks += len(for_kind) + len(against)
+        if checks > _MOST_CONSTRAINT_CHECKS:
+            raise Untrusted("x509: unknown error")
+        for one in against:
+            if matches(name.value, one.value):
+                why = f"{shown} is excluded by constraint {quote(str(one.value))}"
+                raise Untrusted(_NOT_FOR_THIS_NAME + why)
+        if for_kind and not any(matches(name.value, one.value) for one in for_kind):
+            raise Untrusted(f"{_NOT_FOR_THIS_NAME}{shown} is not permitted by any constraint")
+
+
+def _is_in_domain(domain: str, constraint: str) -> bool:
+    """Whether a name is a domain or below it; with a leading period only what is below it."""
+    if not constraint:
+        return True
+    labels = domain.lower().split(".") if domain else []
+    if not all(labels):
+        raise Untrusted(f"x509: cannot parse dnsName {quote(domain)}")
+    parents = constraint.lower().removeprefix(".").split(".")
+    least = len(parents) + constraint.startswith(".")
+    return len(labels) >= least and labels[-len(parents) :] == parents
+
+
+def _is_in_mailbox(mailbox: str, constraint: str) -> bool:
+    local, _, domain = mailbox.rpartition("@")
+    if "@" in constraint:
+        wanted, _, at = constraint.rpartition("@")
+        return local == wanted and domain.lower() == at.lower()
+    return _is_in_domain(domain, constraint)
+
+
+def _is_in_uri_domain(uri: str, constraint: str) -> bool:
+    try:
+        host = urlsplit(uri).hostname or ""
+    except ValueError:
+        host = ""
+    if not host or _address(host) is not None:
+        what = f"URI with {'IP' if host else 'empty host'} ({quote(uri)})"
+        raise Untrusted(f"{_NOT_FOR_THIS_NAME}{what} cannot be matched against constraints")
+    return _is_in_domain(host, constraint)
+
+
+def _is_in_network(address: Any, network: Any) -> bool:
+    return bool(address.version == network.version and address in network)
+
+
+_CONSTRAINED: dict[type[x509.GeneralName], tuple[str, Callable[[Any, Any], bool]]] = {
+    x509.RFC822Name: ("email address", _is_in_mailbox),
+    x509.DNSName: ("DNS name", _is_in_domain),
+    x509.UniformResourceIdentifier: ("URI", _is_in_uri_domain),
+    x509.IPAddress: ("IP address", _is_in_network),
+}

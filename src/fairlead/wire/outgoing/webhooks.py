@@ -1,0 +1,332 @@
+"""Calling webhooks that objects name: by a URL, or as a service of the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import posixpath
+import random
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from math import ceil, inf
+from typing import Any
+from urllib.parse import quote, unquote_to_bytes, urlsplit
+
+from fairlead.base.caches import Bounded
+from fairlead.base.records import dataclass
+from fairlead.wire.outgoing.addresses import AddressPolicy, NotAllowed
+from fairlead.wire.outgoing.answers import check_success, seconds_to_wait
+from fairlead.wire.outgoing.client import Caller, CallError, Reply
+from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError
+from fairlead.wire.outgoing.dialer import Place
+from fairlead.wire.outgoing.host_credentials import HostCredentials
+from fairlead.wire.outgoing.posts import KeptConnections
+from fairlead.wire.outgoing.proxies import proxy_of_environment
+from fairlead.wire.outgoing.tls import trusting
+from fairlead.wire.outgoing.trust import BundleError
+
+Object = dict[str, Any]
+# Reads an object by our name for its resource, namespace and name.
+Find = Callable[[str, str, str], Object | None]
+
+_HEADERS = {
+    "user-agent": "fairlead",
+    "content-type": "application/json",
+    "accept": "application/json, */*",
+}
+_DEFAULT_PORT = 443
+MOST_CALLS = 64  # of one webhook at the same time; one more waits until another has its answer
+_SECONDS_TO_GO_ON = 1.0  # that a request still has when its webhook gets no place
+_MOST_TIMES_AGAIN = 10
+_HOST = re.compile(r"[-.:_~\[\]a-zA-Z0-9]+")
+_UNQUOTED = "/$&+,:;=@"
+
+
+class UnusableBundle(CallError):
+    """The webhook is not called: its caBundle holds no certificate."""
+
+
+class AddressMapError(ValueError):
+    """The text of `--service-address-map` is not a map."""
+
+
+def parse_address_map(text: str) -> dict[str, str]:
+    """`namespace/name[:port]=host:port,…` as a dict; raises AddressMapError."""
+    found = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        service, equals, address = part.partition("=")
+        host, colon, port = address.rpartition(":")
+        if not equals or not colon or not host or not port.isdigit() or "/" not in service:
+            raise AddressMapError(f"{part!r} is not namespace/name[:port]=host:port")
+        found[service] = address
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    """What a client configuration names: the URL as messages show it, without its query, its path
+    as it is sent, and the service, if it is one, by namespace, name and port."""
+
+    url: str
+    host: str
+    port: int
+    path: str
+    service: tuple[str, str, int] | None = None
+
+
+def _goal(client_config: Object) -> _Goal:
+    service = client_config.get("service")
+    if not client_config.get("url") and service:
+        name, namespace = service.get("name", ""), service.get("namespace", "")
+        port = service.get("port") or _DEFAULT_PORT
+        host, path = f"{name}.{namespace}.svc", _cleaned(service.get("path") or "")
+        return _Goal(f"https://{host}:{port}{path}", host, port, path, (namespace, name, port))
+    url = client_config.get("url") or ""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or _DEFAULT_PORT
+    except ValueError:  # such as a port that is none
+        return _Goal(url, "", _DEFAULT_PORT, "/")
+    path = _cleaned(parts.path)
+    return _Goal(f"{parts.scheme}://{parts.netloc}{path}", host, port, path)
+
+
+def _cleaned(path: str) -> str:
+    """A path as the reference calls it: without empty steps, `.` and `..`, and without a slash at
+    its end."""
+    steps = unquote_to_bytes(path).lstrip(b"/")
+    return quote(posixpath.normpath(b"/" + steps), safe=_UNQUOTED)
+
+
+class Webhook:
+    """One webhook, as a client configuration names it. Make it once and call it often."""
+
+    def __init__(
+        self, webhooks: Webhooks, client_config: Object, credentials: ClientConfig | None
+    ) -> None:
+        self._webhooks = webhooks
+        self._goal = goal = _goal(client_config)
+        self._bundle: str = client_config.get("caBundle") or ""
+        self._credentials = credentials
+        self._tls: ssl.SSLContext | None = None
+        self._heads: dict[float, bytes] = {}
+        self._place: Place | None = None
+        self._places = asyncio.Semaphore(MOST_CALLS)
+        direct = goal.service is not None or not goal.host
+        self._proxy = "" if direct else proxy_of_environment(goal.url)
+
+    async def post(self, body: bytes, timeout: float, deadline: float = inf) -> bytes:
+        """The content of a successful answer; raises CallError. If there was no answer, the error
+        names the URL. The call has `timeout` seconds from when it has a place among the others;
+        `deadline`, by the clock of the loop, is when the request must be over for which it is
+        made."""
+        await self._take_place(timeout, deadline)
+        try:
+            left = deadline - asyncio.get_running_loop().time()
+            if left < timeout:
+                timeout = max(float(ceil(left)), 1.0)  # URLs and messages tell full seconds
+            reply = await self._reply_in_time(body, timeout)
+        finally:
+            self._places.release()
+        check_success(reply)
+        if not reply.content:
+            kind = reply.type or _HEADERS["content-type"]
+            what = f"0-length response with status code: {reply.status} and content type: {kind}"
+            raise CallError(what, reply.status)
+        return reply.content
+
+    async def _take_place(self, timeout: float, deadline: float) -> None:
+        """Wait until fewer than MOST_CALLS are under way, as long as the request may wait."""
+        last = deadline - _SECONDS_TO_GO_ON
+        try:
+            async with asyncio.timeout_at(last if last < inf else None):
+                await self._places.acquire()
+        except TimeoutError:
+            what = self._called(timeout)
+            raise CallError(f"{what}: context deadline exceeded", retryable=True) from None
+
+    async def _reply_in_time(self, body: bytes, timeout: float) -> Reply:
+        """The answer, also of a webhook that first wants to be asked later."""
+        try:
+            async with asyncio.timeout(timeout):
+                reply = await self._reply(body, timeout)
+                for _ in range(_MOST_TIMES_AGAIN):
+                    seconds = seconds_to_wait(reply)
+                    if seconds is None:
+                        break
+                    await asyncio.sleep(seconds)
+                    reply = await self._reply(body, timeout)
+                return reply
+        except TimeoutError:
+            what = self._called(timeout)
+            raise CallError(f"{what}: context deadline exceeded", retryable=True) from None
+        except ClientConfigError as error:
+            raise CallError(f"{self._called(timeout)}: {error}") from None
+        except UnusableBundle:
+            raise
+        except CallError as error:
+            raise error.of(self._called(timeout)) from None
+
+    def _called(self, timeout: float) -> str:
+        return f'Post "{self._url(timeout)}"'
+
+    def _url(self, timeout: float) -> str:
+        return f"{self._goal.url}?timeout={timeout:g}s"
+
+    async def _reply(self, body: bytes, timeout: float) -> Reply:
+        goal, webhooks = self._goal, self._webhooks
+        tls = self._tls
+        if tls is None:
+            if not _HOST.fullmatch(goal.host):
+                raise CallError(f'"{goal.host}" is no host')
+            tls = self._tls = webhooks.tls(self._bundle, self._credentials)
+        if self._proxy:
+            headers = {**_HEADERS, **self._authorization()}
+            return await webhooks.caller.call(
+                "POST", self._url(timeout), timeout=timeout, headers=headers, body=body, tls=tls
+            )
+        place = self._place
+        if place is None:
+            place = Place(goal.host, goal.port, goal.host, tls)
+            if goal.service is None:
+                self._place = place
+            else:
+                host, port = await webhooks.address(*goal.service)
+                place = place._replace(host=host, port=port)
+        request = b"%b%d\r\n\r\n%b" % (self._head(timeout), len(body), body)
+        return await webhooks.connections.post(place, request)
+
+    def _head(self, timeout: float) -> bytes:
+        """A request up to the number of its bytes."""
+        renewed = self._credentials is not None and self._credentials.token_file is not None
+        head = self._heads.get(timeout)
+        if head is None or renewed:
+            goal = self._goal
+            lines = [f"POST {goal.path}?timeout={timeout:g}s HTTP/1.1"]
+            host = f"[{goal.host}]" if ":" in goal.host else goal.host
+            shown = host if goal.port == _DEFAULT_PORT else f"{host}:{goal.port}"
+            headers = {"host": shown, **_HEADERS, **self._authorization()}
+            lines += [f"{name}: {value}" for name, value in headers.items()]
+            head = "\r\n".join([*lines, "content-length: "]).encode("latin-1", "replace")
+            self._heads[timeout] = head
+        return head
+
+    def _authorization(self) -> dict[str, str]:
+        value = self._credentials.authorization() if self._credentials is not None else ""
+        if not value.isprintable():
+            raise CallError("the credentials hold what cannot be sent")
+        return {"authorization": value} if value else {}
+
+
+class Webhooks:
+    """`find` reads services and their endpoints. `addresses` says where services are that this
+    machine cannot reach by the addresses of the cluster."""
+
+    def __init__(
+        self,
+        find: Find,
+        addresses: Mapping[str, str] | None = None,
+        policy: AddressPolicy | None = None,
+    ) -> None:
+        self._find = find
+        self._addresses = addresses or {}
+        self._policy = policy or AddressPolicy()
+        self.caller = Caller(proxy_for=proxy_of_environment)
+        self.connections = KeptConnections()
+        self._contexts: Bounded[tuple[bytes, ClientConfig | None], ssl.SSLContext] = Bounded(
+            256, per_byte=100
+        )
+
+    def webhook(self, client_config: Object, users: HostCredentials | None = None) -> Webhook:
+        """The webhook of a client configuration. It is proven to it who we are as `users` say."""
+        goal = _goal(client_config)
+        found = users.of(goal.host, goal.port) if users is not None else None
+        return Webhook(self, client_config, found)
+
+    def tls(self, bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
+        """How to speak TLS to a webhook whose certificate a bundle of authorities vouches for;
+        raises CallError."""
+        key = blake2b(bundle.encode(), digest_size=16).digest(), credentials
+        found = self._contexts.get(key)
+        if found is None:
+            found = _made_tls(bundle, credentials)
+            self._contexts.keep(key, found, 16)
+        return found
+
+    async def address(self, namespace: str, name: str, port: int) -> tuple[str, int]:
+        """Where a service is reached; raises CallError. What users write into endpoints is not to
+        lead into this machine."""
+        mapped = self.mapped(namespace, name, port)
+        if mapped is not None:
+            return mapped
+        host, at = self._endpoint(namespace, name, port)
+        try:
+            [found, *_] = await self._policy.resolve(host, at)
+        except NotAllowed:
+            raise CallError(f"dial tcp {_joined(host, at)}: the address is not allowed") from None
+        except OSError as error:
+            raise CallError(f"dial tcp: {error}", unreached=True) from None
+        return found, at
+
+    def mapped(self, namespace: str, name: str, port: int) -> tuple[str, int] | None:
+        """Where whoever started this server says that a service is."""
+        for known in (f"{namespace}/{name}:{port}", f"{namespace}/{name}"):
+            if known in self._addresses:
+                host, _, at = self._addresses[known].rpartition(":")
+                return host.strip("[]"), int(at)
+        return None
+
+    def _endpoint(self, namespace: str, name: str, port: int) -> tuple[str, int]:
+        """One of the endpoints of a service, or its own address if it has none."""
+        service = self._find("core/v1/services", namespace, name)
+        if service is None:
+            raise CallError(f'service "{name}" not found')
+        spec = service["spec"]
+        if spec.get("type") == "ExternalName":
+            return spec["externalName"], port
+        named = next((one for one in spec.get("ports") or () if one["port"] == port), None)
+        if named is None:
+            raise CallError(f'no service port {port} found for service "{name}"')
+        endpoints = self._find("core/v1/endpoints", namespace, name) or {}
+        candidates = [
+            (address["ip"], one["port"])
+            for subset in endpoints.get("subsets") or ()
+            for one in subset.get("ports") or ()
+            if one.get("name", "") == named.get("name", "")
+            for address in subset.get("addresses") or ()
+        ]
+        if candidates:
+            return random.choice(candidates)
+        own = spec.get("clusterIP") or ""
+        if own in ("", "None"):
+            raise CallError(f'no endpoints available for service "{name}"', retryable=True)
+        return own, port
+
+    async def close(self) -> None:
+        await self.caller.close()
+        await self.connections.close()
+
+
+def trusting_bundle(bundle: str) -> ssl.SSLContext:
+    """TLS to those whose certificates the caBundle of an object vouches for, which is in base64;
+    raises UnusableBundle."""
+    try:
+        return trusting(base64.b64decode(bundle))
+    except BundleError as error:
+        raise UnusableBundle(f"unable to load root certificates: {error}") from None
+
+
+def _made_tls(bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
+    made = trusting_bundle(bundle)
+    if credentials is not None:
+        try:
+            credentials.show_certificate(made)
+        except (ValueError, ssl.SSLError) as error:
+            raise CallError(f"the client certificate cannot be used: {error}") from None
+    return made
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

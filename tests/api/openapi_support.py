@@ -1,0 +1,116 @@
+"""Documents for tests, made without a server."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from fairlead.api.openapi import OpenApi
+from fairlead.api.openapi.documents import Builder
+from fairlead.api.request import Request
+from fairlead.api.routing import route
+from fairlead.base.dialect import DIALECTS
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.resources.registry import Resources
+
+Value = dict[str, Any]
+
+
+def resources(dialect: str = "kubernetes") -> Resources:
+    chosen = DIALECTS[dialect]
+    return Resources(chosen, BuiltinTypes(chosen))
+
+
+def builder(served: Resources) -> Builder:
+    builtin = tuple((found.group, found.version) for found in served.group_versions())
+    return Builder(served, builtin, lambda resource: None)
+
+
+@cache
+def swagger(dialect: str = "kubernetes") -> Value:
+    """The whole document of version 2."""
+    served = resources(dialect)
+    made = builder(served).swagger()
+    for found in served.group_versions():
+        made.add(found)
+    return made.value()
+
+
+@cache
+def version(group: str, name: str, dialect: str = "kubernetes") -> Value:
+    """The document of version 3 of a group-version."""
+    served = resources(dialect)
+    return builder(served).version(served.groups[group][name])
+
+
+def references(value: Any) -> set[str]:
+    """Every `$ref` in a document."""
+    if isinstance(value, list):
+        return set().union(*map(references, value))
+    if not isinstance(value, dict):
+        return set()
+    found = set().union(*map(references, value.values()))
+    target = value.get("$ref")
+    return found | {target} if isinstance(target, str) else found
+
+
+def without_texts(value: Any) -> Any:
+    """A schema without descriptions, and without the `allOf` that a description beside a `$ref`
+    needs."""
+    if isinstance(value, list):
+        return [without_texts(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {
+        key: without_texts(item)
+        for key, item in value.items()
+        if key != "description" or not isinstance(item, str)
+    }
+    whole: Any = kept["allOf"][0] if list(kept) == ["allOf"] else kept
+    return whole
+
+
+class Reply:
+    """An answer as it went over the wire."""
+
+    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = gzip.decompress(body) if "content-encoding" in headers else body
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Recorder:
+    """Keeps the answer that it is given."""
+
+    reply: Reply
+
+    def respond(self, code: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
+        shown = {name.decode(): text.decode() for name, text in headers}
+        if code != 304:
+            shown["content-length"] = str(len(body))
+        self.reply = Reply(code, shown, body)
+
+    async def respond_in_pieces(
+        self, code: int, headers: Iterable[tuple[bytes, bytes]], body: bytes
+    ) -> None:
+        self.respond(code, headers, body)
+
+
+async def ask(
+    openapi: OpenApi, served: Resources, path: str, method: str = "GET", **headers: str
+) -> Reply:
+    """Headers are given by name with `_` for `-`."""
+    where, _, query = path.partition("?")
+    named = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
+    request = Request(method, where, query.encode(), named)
+    request.exchange = exchange = Recorder()  # type: ignore[assignment]
+    request.target = route(served, method, where)
+    answer = await openapi.answer(request)
+    await answer.send(request)
+    return exchange.reply

@@ -1,0 +1,170 @@
+"""Custom resources in the documents."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from openapi_support import ask, resources
+
+from fairlead.api.openapi import CustomSchema, OpenApi
+from fairlead.api.openapi.custom import without_choices
+from fairlead.api.openapi.names import Names
+from fairlead.base.dialect import KUBERNETES
+from fairlead.resources.registry import GroupVersion, Resource, Resources
+
+NAME = "com.example.stable.v1.Widget"
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "required": ["size", "color"],
+            "properties": {
+                "size": {"type": "integer", "minimum": 1},
+                "color": {"type": "string", "nullable": True, "default": "red"},
+            },
+        }
+    },
+}
+
+
+class Widgets:
+    """A server that serves one custom kind."""
+
+    def __init__(self, schema: dict[str, Any] | None) -> None:
+        self.resources: Resources = resources()
+        self.openapi = OpenApi(self.resources)
+        found = GroupVersion("stable.example.com", "stable.example.com", "v1")
+        marks = {"namespaced": ""}
+        widgets = Resource(
+            self.resources.dialect, self.resources.types, found, "widgets", "Widget", marks, None
+        )
+        for name, kind in (("status", "Widget"), ("scale", "autoscaling/v1.Scale")):
+            full = f"widgets/{name}"
+            made = Resource(
+                self.resources.dialect, self.resources.types, found, full, kind, {}, widgets
+            )
+            widgets.subresources[name] = made
+        found.resources["widgets"] = widgets
+        self.resources.groups["stable.example.com"] = {"v1": found}
+        self.schema = CustomSchema("1", schema, "WidgetCollection")
+        self.openapi.find_custom = lambda one: self.schema if one.name == "widgets" else None
+
+    def get(self, path: str) -> Any:
+        return asyncio.run(ask(self.openapi, self.resources, path)).json()
+
+    @property
+    def new(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.get("/openapi/v3/apis/stable.example.com/v1")
+        return found
+
+    @property
+    def old(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.get("/openapi/v2")
+        return found
+
+
+def test_a_custom_kind_is_published_with_what_all_objects_have() -> None:
+    kind = Widgets(SCHEMA).new["components"]["schemas"][NAME]
+    assert kind["properties"]["spec"] == SCHEMA["properties"]["spec"]  # type: ignore[index]
+    assert kind["properties"]["kind"]["type"] == "string"
+    assert kind["properties"]["metadata"]["$ref"].endswith("meta.v1.ObjectMeta")
+    group_version_kind = {"group": "stable.example.com", "kind": "Widget", "version": "v1"}
+    assert kind["x-kubernetes-group-version-kind"] == [group_version_kind]
+
+
+def test_what_all_objects_have_is_explained_in_words_that_clients_look_for() -> None:
+    published = Widgets(SCHEMA).old["definitions"]
+    fields = published[NAME]["properties"]
+    assert fields["apiVersion"]["description"].startswith("APIVersion defines ")
+    assert fields["metadata"]["description"].startswith("Standard object's metadata")
+    metadata = published[fields["metadata"]["$ref"].removeprefix("#/definitions/")]
+    created = metadata["properties"]["creationTimestamp"]
+    assert created["description"].startswith("CreationTimestamp is a timestamp ")
+
+
+def test_a_list_of_custom_objects_has_the_name_it_was_given() -> None:
+    listed = Widgets(SCHEMA).new["components"]["schemas"]["com.example.stable.v1.WidgetCollection"]
+    assert listed["properties"]["items"]["items"]["$ref"].endswith(NAME)
+    assert listed["required"] == ["items"]
+
+
+def test_paths_of_a_custom_kind() -> None:
+    paths = Widgets(SCHEMA).new["paths"]
+    item = "/apis/stable.example.com/v1/namespaces/{namespace}/widgets/{name}"
+    patch = paths[item]["patch"]
+    assert patch["operationId"] == "patchStableExampleComV1NamespacedWidget"
+    assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
+    assert f"{item}/status" in paths
+    scale = paths[f"{item}/scale"]["get"]["responses"]["200"]["content"]["application/json"]
+    assert scale["schema"]["$ref"].endswith("autoscaling.v1.Scale")
+
+
+def test_the_old_version_says_what_it_can() -> None:
+    spec = Widgets(SCHEMA).old["definitions"][NAME]["properties"]["spec"]
+    assert spec == {
+        "type": "object",
+        "required": ["size"],
+        "properties": {"size": {"type": "integer", "minimum": 1}, "color": {}},
+    }
+
+
+@pytest.mark.parametrize("schema", [None, {"type": "object", PRESERVE: True}])
+def test_clients_of_the_old_version_must_not_take_fields_for_unknown(
+    schema: dict[str, Any] | None,
+) -> None:
+    kind = dict(Widgets(schema).old["definitions"][NAME])
+    del kind["x-kubernetes-group-version-kind"]
+    assert kind == {"type": "object"}
+
+
+def test_another_schema_gets_another_document() -> None:
+    widgets = Widgets(SCHEMA)
+    assert "spec" in widgets.new["components"]["schemas"][NAME]["properties"]
+    widgets.schema = CustomSchema("2", {"type": "object"}, "WidgetList")
+    widgets.resources.touch()
+    assert "spec" not in widgets.new["components"]["schemas"][NAME]["properties"]
+    assert "spec" not in widgets.old["definitions"][NAME]["properties"]
+
+
+def test_other_documents_stay_when_a_custom_kind_comes() -> None:
+    plain = OpenApi(served := resources())
+    before = asyncio.run(ask(plain, served, "/openapi/v3")).json()["paths"]
+    after = Widgets(SCHEMA).get("/openapi/v3")["paths"]
+    assert {name: after[name] for name in before} == before
+
+
+def test_objects_within_objects_have_metadata_too() -> None:
+    inner = {"type": "object", "x-kubernetes-embedded-resource": True}
+    kind = Widgets({"type": "object", "properties": {"template": inner}}).new
+    template = kind["components"]["schemas"][NAME]["properties"]["template"]
+    assert set(template["properties"]) == {"apiVersion", "kind", "metadata"}
+    assert template["required"] == ["apiVersion", "kind"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "string", "anyOf": [{}], "default": "x"}, {"type": "string"}),
+        ({"type": "string", "nullable": True}, {}),
+        ({"type": "array", "nullable": True, "items": {"type": "string"}}, {}),
+        ({"type": "array", PRESERVE: True, "items": {}}, {PRESERVE: True}),
+        ({"type": "object", PRESERVE: True, "properties": {"a": {}}}, {PRESERVE: True}),
+        (
+            {"type": "object", "additionalProperties": {"not": {}, "type": "string"}},
+            {"type": "object", "additionalProperties": {"type": "string"}},
+        ),
+        ({"type": "array", "items": {"oneOf": []}}, {"type": "array", "items": {}}),
+        (
+            {"properties": {"a": {"nullable": True}}, "required": ["a"]},
+            {"properties": {"a": {}}},
+        ),
+    ],
+)
+def test_what_the_old_version_cannot_say_is_left_open(
+    schema: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert without_choices(Names(KUBERNETES), schema) == expected

@@ -1,0 +1,177 @@
+"""The protobuf form of the old version, read back with a reader of its own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from openapi_support import swagger
+
+from fairlead.codec.gnostic import encode_document
+from fairlead.codec.protobuf_wire import double, fields, signed
+
+Value = dict[str, Any]
+
+
+def by_number(raw: bytes) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = {}
+    for number, _, value in fields(raw):
+        found.setdefault(number, []).append(value)
+    return found
+
+
+def pairs(raw: bytes, number: int = 1) -> dict[str, bytes]:
+    named = [by_number(one) for one in by_number(raw).get(number, [])]
+    return {one[1][0].decode(): one[2][0] for one in named}
+
+
+def any_value(raw: bytes) -> Any:
+    return json.loads(by_number(raw)[2][0])
+
+
+def texts(values: list[bytes]) -> list[str]:
+    return [value.decode() for value in values]
+
+
+def extensions(values: list[bytes]) -> Value:
+    named = [by_number(one) for one in values]
+    return {one[1][0].decode(): any_value(one[2][0]) for one in named}
+
+
+SCHEMA_TEXT = {1: "$ref", 2: "format", 3: "title", 4: "description", 13: "pattern"}
+SCHEMA_NUMBER = {7: "maximum", 9: "minimum"}
+SCHEMA_INTEGER = {11: "maxLength", 12: "minLength", 14: "maxItems"}
+
+
+def schema(raw: bytes) -> Value:
+    made: Value = {}
+    for number, values in by_number(raw).items():
+        first = values[0]
+        if number in SCHEMA_TEXT:
+            made[SCHEMA_TEXT[number]] = first.decode()
+        elif number in SCHEMA_NUMBER:
+            made[SCHEMA_NUMBER[number]] = double(first)
+        elif number in SCHEMA_INTEGER:
+            made[SCHEMA_INTEGER[number]] = signed(first)
+        elif number == 19:
+            made["required"] = texts(values)
+        elif number == 20:
+            made["enum"] = [any_value(value) for value in values]
+        elif number == 21:
+            inner = by_number(first)
+            made["additionalProperties"] = schema(inner[1][0]) if 1 in inner else bool(inner[2][0])
+        elif number == 22:
+            made["type"] = texts(by_number(first)[1])[0]
+        elif number == 23:
+            made["items"] = schema(by_number(first)[1][0])
+        elif number == 25:
+            made["properties"] = {name: schema(one) for name, one in pairs(first).items()}
+        elif number == 31:
+            made.update(extensions(values))
+        else:
+            raise AssertionError(f"field {number}")
+    return made
+
+
+def parameter(raw: bytes) -> Value:
+    choice = by_number(by_number(raw)[1][0])
+    if 1 in choice:
+        body = by_number(choice[1][0])
+        made = {
+            "in": body[3][0].decode(),
+            "name": body[2][0].decode(),
+            "schema": schema(body[5][0]),
+        }
+        return {**made, "required": True} if body.get(4) else made
+    other = by_number(choice[2][0])
+    type_number, [inner] = (6, other[3]) if 3 in other else (5, other[4])
+    found = by_number(inner)
+    made = {"in": found[2][0].decode(), "name": found[4][0].decode()}
+    made["type"] = found[type_number][0].decode()
+    return {**made, "required": True} if found.get(1) else made
+
+
+def response(raw: bytes) -> Value:
+    found = by_number(by_number(raw)[1][0])
+    made: Value = {"description": found[1][0].decode()}
+    if 2 in found:
+        made["schema"] = schema(by_number(found[2][0])[1][0])
+    return made
+
+
+def operation(raw: bytes) -> Value:
+    found = by_number(raw)
+    made: Value = {
+        "operationId": found[5][0].decode(),
+        "tags": texts(found[1]),
+        "produces": texts(found[6]),
+        "consumes": texts(found[7]),
+        "schemes": texts(found[10]),
+        "responses": {code: response(one) for code, one in pairs(found[9][0]).items()},
+        **extensions(found.get(13, [])),
+    }
+    if 8 in found:
+        made["parameters"] = [parameter(one) for one in found[8]]
+    return made
+
+
+METHODS = {2: "get", 3: "put", 4: "post", 5: "delete", 8: "patch"}
+
+
+def path(raw: bytes) -> Value:
+    found = by_number(raw)
+    made: Value = {METHODS[n]: operation(found[n][0]) for n in found if n in METHODS}
+    if 9 in found:
+        made["parameters"] = [parameter(one) for one in found[9]]
+    return made
+
+
+@pytest.fixture(scope="module")
+def message() -> dict[int, list[Any]]:
+    return by_number(encode_document(swagger()))
+
+
+def test_the_head(message: dict[int, list[Any]]) -> None:
+    assert message[1] == [b"2.0"]
+    assert by_number(message[2][0])[1] == [b"Kubernetes"]
+
+
+def test_all_definitions_come_through(message: dict[int, list[Any]]) -> None:
+    read = {name: schema(one) for name, one in pairs(message[9][0]).items()}
+    assert read == swagger()["definitions"]
+
+
+def test_all_paths_come_through(message: dict[int, list[Any]]) -> None:
+    read = {name: path(one) for name, one in pairs(message[8][0], number=2).items()}
+    assert read == swagger()["paths"]
+
+
+def test_security_comes_through(message: dict[int, list[Any]]) -> None:
+    item = by_number(pairs(message[13][0])["BearerToken"])
+    assert texts([by_number(item[2][0])[n][0] for n in (1, 2, 3)]) == [
+        "apiKey",
+        "authorization",
+        "header",
+    ]
+    assert pairs(message[12][0]) == {"BearerToken": b""}
+
+
+def test_what_custom_schemas_may_say_comes_through() -> None:
+    given = {
+        "type": "object",
+        "title": "T",
+        "properties": {
+            "a": {"type": "integer", "minimum": -1.5, "maximum": 3.0},
+            "b": {"type": "string", "minLength": 2, "maxLength": 5, "pattern": "^x"},
+            "c": {"type": "object", "additionalProperties": True},
+            "d": {},
+        },
+    }
+    raw = encode_document({"definitions": {"x": given}})
+    assert schema(pairs(by_number(raw)[9][0])["x"]) == given
+
+
+def test_words_that_messages_have_no_field_for_are_left_out() -> None:
+    raw = encode_document({"definitions": {"x": {"type": "string", "nullable": True}}})
+    assert schema(pairs(by_number(raw)[9][0])["x"]) == {"type": "string"}

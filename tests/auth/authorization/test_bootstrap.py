@@ -1,0 +1,262 @@
+"""The bootstrap roles and bindings: what they are, and how they are put back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from authorization_support import GROUP, Objects, rule
+
+from fairlead.auth.authorization.aggregation import ClusterRoleAggregation
+from fairlead.auth.authorization.bootstrap import bootstrap_objects, bootstrap_rules
+from fairlead.auth.authorization.rbac import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    ROLE_BINDINGS,
+    ROLES,
+)
+from fairlead.auth.authorization.reconciliation import reconcile_bootstrap_objects
+from fairlead.base.dialect import CLUSTER, DIALECTS, KUBERNETES
+from fairlead.base.errors import ResourceRef, already_exists
+
+Object = dict[str, Any]
+
+REFERENCE = Path(__file__).parents[4] / "shared" / "reference" / "rbac.json"
+KINDS = {
+    "ClusterRole": CLUSTER_ROLES,
+    "ClusterRoleBinding": CLUSTER_ROLE_BINDINGS,
+    "Role": ROLES,
+    "RoleBinding": ROLE_BINDINGS,
+}
+AUTOUPDATE = KUBERNETES.label("rbac.authorization.@/autoupdate")
+
+
+def flat(value: Object) -> Object:
+    """An object as the reference's table writes it."""
+    metadata = value["metadata"]
+    assert metadata["annotations"] == {AUTOUPDATE: "true"}
+    rest = {name: part for name, part in value.items() if name != "metadata" and part is not None}
+    named = {name: metadata[name] for name in ("name", "namespace", "labels") if name in metadata}
+    return {**named, **rest}
+
+
+@pytest.mark.skipif(not REFERENCE.exists(), reason="needs the facts of the reference")
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_table_holds_the_objects_of_the_reference(kind: str) -> None:
+    expected = json.loads(REFERENCE.read_text())[kind]
+    found = [flat(value) for key, value in bootstrap_objects(KUBERNETES) if key == KINDS[kind]]
+
+    def order(value: Object) -> tuple[str, str]:
+        return value.get("namespace", ""), value["name"]
+
+    assert sorted(found, key=order) == sorted(expected, key=order)
+
+
+def test_the_cluster_dialect_has_its_own_names() -> None:
+    text = json.dumps(bootstrap_objects(CLUSTER))
+    assert "k8s.io" not in text
+    assert "kube" not in text
+    names = [value["metadata"]["name"] for _, value in bootstrap_objects(CLUSTER)]
+    assert "system:certificates.cluster.io:api-server-client-node-agent-approver" in names
+    assert "system:node-agent-api-admin" in names
+
+
+def test_rules_of_one_role() -> None:
+    assert rule("core", "services", "get list watch") in bootstrap_rules(KUBERNETES, "system:node")
+    with pytest.raises(KeyError):
+        bootstrap_rules(KUBERNETES, "nobody")
+
+
+def reconcile(objects: Objects) -> int:
+    """Reconcile and give the number of writes that took."""
+    before = objects.writes
+    asyncio.run(reconcile_bootstrap_objects(KUBERNETES, objects))
+    return objects.writes - before
+
+
+@pytest.fixture
+def fresh() -> Objects:
+    objects = Objects()
+    assert reconcile(objects) == len(bootstrap_objects(KUBERNETES)) == 119
+    return objects
+
+
+def change(objects: Objects, key: str, namespace: str, name: str, **parts: Any) -> Object:
+    found = objects.find(key, namespace, name)
+    assert found is not None
+    annotations = parts.pop("annotations", None)
+    if annotations is not None:
+        found["metadata"]["annotations"] = annotations
+    objects.put(key, {**found, **parts})
+    return found
+
+
+def test_nothing_is_written_when_all_is_there(fresh: Objects) -> None:
+    assert reconcile(fresh) == 0
+
+
+def test_a_missing_object_is_created(fresh: Objects) -> None:
+    fresh.remove(CLUSTER_ROLE_BINDINGS, "", "system:basic-user")
+    assert reconcile(fresh) == 1
+    assert fresh.find(CLUSTER_ROLE_BINDINGS, "", "system:basic-user") is not None
+
+
+@pytest.mark.parametrize("autoupdate", ["false", "true"])
+def test_a_missing_binding_that_was_split_off_is_as_its_source(
+    fresh: Objects, autoupdate: str
+) -> None:
+    name = "system:public-info-viewer"
+    old = fresh.find(CLUSTER_ROLE_BINDINGS, "", name)
+    assert old is not None
+    known, strangers = old["subjects"]
+    marks = {AUTOUPDATE: autoupdate, "mine": "too"}
+    change(
+        fresh, CLUSTER_ROLE_BINDINGS, "", "system:discovery", subjects=[known], annotations=marks
+    )
+    fresh.remove(CLUSTER_ROLE_BINDINGS, "", name)
+    assert reconcile(fresh) == 1
+    found = fresh.find(CLUSTER_ROLE_BINDINGS, "", name)
+    assert found is not None
+    assert found["roleRef"] == old["roleRef"]
+    assert found["metadata"]["annotations"] == marks
+    assert found["subjects"] == ([known] if autoupdate == "false" else [known, strangers])
+
+
+def test_missing_rules_come_back_and_extra_rules_stay(fresh: Objects) -> None:
+    extra = rule("core", "pods", "get")
+    change(fresh, CLUSTER_ROLES, "", "system:basic-user", rules=[extra])
+    assert reconcile(fresh) == 1
+    found = fresh.find(CLUSTER_ROLES, "", "system:basic-user")
+    assert found is not None
+    reviews = KUBERNETES.group_name("authorization.@")
+    assert found["rules"] == [
+        extra,
+        rule(reviews, "selfsubjectaccessreviews", "create"),
+        rule(reviews, "selfsubjectrulesreviews", "create"),
+    ]
+    assert reconcile(fresh) == 0
+
+
+def test_missing_subjects_come_back_and_extra_subjects_stay(fresh: Objects) -> None:
+    bob = {"kind": "User", "apiGroup": GROUP, "name": "bob"}
+    old = change(fresh, CLUSTER_ROLE_BINDINGS, "", "cluster-admin", subjects=[bob])
+    assert reconcile(fresh) == 1
+    found = fresh.find(CLUSTER_ROLE_BINDINGS, "", "cluster-admin")
+    assert found is not None
+    assert found["subjects"] == [bob, *old["subjects"]]
+
+
+def test_labels_come_back_and_changed_ones_stay(fresh: Objects) -> None:
+    found = fresh.find(CLUSTER_ROLES, "", "view")
+    assert found is not None
+    label = KUBERNETES.group_name("rbac.authorization.@/aggregate-to-edit")
+    found["metadata"]["labels"] = {label: "false", "mine": "too"}
+    fresh.put(CLUSTER_ROLES, found)
+    assert reconcile(fresh) == 1
+    found = fresh.find(CLUSTER_ROLES, "", "view")
+    assert found is not None
+    bootstrapping = KUBERNETES.label("@/bootstrapping")
+    assert found["metadata"]["labels"] == {
+        bootstrapping: "rbac-defaults", label: "false", "mine": "too",
+    }  # fmt: skip
+
+
+def test_what_says_so_is_left_alone(fresh: Objects) -> None:
+    off = {AUTOUPDATE: "false"}
+    change(fresh, CLUSTER_ROLES, "", "system:basic-user", rules=None, annotations=off)
+    change(fresh, CLUSTER_ROLE_BINDINGS, "", "cluster-admin", subjects=[], annotations=off)
+    assert reconcile(fresh) == 0
+
+
+def test_a_binding_to_another_role_is_made_again(fresh: Objects) -> None:
+    other = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "view"}
+    change(fresh, CLUSTER_ROLE_BINDINGS, "", "system:basic-user", roleRef=other)
+    assert reconcile(fresh) == 2
+    found = fresh.find(CLUSTER_ROLE_BINDINGS, "", "system:basic-user")
+    assert found is not None
+    assert found["roleRef"]["name"] == "system:basic-user"
+
+
+def test_another_server_at_the_same_work() -> None:
+    """Somebody else creates first: the object is found then, and nothing is wrong."""
+
+    class Contested(Objects):
+        async def create(self, key: str, value: Object) -> None:
+            if self.find(key, value["metadata"].get("namespace", ""), value["metadata"]["name"]):
+                raise AssertionError("created twice")
+            self.put(key, value)
+            raise already_exists(ResourceRef("", key, value["metadata"]["name"]))
+
+    assert reconcile(Contested()) == 119
+
+
+def test_rules_of_aggregated_roles_are_not_touched(fresh: Objects) -> None:
+    change(fresh, CLUSTER_ROLES, "", "admin", rules=[rule("x", "y", "z")])
+    assert reconcile(fresh) == 0
+    change(fresh, CLUSTER_ROLES, "", "admin", aggregationRule={"clusterRoleSelectors": []})
+    assert reconcile(fresh) == 1
+
+
+def aggregate(objects: Objects) -> int:
+    async def write(name: str, rules: list[Object]) -> None:
+        change(objects, CLUSTER_ROLES, "", name, rules=rules)
+
+    async def run() -> None:
+        aggregation = ClusterRoleAggregation(write)
+        aggregation.follow(objects.follow)
+        await aggregation.reconcile()
+
+    before = objects.writes
+    asyncio.run(run())
+    return objects.writes - before
+
+
+def role(name: str, labels: Object, rules: list[Object], *selectors: Object) -> Object:
+    value: Object = {"metadata": {"name": name, "labels": labels}, "rules": rules}
+    if selectors:
+        value["aggregationRule"] = {"clusterRoleSelectors": list(selectors)}
+    return value
+
+
+def rules_of(objects: Objects, name: str) -> list[Object]:
+    found = objects.find(CLUSTER_ROLES, "", name)
+    assert found is not None
+    rules: list[Object] = found["rules"]
+    return rules
+
+
+def test_aggregation_gathers_rules_once_in_the_order_of_names() -> None:
+    objects = Objects()
+    one, two = rule("core", "pods", "get"), rule("core", "pods", "list")
+    objects.put(CLUSTER_ROLES, role("b", {"x": "1"}, [two, one]))
+    objects.put(CLUSTER_ROLES, role("a", {"x": "1", "y": "1"}, [one]))
+    objects.put(CLUSTER_ROLES, role("c", {"x": "2"}, [rule("core", "nodes", "get")]))
+    selectors = ({"matchLabels": {"x": "1"}}, {"matchLabels": {"y": "1"}})
+    objects.put(CLUSTER_ROLES, role("all", {"x": "1"}, [rule("lost", "lost", "lost")], *selectors))
+    assert aggregate(objects) == 1
+    assert rules_of(objects, "all") == [one, two]
+    assert aggregate(objects) == 0
+
+
+def test_aggregated_roles_that_aggregate_each_other_settle() -> None:
+    objects = Objects()
+    c, d = rule("core", "c", "get"), rule("core", "d", "get")
+    objects.put(CLUSTER_ROLES, role("c", {"a": "1"}, [c]))
+    objects.put(CLUSTER_ROLES, role("d", {"b": "1"}, [d]))
+    objects.put(CLUSTER_ROLES, role("a", {"b": "1"}, [], {"matchLabels": {"a": "1"}}))
+    objects.put(CLUSTER_ROLES, role("b", {"a": "1"}, [], {"matchLabels": {"b": "1"}}))
+    aggregate(objects)
+    assert aggregate(objects) == 0
+    assert {json.dumps(rule) for rule in rules_of(objects, "a")} == {json.dumps(c), json.dumps(d)}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_the_built_in_roles_are_filled(name: str) -> None:
+    objects = Objects()
+    asyncio.run(reconcile_bootstrap_objects(DIALECTS[name], objects))
+    aggregate(objects)
+    sizes = [len(rules_of(objects, role)) for role in ("view", "edit", "admin")]
+    assert sizes == [10, 23, 25]

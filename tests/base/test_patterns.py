@@ -1,0 +1,62 @@
+"""No pattern that a client's text is matched with goes back and forth in it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from time import process_time
+from typing import Any
+
+import pytest
+from support.pace import in_time
+
+import fairlead
+
+LENGTH = 10_000
+MOST_SECONDS = 0.1  # a quadratic one takes seconds
+UNITS = (
+    "a", "1", "A", "-", ".", "_", "/", ":", " ", "\n", "a.", "a-", "1.", "a/", "a:", "['", "%",
+    "\\", "a,", "0", "-----BEGIN A-----\n", "-----BEGIN ", "a=", "{a}", "..", "--", "a_",
+    "1:", "iqn.",
+)  # fmt: skip
+ENDS = ("", "!", "\nx")
+
+
+def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
+    """Every pattern that a module holds by itself or in a table."""
+    for found in pkgutil.walk_packages(fairlead.__path__, "fairlead."):
+        if found.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(found.name)
+        for name, held in vars(module).items():
+            values = held.values() if isinstance(held, dict) else [held]
+            for value in values:
+                if isinstance(value, re.Pattern):
+                    yield f"{found.name}.{name}", value
+
+
+# Read what administrators wrote, not what clients send.
+TRUSTED = (
+    "fairlead.auth.authentication.keys._BLOCK",
+    "fairlead.auth.authorization.bootstrap._NAMED",
+    "fairlead.process.flags.serve._DURATION",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"), [pytest.param(*case, id=case[0]) for case in patterns()]
+)
+def test_a_pattern_takes_time_in_proportion(name: str, pattern: re.Pattern[Any]) -> None:
+    if name in TRUSTED:
+        return
+    for unit in UNITS:
+        for end in ENDS:
+            text: Any = unit * (LENGTH // len(unit)) + end
+            if isinstance(pattern.pattern, bytes):
+                text = text.encode()
+            before = process_time()
+            pattern.match(text)
+            pattern.fullmatch(text)
+            assert in_time(process_time() - before, MOST_SECONDS), (unit, end)

@@ -1,0 +1,104 @@
+"""Owners of the fields of custom resources, also when a definition changes under them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from schema_support import of_field
+
+from fairlead.base.dialect import KUBERNETES
+from fairlead.fields.conflicts import ApplyConflict
+from fairlead.fields.ownership import OneVersion, apply
+from fairlead.resources.custom.schema import CustomSchema
+
+API_VERSION = "example.com/v1"
+ITEM = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "v": {"type": "integer"}},
+    "required": ["name"],
+}
+ATOMIC_LIST = of_field({"type": "array", "items": ITEM})
+KEYED_LIST = of_field(
+    {
+        "type": "array",
+        "items": ITEM,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+    }
+)
+GRANULAR = of_field({"type": "object", "additionalProperties": {"type": "string"}})
+ATOMIC = of_field(
+    {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "x-kubernetes-map-type": "atomic",
+    }
+)
+
+
+def applied(
+    schema: CustomSchema, live: dict[str, Any] | None, manager: str, value: Any, force: bool = False
+) -> dict[str, Any]:
+    config = {
+        "apiVersion": API_VERSION,
+        "kind": "Widget",
+        "metadata": {"name": "a"},
+        "spec": {"f": value},
+    }
+    made, entries = apply(
+        OneVersion(API_VERSION, schema.struct),
+        live,
+        config,
+        manager=manager,
+        api_version=API_VERSION,
+        now="2024-01-31T12:00:00Z",
+        dialect=KUBERNETES,
+        force=force,
+    )
+    return {**made, "metadata": {**made["metadata"], "managedFields": entries}}
+
+
+def owned(value: dict[str, Any], manager: str) -> Any:
+    """What a manager owns below the spec."""
+    entries = value["metadata"]["managedFields"]
+    (found,) = [entry for entry in entries if entry["manager"] == manager]
+    return found["fieldsV1"]["f:spec"]
+
+
+def test_items_of_a_keyed_list_have_owners_of_their_own() -> None:
+    one = applied(KEYED_LIST, None, "one", [{"name": "a", "v": 1}])
+    both = applied(KEYED_LIST, one, "two", [{"name": "b", "v": 2}])
+    assert both["spec"]["f"] == [{"name": "a", "v": 1}, {"name": "b", "v": 2}]
+    assert list(owned(both, "two")["f:f"]) == ['k:{"name":"b"}']
+
+
+def test_a_list_without_keys_has_one_owner() -> None:
+    one = applied(ATOMIC_LIST, None, "one", [{"name": "a"}])
+    assert owned(one, "one") == {"f:f": {}}
+    with pytest.raises(ApplyConflict):
+        applied(ATOMIC_LIST, one, "two", [{"name": "b"}])
+
+
+def test_what_becomes_atomic_belongs_as_a_whole_to_those_who_owned_a_part() -> None:
+    one = applied(GRANULAR, None, "one", {"a": "1"})
+    both = applied(GRANULAR, one, "two", {"b": "2"})
+    with pytest.raises(ApplyConflict) as refused:
+        applied(ATOMIC, both, "three", {"a": "1", "b": "3"})
+    assert {conflict.manager for conflict in refused.value.conflicts} == {"one", "two"}
+
+
+def test_what_becomes_granular_has_no_owners_inside() -> None:
+    one = applied(ATOMIC, None, "one", {"a": "1"})
+    both = applied(GRANULAR, one, "two", {"a": "2"})
+    assert both["spec"]["f"] == {"a": "2"}
+    assert owned(both, "one") == {"f:f": {}}
+    assert owned(both, "two") == {"f:f": {"f:a": {}}}
+
+
+def test_a_list_that_gets_keys_has_no_owners_inside_and_back_again() -> None:
+    one = applied(ATOMIC_LIST, None, "one", [{"name": "a", "v": 1}])
+    both = applied(KEYED_LIST, one, "two", [{"name": "a", "v": 2}])
+    assert both["spec"]["f"] == [{"name": "a", "v": 2}]
+    with pytest.raises(ApplyConflict):
+        applied(ATOMIC_LIST, both, "three", [{"name": "c"}])

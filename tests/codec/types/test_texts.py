@@ -1,0 +1,86 @@
+"""Every type and field that `kubectl explain` shows has a text of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import files
+
+import pytest
+
+from fairlead.base.dialect import CLUSTER, DIALECTS, Dialect
+from fairlead.codec.types import builtin
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.model import Struct
+from fairlead.codec.types.texts import Texts, parse_texts
+
+LONGEST = 160
+TABLES = sorted(
+    file.name.removesuffix(".types").replace("-", "/")
+    for file in files(builtin).iterdir()
+    if file.name.endswith(".types")
+)
+
+
+def types_of(table: str, dialect: Dialect = CLUSTER) -> Iterator[Struct]:
+    yield from BuiltinTypes(dialect).group_version(table).values()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_type_says_what_it_is(table: str) -> None:
+    texts = Texts(CLUSTER)
+    assert [struct for struct in types_of(table) if not texts.of_type(struct)] == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("table", TABLES)
+def test_every_field_says_what_it_is_for(table: str, dialect: Dialect) -> None:
+    texts = Texts(dialect)
+    silent = [
+        f"{struct.name}.{name}"
+        for struct in types_of(table, dialect)
+        for name in struct.fields
+        if not texts.of_field(struct, name)
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_texts_are_short_sentences(table: str) -> None:
+    texts = Texts(CLUSTER)
+    for struct in types_of(table):
+        said = [texts.of_type(struct), *(texts.of_field(struct, name) for name in struct.fields)]
+        for text in said:
+            assert text[0].isupper() or text[0].isdigit() or text.split()[0].islower(), text
+            assert text.endswith("."), text
+            assert len(text) <= LONGEST, text
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_texts_speak_of_types_and_fields_that_exist(table: str) -> None:
+    file = files(builtin).joinpath(table.replace("/", "-") + ".texts")
+    if not file.is_file():
+        assert any("like" in line for line in type_lines(table))
+        return
+    known = {struct.name: struct for struct in types_of(table)}
+    written = parse_texts(file.read_text().replace("x-@-", CLUSTER.marked("x-@-")))
+    for name, block in written.exact.items():
+        assert name in known
+        assert set(block.fields) <= set(known[name].fields), name
+    if table == "meta/v1":
+        return  # its patterns speak of all tables
+    for block in written.patterns:
+        matched = [struct for struct in known.values() if block.speaks_of(struct.name)]
+        fields = {name for struct in matched for name in struct.fields}
+        assert matched, block
+        assert set(block.fields) <= fields, block
+
+
+def type_lines(table: str) -> list[str]:
+    return files(builtin).joinpath(table.replace("/", "-") + ".types").read_text().splitlines()
+
+
+def test_an_exact_name_comes_before_a_pattern() -> None:
+    table = parse_texts("*Set  A set.\n  size  Any.\n\nReplicaSet  Pods.\n  size  Pods of it.\n")
+    blocks = table.blocks("ReplicaSet")
+    assert [block.text for block in blocks] == ["Pods.", "A set."]
+    assert blocks[0].fields == {"size": "Pods of it."}

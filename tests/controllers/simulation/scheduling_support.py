@@ -1,0 +1,93 @@
+"""A few nodes for the rules of the scheduler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.client import Object
+
+from fairlead.base.dialect import KUBERNETES
+from fairlead.controllers.simulation.scheduler.cluster import Cluster
+from fairlead.controllers.simulation.scheduler.facts import Wish, wish_of
+from fairlead.controllers.simulation.scheduler.filters import Judge, Verdict, explained
+from fairlead.controllers.simulation.scheduler.scores import best
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+APP = {"matchLabels": {"app": "web"}}
+
+
+class _NoVolumes:
+    def reachable(self, wish: Wish, cluster: Cluster) -> None:
+        return None
+
+
+class Nodes:
+    """Four nodes in two zones; what is placed on them, and where another pod could go."""
+
+    def __init__(self) -> None:
+        names = ("n0", "n1", "n2", "n3")
+        spaces = {"red": {"colour": "red"}}
+        self.cluster = Cluster(names, KUBERNETES, lambda name: spaces.get(name, {}))
+        self.judge = Judge(self.cluster, _NoVolumes())  # type: ignore[arg-type]
+        for number, name in enumerate(names):
+            self.describe(name, {ZONE: f"z{number % 2}", HOST: name})
+
+    def describe(self, name: str, labels: dict[str, str], **fields: Any) -> None:
+        allocatable = {"cpu": "2", "memory": "4Gi", "pods": "3", "example.com/gpu": "1"}
+        status = {"allocatable": fields.pop("allocatable", allocatable)}
+        metadata = {"name": name, "labels": labels}
+        self.cluster.put_node(name, {"metadata": metadata, "spec": fields, "status": status})
+
+    def relabel(self, name: str, **labels: str) -> None:
+        self.describe(name, {**self.cluster.summaries[name].labels, **labels})
+
+    def place(self, name: str, node: str, **fields: Any) -> None:
+        self.cluster.place(pod(name, **fields).facts, node)
+
+    def verdict(self, wish: Wish) -> Verdict:
+        return self.judge.judge(wish)
+
+    def fitting(self, wish: Wish) -> list[str]:
+        return [node.name for node in self.verdict(wish).nodes]
+
+    def best(self, wish: Wish) -> str:
+        return best(wish, self.verdict(wish).nodes, self.cluster).name
+
+    def why(self, wish: Wish) -> str:
+        refusals = self.verdict(wish).refusals.values()
+        return explained(len(self.cluster.nodes), (one.reasons for one in refusals))
+
+
+def pod(
+    name: str = "p",
+    labels: dict[str, str] | None = None,
+    namespace: str = "default",
+    requests: dict[str, str] | None = None,
+    **spec: Any,
+) -> Wish:
+    container = {"name": "c", "resources": {"requests": requests} if requests else {}}
+    ports = spec.pop("ports", None)
+    if ports:
+        container["ports"] = ports
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "labels": labels or {},
+        "creationTimestamp": "2024-01-01T00:00:00Z",
+    }
+    value = {"metadata": metadata, "spec": {"containers": [container], **spec}, "status": {}}
+    return wish_of(f"{namespace}/{name}", value)
+
+
+def term(topology: str = ZONE, **fields: Any) -> Object:
+    return {"topologyKey": topology, "labelSelector": APP, **fields}
+
+
+def near(*terms: Object) -> Object:
+    return {"podAffinity": {REQUIRED: list(terms)}}
+
+
+def far(*terms: Object) -> Object:
+    return {"podAntiAffinity": {REQUIRED: list(terms)}}

@@ -1,0 +1,107 @@
+"""Whom the scheduler removes to make room."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from scheduling_support import Nodes, far, pod, term
+from support.client import Object
+
+from fairlead.controllers.simulation.scheduler.facts import Wish
+from fairlead.controllers.simulation.scheduler.preemption import choose, ineligible
+
+FULL = {"cpu": "2"}
+
+
+@pytest.fixture
+def nodes() -> Nodes:
+    return Nodes()
+
+
+def chosen(nodes: Nodes, wish: Wish, *budgets: Object) -> tuple[str, list[str], str]:
+    """The node where room is made, who goes, or why not."""
+    verdict = nodes.verdict(wish)
+    assert not verdict.nodes
+    found, why = asyncio.run(
+        choose(wish, verdict, nodes.cluster, nodes.judge, lambda: list(budgets))
+    )
+    if found is None:
+        return "", [], why
+    return found.node.name, [one.key.partition("/")[2] for one in found.victims], why
+
+
+def high(**fields: object) -> Wish:
+    return pod("high", **{"requests": FULL, "priority": 100, **fields})  # type: ignore[arg-type]
+
+
+def fill(nodes: Nodes, **priorities: int) -> None:
+    for name, priority in priorities.items():
+        nodes.place(f"on-{name}", name, requests=FULL, priority=priority)
+
+
+def test_those_that_count_least_go(nodes: Nodes) -> None:
+    fill(nodes, n0=10, n1=5, n2=20, n3=100)
+    assert chosen(nodes, high()) == ("n1", ["on-n1"], "")
+
+
+def test_as_few_as_possible_go(nodes: Nodes) -> None:
+    fill(nodes, n1=50, n2=50, n3=50)
+    for name in ("a", "b", "c"):
+        nodes.place(name, "n0", requests={"cpu": "600m"}, priority=10)
+    assert chosen(nodes, high(requests={"cpu": "700m"})) == ("n0", ["c"], "")
+
+
+def test_those_that_were_there_last_go_first(nodes: Nodes) -> None:
+    fill(nodes, n2=90, n3=90)
+    for node, day in (("n0", 1), ("n1", 2)):
+        nodes.place(f"on-{node}", node, requests=FULL)
+        nodes.cluster.summaries[node].pods[f"default/on-{node}"].started = f"2024-01-0{day}"
+    assert chosen(nodes, high())[0] == "n1"
+
+
+def test_budgets_of_disruption_are_spared_where_possible(nodes: Nodes) -> None:
+    fill(nodes, n1=50, n2=50, n3=50)
+    nodes.place("guarded", "n0", labels={"app": "web"}, requests=FULL)
+    budget = {
+        "metadata": {"namespace": "default", "name": "b"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        "status": {"disruptionsAllowed": 0},
+    }
+    assert chosen(nodes, high(), budget)[0] != "n0"
+    assert chosen(nodes, high(), {**budget, "status": {"disruptionsAllowed": 1}})[0] == "n0"
+
+
+def test_nobody_goes_where_that_does_not_help(nodes: Nodes) -> None:
+    fill(nodes, n0=0, n1=0, n2=100)
+    nodes.describe("n3", {}, taints=[{"key": "a", "effect": "NoSchedule"}])
+    node, _, why = chosen(nodes, high(requests={"cpu": "3"}))
+    assert node == ""
+    assert why == (
+        "0/4 nodes are available: 1 No preemption victims found for incoming pod,"
+        " 1 Preemption is not helpful for scheduling, 2 Insufficient cpu."
+    )
+
+
+def test_those_that_a_pod_wants_to_be_far_from_go(nodes: Nodes) -> None:
+    nodes.place("a", "n0", labels={"app": "web"})
+    nodes.place("b", "n1", labels={"app": "web"}, priority=50)
+    assert chosen(nodes, high(affinity=far(term()))) == ("n0", ["a"], "")
+
+
+def test_all_is_as_before_when_a_choice_is_made(nodes: Nodes) -> None:
+    fill(nodes, n0=10, n1=5, n2=20, n3=30)
+    before = {name: dict(one.requested) for name, one in nodes.cluster.summaries.items()}
+    chosen(nodes, high())
+    after = {name: dict(one.requested) for name, one in nodes.cluster.summaries.items()}
+    assert after == before
+
+
+def test_a_pod_waits_for_those_that_it_has_removed(nodes: Nodes) -> None:
+    fill(nodes, n0=10)
+    wish = high()
+    wish.pod["status"]["nominatedNodeName"] = "n0"
+    assert ineligible(wish, nodes.cluster) == ""
+    nodes.cluster.summaries["n0"].pods["default/on-n0"].deleting = True
+    text = "not eligible due to a terminating pod on the nominated node."
+    assert ineligible(wish, nodes.cluster) == text

@@ -1,0 +1,181 @@
+"""Owned fields are cut out of stored bytes unread, and nobody can tell."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import orjson
+import pytest
+from patching_support import CONFIG_MAP, Object
+
+from fairlead.base.dialect import KUBERNETES
+from fairlead.fields.entries import fields_of
+from fairlead.fields.json_patch import apply_json_patch
+from fairlead.fields.ownership import OneVersion, track_update
+from fairlead.fields.stored_entries import StoredEntry, read_with_entries, with_plain_entries
+from fairlead.fields.values import copied
+
+FIELDS = {"f:data": {".": {}, "f:a": {}, 'k:{"name":"x"}': {".": {}, "f:b": {}}}}
+VERSIONS = OneVersion("v1", CONFIG_MAP)
+
+
+def entry(manager: str, fields: Any = None, **more: Any) -> Object:
+    made = {
+        "manager": manager,
+        "operation": "Update",
+        "apiVersion": "v1",
+        "time": "2024-01-01T00:00:00Z",
+    }
+    return {
+        **made,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": FIELDS if fields is None else fields,
+        **more,
+    }
+
+
+def stored(*entries: Object, **content: Any) -> Object:
+    metadata: Object = {"name": "a", "uid": "b"}
+    if entries:
+        metadata["managedFields"] = list(entries)
+    return {"metadata": metadata, **content}
+
+
+def body_of(value: Object) -> bytes:
+    return orjson.dumps(value)[1:]
+
+
+def cut(body: bytes) -> Object:
+    return read_with_entries(body, 0)
+
+
+def unread(*entries: Object, **content: Any) -> list[Any]:
+    found: list[Any] = cut(body_of(stored(*entries, **content)))["metadata"]["managedFields"]
+    return found
+
+
+CUT = {
+    "one": stored(entry("a"), data={"x": "y"}),
+    "several, with and without a subresource": stored(
+        entry("a"), entry("b", subresource="status"), entry("c"), entry("d", subresource="scale")
+    ),
+    "no fields": stored(entry("a", {}), data={}),
+    "no content": stored(entry("a")),
+    "names like the list itself": stored(
+        entry(
+            '"},{"manager":"',
+            {'f:},{"manager":"': {}, 'f:,"fieldsV1":': {'f:,"subresource":"': {}}},
+        ),
+        data={},
+    ),
+    "the same in its content": stored(entry("a"), data=stored(entry("b"), entry("c"))),
+}
+READ = {
+    "none": stored(data={"x": "y"}),
+    "only in its content": stored(data=stored(entry("b"))),
+    "the end of the list in a name": stored(entry("a", {"f:}]},": {}, "f:b": {}}), data={}),
+    "another order": stored({"operation": "Update", **entry("a")}, data=stored(entry("b"))),
+}
+
+
+@pytest.mark.parametrize("value", [*CUT.values(), *READ.values()], ids=[*CUT, *READ])
+def test_an_object_is_read_as_it_was_written(value):
+    found = cut(body_of(value))
+    assert body_of(found) == body_of(value)
+    assert found == value
+    assert value == found
+    assert json.loads(json.dumps(found)) == value
+    assert orjson.dumps(with_plain_entries(found)) == orjson.dumps(value)
+
+
+@pytest.mark.parametrize("value", CUT.values(), ids=CUT)
+def test_what_managers_own_is_not_read(value):
+    entries = cut(body_of(value))["metadata"]["managedFields"]
+    assert {type(item) for item in entries} == {StoredEntry}
+
+
+@pytest.mark.parametrize("value", READ.values(), ids=READ)
+def test_what_is_not_sure_is_read(value):
+    entries = cut(body_of(value))["metadata"].get("managedFields", [])
+    assert StoredEntry not in {type(item) for item in entries}
+
+
+def test_an_entry_is_like_any_other():
+    [item] = unread(entry("a"))
+    assert item["fieldsV1"] == item.get("fieldsV1") == fields_of(item) == FIELDS
+    assert dict(item) == {**item} == copied(dict(item)) == entry("a")
+    assert list(item.items()) == list(entry("a").items())
+    assert list(item.values()) == list(entry("a").values())
+    assert type({**item}["fieldsV1"]) is dict
+    assert item.get("subresource", "none") == "none"
+    assert copied(item) is copy.copy(item) is copy.deepcopy(item) is item
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        entry("b"),
+        entry("a", {"f:data": {}}),
+        entry("a", subresource="status"),
+        {name: item for name, item in entry("a").items() if name != "fieldsV1"},
+        [],
+    ],
+    ids=["manager", "fields", "more", "less", "list"],
+)
+def test_entries_that_differ_are_not_equal(other):
+    [item] = unread(entry("a"))
+    assert item != other
+    assert other != item
+
+
+def test_fields_in_another_order_are_equal():
+    [item] = unread(entry("a", {"f:a": {}, "f:b": {}}))
+    assert item == entry("a", {"f:b": {}, "f:a": {}})
+
+
+@pytest.mark.parametrize(
+    ("fields", "may"),
+    [
+        ({"f:data": {"f:a": {}}}, True),
+        ({"f:data": {"f:c": {}}}, False),
+        ({"f:data": {".": {}, "f:c": {}}}, True),
+        ({"f:data": {'k:{"name":"x"}': {"f:b": {}}}}, True),
+        ({"f:data": {'k:{"name":"y"}': {"f:b": {}}}}, False),
+        ({"f:metadata": {"f:a": {}}}, False),
+        ({f"f:{n}": {} for n in range(100)}, True),
+        ({}, False),
+    ],
+)
+def test_whether_fields_may_be_held_is_told_without_reading_them(fields, may):
+    [item] = unread(entry("a"))
+    assert item.may_hold(fields) is may
+
+
+def test_a_json_patch_reaches_into_the_entries():
+    value = cut(body_of(stored(entry("a"))))
+    path = "/metadata/managedFields/0/fieldsV1/f:data/f:a"
+    patched = apply_json_patch(value, [{"op": "remove", "path": path}])
+    assert "f:a" not in patched["metadata"]["managedFields"][0]["fieldsV1"]["f:data"]
+    assert value == stored(entry("a"))
+
+
+def test_an_update_leaves_the_entries_of_others_as_they_are():
+    fields = {"f:data": {".": {}, "f:a": {}}}
+    live = cut(body_of(stored(entry("first", fields), data={"a": "1"})))
+    [first] = live["metadata"]["managedFields"]
+    new = {**live, "data": {"a": "1", "b": "2"}}
+    options: Any = {"api_version": "v1", "now": "2025-01-01T00:00:00Z", "dialect": KUBERNETES}
+    entries = track_update(VERSIONS, live, new, manager="second", **options)
+    assert entries[0] is first
+    assert fields_of(entries[1]) == {"f:data": {"f:b": {}}}
+    entries = track_update(
+        VERSIONS, live, {**live, "data": {"a": "2"}}, manager="second", **options
+    )
+    assert [fields_of(item) for item in entries] == [{"f:data": {}}, {"f:data": {"f:a": {}}}]
+
+
+def test_short_entries_are_not_worth_it():
+    [item] = read_with_entries(body_of(stored(entry("a"))))["metadata"]["managedFields"]
+    assert type(item) is dict

@@ -1,0 +1,263 @@
+"""What somebody sees who runs `fairlead serve`, on a terminal and elsewhere."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+
+import pytest
+from support.process import FreshServer, ServerProcess, serve_command
+
+from fairlead.base.logs import JsonLines
+
+PATIENCE = 60.0
+LONG = "--shutdown-grace=600s"  # which nobody waits for: the test would fail
+
+
+class Terminal:
+    """A server whose terminal we are."""
+
+    def __init__(self, directory: Path, *flags: str, **environment: str) -> None:
+        command = serve_command(directory, "kubernetes", flags)
+        self.shown = ""
+        self.pid, self._end = pty.fork()
+        if self.pid == 0:
+            os.environ.update({"TERM": "xterm", **environment})
+            os.execv(command[0], command)
+
+    def until(self, text: str) -> str:
+        """What is shown up to and with a text; all of it if it ends before."""
+        ends = monotonic() + PATIENCE
+        while text not in self.shown and monotonic() < ends:
+            if select.select([self._end], [], [], 1.0)[0]:
+                try:
+                    self.shown += os.read(self._end, 65536).decode().replace("\r\n", "\n")
+                except OSError:  # the other side has closed it
+                    break
+        before, found, self.shown = self.shown.partition(text)
+        return before + found
+
+    def press_control_c(self) -> None:
+        os.write(self._end, b"\x03")
+
+    def code(self) -> int:
+        """Its exit code."""
+        self.until("never shown")
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def close(self) -> None:
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+        os.close(self._end)
+
+
+@pytest.fixture
+def terminals(tmp_path: Path) -> Iterator[list[Terminal]]:
+    made: list[Terminal] = []
+    yield made
+    for one in made:
+        one.close()
+
+
+def unfinished_request(banner: str) -> ssl.SSLSocket:
+    """A request whose body never comes."""
+    found = re.search(r"https://127\.0\.0\.1:(\d+)", banner)
+    assert found is not None
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    plain = socket.create_connection(("127.0.0.1", int(found[1])))
+    secure = context.wrap_socket(plain)
+    secure.sendall(
+        b"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\n"
+        b"Authorization: Bearer admin-token\r\nExpect: 100-continue\r\n"
+        b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+    )
+    assert secure.recv(100).startswith(b"HTTP/1.1 100")  # it waits for the body
+    return secure
+
+
+def test_ctrl_c_once_drains_and_twice_stops_at_once(
+    terminals: list[Terminal], tmp_path: Path
+) -> None:
+    terminal = Terminal(tmp_path, LONG)
+    terminals.append(terminal)
+    shown = terminal.until("a second one at once")
+    first = r"\x1b\[1mFairlead serves on https://\S+ \(dialect kubernetes\)\x1b\[0m"
+    assert re.fullmatch(first, shown.splitlines()[0])
+    assert f"data          {tmp_path}/data (new)\n" in shown
+    assert f"export KUBECONFIG={tmp_path}/data/admin.kubeconfig\n" in shown
+    assert " get namespaces\n" in shown
+    stop_twice(terminal, shown)
+
+    # Workers do so too; this time there is something in the directory.
+    workers = Terminal(tmp_path, LONG, "--workers=2", NO_COLOR="1")
+    terminals.append(workers)
+    shown = workers.until("a second one at once")
+    assert "\x1b" not in shown
+    assert re.search(r"/data \(\d+ objects at revision \d+, [\d.]+ KiB\)\n", shown)
+    stop_twice(workers, shown)
+
+
+def stop_twice(terminal: Terminal, shown: str) -> None:
+    with unfinished_request(shown):
+        terminal.press_control_c()
+        assert "finishing what is under way" in terminal.until("Ctrl-C again stops at once")
+        terminal.press_control_c()
+        assert "stopping at once" in terminal.until("stopping at once")
+        assert terminal.code() == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_terminal_that_closes_ends_it_in_good_order(
+    terminals: list[Terminal], tmp_path: Path, workers: int
+) -> None:
+    """The request that is under way is finished first."""
+    terminal = Terminal(tmp_path, LONG, f"--workers={workers}")
+    terminals.append(terminal)
+    with unfinished_request(terminal.until("a second one at once")) as request:
+        os.killpg(terminal.pid, signal.SIGHUP)  # as the system does: to the whole process group
+        assert "finishing what is under way" in terminal.until("finishing what is under way")
+        request.sendall(b'{"metadata": {"name": "finished"}}'.ljust(100))
+        assert request.recv(100).startswith(b"HTTP/1.1 201")
+    assert terminal.code() == 0
+
+
+def test_nohup_keeps_it_running(tmp_path: Path) -> None:
+    command = ["nohup", *serve_command(tmp_path, "kubernetes", ())]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert "serves on" in process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1.0)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+
+
+def served(directory: Path, *flags: str) -> tuple[list[str], list[str]]:
+    """What a server prints and logs that is asked something and told to stop."""
+    command = serve_command(directory, "kubernetes", flags)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        server = ServerProcess(directory)
+        found = re.search(r"https://\S+", first)
+        assert found is not None
+        server.address = found[0]
+        client = server.client()
+        client.get("/version")
+        client.close()
+        process.send_signal(signal.SIGTERM)
+        out, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    return [first, *out.splitlines()], errors.splitlines()
+
+
+def test_elsewhere_the_first_line_is_for_programs(tmp_path: Path) -> None:
+    out, errors = served(tmp_path)
+    assert re.fullmatch(r"Fairlead serves on https://\S+ \(dialect kubernetes\)\n", out[0])
+    assert not any("Ctrl-C" in line or "\x1b" in line for line in (*out, *errors))
+    assert [line.split(maxsplit=2)[2] for line in errors] == ["INFO shutting down"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "levels"),
+    [(("-v=2",), {"debug", "info"}), (("-v", "--workers=2"), {"info"})],
+    ids=["debugging", "workers"],
+)
+def test_a_log_for_programs_is_one_object_a_line(
+    tmp_path: Path, flags: tuple[str, ...], levels: set[str]
+) -> None:
+    _, errors = served(tmp_path, "--log-format=json", *flags)
+    lines = [json.loads(line) for line in errors]
+    assert {tuple(line)[:4] for line in lines} == {("ts", "level", "logger", "msg")}
+    assert {line["level"] for line in lines} == levels
+    (asked,) = [line for line in lines if line.get("path") == "/version"]
+    assert (asked["level"], asked["logger"]) == ("info", "fairlead.requests")
+    assert (asked["method"], asked["code"], asked["address"]) == ("GET", 200, "127.0.0.1")
+    assert asked["duration_ms"] > 0
+
+
+def test_a_request_is_logged_with_its_facts(fresh_server: FreshServer, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+    audit = ("--audit-policy-file", str(policy), "--audit-log-path", str(tmp_path / "audit"))
+    server = fresh_server("--log-format=json", "-v", *audit)
+    path = "/api/v1/namespaces/default/configmaps"
+    made = server.client().post(path, {"metadata": {"name": "a"}})
+    assert made.status == 201
+    server.stop()
+    lines = [json.loads(line) for line in server.log.read_text().splitlines()]
+    (asked,) = [line for line in lines if line.get("path") == path]
+    about = {"resource": "core/v1/configmaps", "namespace": "default"}
+    facts = {**about, "verb": "create", "code": 201}
+    assert facts.items() <= asked.items()
+    assert asked["user"] == "admin"
+    assert asked["audit_id"] == made.headers["Audit-Id"]
+    own = [line for line in lines if line.get("user", "").startswith("system:") and "verb" in line]
+    assert own  # what controllers do
+    assert all("path" not in line for line in own)
+
+
+def test_why_it_cannot_start_is_in_the_log_for_programs(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        flags = ("--data-dir", str(tmp_path / "d"), "--secure-port", port, "--log-format=json")
+        done = subprocess.run(
+            [sys.executable, "-m", "fairlead", "serve", *flags],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    told = json.loads(done.stderr)
+    assert (done.returncode, told["level"]) == (1, "critical")
+    assert told["msg"] == f"cannot listen on 127.0.0.1:{port}: Address already in use"
+
+
+def test_a_directory_in_use_is_told_in_one_line(server: ServerProcess) -> None:
+    command = serve_command(server.directory, "kubernetes", ())
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    where = server.data
+    assert done.stderr == f"fairlead: {where} is in use by another server (it holds {where}/lock)\n"
+
+
+def test_a_serving_certificate_that_is_none_is_told_as_such(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text("nothing")
+    flags = ("--tls-cert-file", str(file), "--tls-private-key-file", str(file))
+    done = subprocess.run(
+        serve_command(tmp_path, "kubernetes", flags), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, f"fairlead: {file} or {file} is malformed\n")
+
+
+def test_tracebacks_and_odd_text_stay_within_their_line() -> None:
+    try:
+        raise ValueError("two\nlines")
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "a\n%s", ("\ud800",), sys.exc_info())
+    line = JsonLines().format(record)
+    assert "\n" not in line
+    told = json.loads(line)
+    assert "ValueError: two" in told["traceback"]
+    assert (told["level"], told["msg"]) == ("error", "a\n\\ud800")

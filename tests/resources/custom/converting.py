@@ -1,0 +1,85 @@
+"""A conversion webhook on a real HTTPS server."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from fairlead.process.certificates.authority import ensure_pki
+
+Object = dict[str, Any]
+
+
+def between_versions(value: Object, api_version: str) -> Object:
+    """v1 has `spec.address` (`host:port`), v2 has `spec.host` and `spec.port`."""
+    spec = dict(value.get("spec") or {})
+    if api_version.endswith("/v1") and "host" in spec:
+        spec["address"] = f"{spec.pop('host')}:{spec.pop('port')}"
+    elif api_version.endswith("/v2") and "address" in spec:
+        spec["host"], _, port = spec.pop("address").partition(":")
+        spec["port"] = int(port)
+    return {**value, "apiVersion": api_version, "spec": spec}
+
+
+class ConversionServer:
+    """Converts what it is sent. `respond` may change the whole answer; `reviews` are the reviews
+    that came."""
+
+    def __init__(self, directory: Path, *hosts: str, address: str = "127.0.0.1") -> None:
+        outer = self
+        self.reviews: list[Object] = []
+        self.convert: Callable[[Object, str], Any] = between_versions
+        self.respond: Callable[[Object], Any] = lambda review: review
+        pki = ensure_pki(directory, ["127.0.0.1", *hosts])
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pki.serving.certificate, pki.serving.key)
+        self.bundle = base64.b64encode(pki.ca.certificate.read_bytes()).decode()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                content = json.dumps(outer.answer(json.loads(self.rfile.read(length)))).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *arguments: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer((address, 0), Handler)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def answer(self, review: Object) -> Any:
+        self.reviews.append(review)
+        request = review["request"]
+        made = [self.convert(one, request["desiredAPIVersion"]) for one in request["objects"]]
+        response = {
+            "uid": request["uid"],
+            "result": {"status": "Success"},
+            "convertedObjects": made,
+        }
+        head = {"kind": review["kind"], "apiVersion": review["apiVersion"]}
+        return self.respond({**head, "response": response})
+
+    def conversion(self, *versions: str, **config: Any) -> Object:
+        """How a definition asks for it."""
+        config = config or {"url": f"https://127.0.0.1:{self.port}/convert"}
+        client = {**config, "caBundle": self.bundle}
+        webhook = {
+            "clientConfig": client,
+            "conversionReviewVersions": list(versions or ("v1", "v1beta1")),
+        }
+        return {"strategy": "Webhook", "webhook": webhook}
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()

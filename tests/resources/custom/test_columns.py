@@ -1,0 +1,172 @@
+"""Tables of custom resources, and the paths of their columns."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from definitions_support import Kind, version
+from support.client import Answer
+from support.things import Space
+from support.waiting import eventually
+
+from fairlead.resources.custom.json_path import PathError, compile_path
+
+POD = {
+    "spec": {
+        "items": [{"name": "a", "size": 1}, {"name": "b", "size": 2.5}, {"name": "c", "on": True}],
+        "dotted.name": "x",
+        "empty": None,
+    },
+    "status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "Old"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (".spec.items[0].name", ["a"]),
+        (".spec.items[].name", ["a"]),
+        (".spec.items[-1].name", ["c"]),
+        (".spec.items[7].name", []),
+        (".spec.items[*].name", ["a", "b", "c"]),
+        (".spec.items[1:].name", ["b", "c"]),
+        (".spec.items[0:3:2].name", ["a", "c"]),
+        (".spec.items[0,2].name", ["a", "c"]),
+        (".spec['items'][0]['name']", ["a"]),
+        (r".spec.dotted\.name", ["x"]),
+        (".spec['dotted.name']", ["x"]),
+        ('.status.conditions[?(@.type=="Ready")].status', ["True"]),
+        (".status.conditions[?(@.type=='Missing')].status", []),
+        (".spec.items[?(@.size>1)].name", ["b"]),
+        (".spec.items[?(@.size>=1)].name", ["a", "b"]),
+        (".spec.items[?(@.size<2)].name", ["a"]),
+        (".spec.items[?(@.name!='a')].name", ["b", "c"]),
+        (".spec.items[?(@.on)].name", ["c"]),
+        (".spec.items[?(@.on==true)].name", ["c"]),
+        ("..type", ["Ready", "Old"]),
+        (".spec.empty", [None]),
+        (".spec.nothing.at.all", []),
+        (".spec.items.name", []),
+    ],
+)
+def test_a_path_leads_to(path: str, expected: list[Any]) -> None:
+    assert compile_path(path)(POD) == expected
+
+
+@pytest.mark.parametrize(
+    "path", ["spec", ".spec[", ".spec.items[?(@.a==)]", ".a b", ".a[::0]", ".a['b", "." * 5000]
+)
+def test_nonsense_is_no_path(path: str) -> None:
+    with pytest.raises(PathError):
+        compile_path(path)
+
+
+def test_a_hostile_path_is_followed_no_further_than_it_can_lead() -> None:
+    deep: Any = {}
+    for _ in range(200):
+        deep = {"a": deep, "b": [deep]} if len(str(deep)) < 500 else {"a": deep}
+    assert len(compile_path("..a" * 3)(deep)) <= 100_000
+
+
+def shown(kind: Kind, **query: Any) -> Answer:
+    accept = f"application/json;as=Table;v=v1;g={kind.space.dialect.meta_group}"
+    return kind.client.get(kind.things().path, headers={"Accept": accept}, **query)
+
+
+def columned(space: Space, *columns: dict[str, Any]) -> Kind:
+    return Kind(space, version(additionalPrinterColumns=list(columns))).install()
+
+
+def column(path: str, kind: str = "string", **more: Any) -> dict[str, Any]:
+    return {"name": "Shown", "type": kind, "jsonPath": path, **more}
+
+
+def test_without_columns_name_and_age_are_shown(kubernetes: Space, cluster: Space) -> None:
+    for space, second in ((kubernetes, "Age"), (cluster, "Created At")):
+        kind = columned(space)
+        kind.create("a")
+        body = shown(kind).body
+        assert [one["name"] for one in body["columnDefinitions"]] == ["Name", second]
+        assert body["rows"][0]["cells"][0] == "a"
+
+
+def test_columns_have_what_their_definition_says(space: Space) -> None:
+    kind = columned(space, column(".spec.size", "integer", priority=1, format="int32"))
+    kind.create("a", spec={"size": 3})
+    body = shown(kind).body
+    found = body["columnDefinitions"][1]
+    assert (found["type"], found["format"], found["priority"]) == ("integer", "int32", 1)
+    assert body["rows"][0]["cells"] == ["a", 3]
+
+
+@pytest.mark.parametrize(
+    ("made", "spec", "cell"),
+    [
+        (column(".spec.size"), {"size": 3}, "3"),
+        (column(".spec.owner"), {"owner": {"name": "n"}}, '{"name":"n"}'),
+        (column(".spec.color", "integer"), {"color": "red"}, None),
+        (column(".spec.size", "number"), {"size": 3}, 3),
+        (column(".spec.size", "boolean"), {"size": 1}, None),
+        (column(".spec.color"), {}, None),
+        (column(".spec.since", "date"), {"since": "yesterday"}, "<invalid>"),
+        (column(".spec.color[[["), {"color": "red"}, None),
+    ],
+)
+def test_a_cell_is_what_its_column_can_show(
+    kubernetes: Space, made: dict[str, Any], spec: dict[str, Any], cell: Any
+) -> None:
+    kind = columned(kubernetes, made)
+    kind.create("a", spec=spec)
+    found = shown(kind).body["rows"][0]["cells"][1]
+    assert (found, type(found)) == (cell, type(cell))
+
+
+@pytest.mark.parametrize(("huge", "cell"), [(1e21, 2**63 - 1), (-1e21, -(2**63))])
+def test_an_integer_has_64_bits(kubernetes: Space, huge: float, cell: int) -> None:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    made = version(
+        schema={"openAPIV3Schema": schema},
+        additionalPrinterColumns=[column(".spec.huge", "integer")],
+    )
+    kind = Kind(kubernetes, made).install()
+    kind.create("a", spec={"huge": huge})
+    assert shown(kind).body["rows"][0]["cells"][1] == cell
+
+
+def test_a_date_is_an_age(kubernetes: Space) -> None:
+    kind = columned(kubernetes, column(".spec.since", "date"))
+    year = datetime.now(UTC).year - 3
+    kind.create("a", spec={"since": f"{year}-01-01T00:00:00Z"})
+    assert shown(kind).body["rows"][0]["cells"][1].startswith("3y")
+
+
+def test_a_watch_shows_rows_too(kubernetes: Space) -> None:
+    kind = columned(kubernetes, column(".spec.size", "integer"))
+    accept = f"application/json;as=Table;v=v1;g={kubernetes.dialect.meta_group}"
+    with kind.client.watch(kind.things().path, headers={"Accept": accept}) as watch:
+        kind.create("a", spec={"size": 3})
+        assert watch.next().object["rows"][0]["cells"] == ["a", 3]
+
+
+def test_rows_follow_a_change_of_the_columns(kubernetes: Space) -> None:
+    kind = columned(kubernetes, column(".spec.size", "integer"))
+    kind.create("a", spec={"size": 3, "color": "red"})
+    assert shown(kind).body["rows"][0]["cells"] == ["a", 3]
+    kind.set_versions(version(additionalPrinterColumns=[column(".spec.color")]))
+    eventually(
+        lambda: shown(kind).body["rows"][0]["cells"] == ["a", "red"], "the other column is shown"
+    )
+
+
+def test_a_column_can_show_any_part_of_the_object(kubernetes: Space) -> None:
+    columns = (
+        column(".metadata.managedFields[0].operation"),
+        column(".kind"),
+        column(".metadata.resourceVersion"),
+    )
+    kind = columned(kubernetes, *columns)
+    revision = kind.create("a", spec={"size": 3})["metadata"]["resourceVersion"]
+    cells = ["a", "Update", kind.kind, revision]
+    assert shown(kind).body["rows"][0]["cells"] == cells

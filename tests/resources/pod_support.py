@@ -1,0 +1,112 @@
+"""Pods for tests, taken through the Behaviour interface as a request takes them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.defaults import fill_defaults
+from fairlead.resources.behaviour import Behaviour
+from fairlead.resources.catalogue import behaviour_of
+from fairlead.resources.causes import Causes
+from fairlead.resources.context import Context
+from fairlead.resources.gates import Gates
+from fairlead.resources.registry import Resource, Resources
+
+Object = dict[str, Any]
+Found = list[tuple[str, str, str]]
+
+RESOURCES = {
+    dialect.name: Resources(dialect, BuiltinTypes(dialect)) for dialect in (KUBERNETES, CLUSTER)
+}
+IN_WORDS = {
+    "FieldValueRequired": "required",
+    "FieldValueInvalid": "invalid",
+    "FieldValueNotSupported": "unsupported",
+    "FieldValueDuplicate": "duplicate",
+    "FieldValueForbidden": "forbidden",
+    "FieldValueNotFound": "not found",
+    "FieldValueTooLong": "too long",
+    "InternalError": "internal",
+}
+
+
+class Kind:
+    """One kind of objects in one dialect."""
+
+    def __init__(self, key: str = "core/v1/pods", dialect: Dialect = KUBERNETES) -> None:
+        self.resource: Resource = RESOURCES[dialect.name].named(key)
+        self.behaviour: Behaviour = behaviour_of(self.resource)
+        self.dialect = dialect
+
+    def context(self, gates: dict[str, bool] | None = None) -> Context:
+        return Context(self.dialect, Gates(gates), lambda *_: None, "default")
+
+    def decode(self, value: Object, context: Context | None = None) -> Object:
+        """An object as a body becomes one: decoded, with its defaults."""
+        value = deepcopy(value)
+        value.setdefault("metadata", {}).setdefault("name", "p")
+        decoded: Object = decoder(self.resource.struct)(value, [])
+        decoded["metadata"]["namespace"] = "default"
+        fill_defaults(self.resource.stored_struct, decoded)
+        self.behaviour.fill_defaults(decoded, context or self.context())
+        return decoded
+
+    def create(
+        self, value: Object, gates: dict[str, bool] | None = None
+    ) -> tuple[Object, Found, list[str]]:
+        """The object that would be stored, what is wrong with it, and what is said about it."""
+        context = self.context(gates)
+        made = self.decode(value, context)
+        self.behaviour.prepare_create(made, context)
+        causes = Causes()
+        self.behaviour.check_create(made, causes, context)
+        self.behaviour.warnings(made, None, context)
+        return made, brief(causes), context.warnings
+
+    def update(self, value: Object, old: Object, subresource: str = "") -> tuple[Object, Found]:
+        """What becomes of a stored object that is replaced by a decoded one."""
+        context = self.context()
+        value, before = deepcopy(value), deepcopy(old)
+        causes = Causes()
+        if subresource:
+            self.behaviour.prepare_subresource_update(subresource, value, old, context)
+            self.behaviour.check_subresource_update(subresource, value, old, causes, context)
+        else:
+            self.behaviour.prepare_update(value, old, context)
+            self.behaviour.check_update(value, old, causes, context)
+        assert old == before, "the old object must stay as it is"
+        return value, brief(causes)
+
+
+def brief(causes: Causes) -> Found:
+    """(field, reason, detail) of each cause, without the words that the reason implies."""
+    return [(c.field, IN_WORDS[c.reason], _detail(c.message)) for c in causes]
+
+
+def _detail(message: str) -> str:
+    for head in ("Required value", "Forbidden", "Not found", "Internal error"):
+        if message.startswith(head):
+            return message.removeprefix(head).removeprefix(": ")
+    return message.partition(" value: ")[2]
+
+
+def pod(**spec: Any) -> Object:
+    """A pod with one container and these fields in its spec."""
+    return {"spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+
+
+def container_pod(**fields: Any) -> Object:
+    """A pod whose only container has these fields."""
+    return {"spec": {"containers": [{"name": "c", "image": "i", **fields}]}}
+
+
+PODS = Kind()
+
+
+def wrong(value: Object) -> Found:
+    """What is wrong with a new pod."""
+    return PODS.create(value)[1]

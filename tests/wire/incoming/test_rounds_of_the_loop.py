@@ -1,0 +1,194 @@
+"""What connections receive and send in one round of the loop: together, in order, and each for
+itself when something fails."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
+
+import pytest
+from support.things import Space
+
+from fairlead.wire.incoming.batches import Data, Party, Round
+
+Steps = list[tuple[str, str, bytes]]
+
+
+class Peer(Party):
+    """Notes what is asked of it, and does what a test gives it to do with what it receives."""
+
+    def __init__(self, name: str, steps: Steps) -> None:
+        self.name = name
+        self.steps = steps
+        self.answer: Callable[[bytes], None] | None = None
+        self.fails_at = ""
+
+    def _note(self, step: str, data: Data = b"") -> None:
+        self.steps.append((self.name, step, bytes(data)))
+        if step == self.fails_at:
+            raise RuntimeError(step)
+
+    def received(self, data: bytes) -> None:
+        self._note("received", data)
+        if self.answer is not None:
+            self.answer(data)
+
+    def sealed(self, data: Data) -> Data:
+        self._note("sealed", data)
+        return data
+
+    def pass_on(self, sealed: Data) -> None:
+        self._note("passed on", sealed)
+
+    def abort(self) -> None:
+        self._note("aborted")
+
+
+def in_a_loop(test: Callable[[Round, Peer, Peer, Steps], None]) -> Steps:
+    """The steps of a test, of the round that it began and of the next."""
+    steps: Steps = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, told: steps.append(("loop", told["message"], b"")))
+        test(Round(loop), Peer("a", steps), Peer("b", steps), steps)
+        for _ in range(2):
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+    return steps
+
+
+def test_what_came_is_answered_and_sent_step_by_step_for_all() -> None:
+    def test(together: Round, a: Peer, b: Peer, steps: Steps) -> None:
+        for peer in (a, b):
+            peer.answer = partial(together.send, peer)
+            together.take(peer, b"x")
+        assert steps == []
+
+    assert in_a_loop(test) == [
+        *(("a", "received", b"x"), ("b", "received", b"x")),
+        *(("a", "sealed", b"x"), ("b", "sealed", b"x")),
+        *(("a", "passed on", b"x"), ("b", "passed on", b"x")),
+    ]
+
+
+def test_who_is_alone_waits_for_nobody() -> None:
+    def test(together: Round, a: Peer, _b: Peer, steps: Steps) -> None:
+        together.take(a, b"1")
+        together.send(a, b"1")
+        together.end()
+        steps.clear()
+        together.take(a, b"2")
+        together.send(a, b"2")
+        assert [step for _, step, _ in steps] == ["received", "sealed", "passed on"]
+
+    in_a_loop(test)
+
+
+def test_what_follows_what_waits_waits_too() -> None:
+    def test(together: Round, a: Peer, b: Peer, _steps: Steps) -> None:
+        together.send(a, b"1")
+        together.send(a, b"2")
+        together.send(b, b"3")
+        together.send(a, b"4" * 20_000)
+
+    passed = [(name, data[:1]) for name, step, data in in_a_loop(test) if step == "passed on"]
+    assert passed == [("a", b"1"), ("a", b"2"), ("b", b"3"), ("a", b"4")]
+
+
+def test_little_is_kept() -> None:
+    def test(together: Round, a: Peer, b: Peer, steps: Steps) -> None:
+        for number in range(40):
+            together.send((a, b)[number % 2], b"x" * 10_000)
+            together.take((a, b)[number % 2], b"x" * 10_000)
+        done = [step for _, step, _ in steps]
+        assert done.count("passed on") > 20
+        assert done.count("received") > 20
+
+    steps = in_a_loop(test)
+    assert [step for _, step, _ in steps].count("passed on") == 40
+    assert [step for _, step, _ in steps].count("received") == 40
+
+
+def test_memory_that_is_not_ours_is_copied() -> None:
+    def test(together: Round, a: Peer, _b: Peer, _steps: Steps) -> None:
+        memory = bytearray(b"before")
+        together.send(a, memoryview(memory))
+        memory[:] = b"behind"
+
+    assert ("a", "passed on", b"before") in in_a_loop(test)
+
+
+@pytest.mark.parametrize("step", ["received", "sealed", "passed on"])
+def test_a_connection_that_fails_is_cut_off_and_no_other(step: str) -> None:
+    def test(together: Round, a: Peer, b: Peer, _steps: Steps) -> None:
+        a.fails_at = step
+        for peer in (a, b):
+            together.take(peer, b"x")
+            together.send(peer, b"y")
+
+    steps = in_a_loop(test)
+    assert ("loop", "a connection failed", b"") in steps
+    assert ("a", "aborted", b"") in steps
+    assert [step for name, step, _ in steps if name == "b"] == ["received", "sealed", "passed on"]
+
+
+class Late(Peer):
+    """Sends something more once something was sent."""
+
+    more: Callable[[], None]
+
+    def pass_on(self, sealed: Data) -> None:
+        super().pass_on(sealed)
+        self.more()
+
+
+def test_what_is_sent_while_a_round_ends_is_sent_in_the_next() -> None:
+    def test(together: Round, _a: Peer, b: Peer, steps: Steps) -> None:
+        late = Late("late", steps)
+        late.more = partial(together.send, b, b"more")
+        together.send(late, b"x")
+
+    assert in_a_loop(test)[-1] == ("b", "passed on", b"more")
+
+
+def test_nothing_of_who_sends_is_known_where_something_is_received() -> None:
+    whose: ContextVar[str] = ContextVar("whose", default="nobody's")
+    seen: list[str] = []
+
+    def test(together: Round, a: Peer, b: Peer, _steps: Steps) -> None:
+        b.answer = lambda _: seen.append(whose.get())
+        whose.set("a's")
+        together.send(a, b"x")
+        together.take(b, b"y")
+
+    in_a_loop(test)
+    assert seen == ["nobody's"]
+
+
+def test_every_one_of_many_connections_gets_its_own_answer(kubernetes: Space) -> None:
+    names = [f"own-{number}" for number in range(40)]
+    things = kubernetes.things("configmaps")
+    things.create_all(*names)
+    connections = [kubernetes.client.connect() for _ in names]
+    for _ in range(3):
+        for connection, name in zip(connections, names, strict=True):
+            connection.request("GET", things.item(name), headers=kubernetes.client.head_of({}))
+        for connection, name in zip(connections, names, strict=True):
+            assert f'"name":"{name}"'.encode() in connection.getresponse().read()
+    for connection in connections:
+        connection.close()
+
+
+def test_who_says_at_once_that_nothing_more_comes_is_answered(kubernetes: Space) -> None:
+    connections = [kubernetes.client.connect() for _ in range(20)]
+    for connection in connections:
+        connection.request("GET", "/version", headers=kubernetes.client.head_of({}))
+        socket.socket.shutdown(connection.sock, socket.SHUT_WR)  # TLS knows nothing of it
+    for connection in connections:
+        assert connection.getresponse().status == 200
+        connection.close()

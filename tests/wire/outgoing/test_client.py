@@ -1,0 +1,137 @@
+"""The policy of every call out, against servers that speak raw bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from fairlead.wire.outgoing.client import Caller, CallError, Reply
+
+Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def call(answer: Answering, *, times: int = 1, **options: Any) -> list[Reply]:
+    """What a caller gets from a server that answers so."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await answer(reader, writer)
+        finally:
+            writer.close()
+
+    async def run() -> list[Reply]:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        caller = Caller()
+        arguments = {"timeout": 5.0, **options}
+        try:
+            return [
+                await caller.call("GET", f"http://127.0.0.1:{port}/x", **arguments)
+                for _ in range(times)
+            ]
+        finally:
+            await caller.close()
+            server.close()
+
+    return asyncio.run(run())
+
+
+async def head_of(reader: asyncio.StreamReader) -> bytes:
+    return await reader.readuntil(b"\r\n\r\n")
+
+
+def test_an_answer_in_many_segments_is_read_whole() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await head_of(reader)
+        for part in (b"HTTP/1.1 200 OK\r\nContent-Le", b"ngth: 9\r\n\r\n", b"one", b"two", b"six"):
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(0.02)
+
+    assert call(answer) == [Reply(200, b"onetwosix")]
+
+
+def test_an_answer_that_ends_too_early_is_an_error() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await head_of(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none")
+
+    with pytest.raises(CallError, match="cut off") as raised:
+        call(answer)
+    assert raised.value.retryable
+
+
+@pytest.mark.parametrize("length", [b"Content-Length: 5000\r\n", b""])
+def test_an_answer_may_not_be_longer_than_agreed(length: bytes) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await head_of(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\n" + length + b"\r\n" + b"x" * 5000)
+
+    with pytest.raises(CallError, match="longer than 4999 bytes"):
+        call(answer, most=4999)
+    assert call(answer, most=5000) == [Reply(200, b"x" * 5000)]
+
+
+def test_a_packed_answer_is_measured_unpacked() -> None:
+    packed = gzip.compress(bytes(50_000_000))
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await head_of(reader)
+        head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+        writer.write(head % len(packed) + packed)
+
+    with pytest.raises(CallError, match="longer than"):
+        call(answer, most=1_000_000)
+
+
+def test_an_answer_that_drips_ends_with_the_time() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await head_of(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
+        for _ in range(9):
+            writer.write(b"x")
+            await asyncio.sleep(1)
+
+    with pytest.raises(CallError, match=r"no answer within 0\.3s") as raised:
+        call(answer, timeout=0.3)
+    assert raised.value.retryable
+
+
+def test_redirects_are_answers() -> None:
+    asked = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await head_of(reader))
+        writer.write(b"HTTP/1.1 302 Found\r\nLocation: /y\r\nContent-Length: 0\r\n\r\n")
+
+    assert call(answer) == [Reply(302, b"")]
+    assert len(asked) == 1
+
+
+def test_connections_are_used_again_and_cookies_are_not_kept() -> None:
+    connections = []
+    heads = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(1)
+        for _ in range(3):
+            heads.append(await head_of(reader))
+            writer.write(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\nok")
+
+    assert call(answer, times=3) == [Reply(200, b"ok")] * 3
+    assert len(connections) == 1
+    assert not any(b"cookie" in head.lower() for head in heads)
+
+
+@pytest.mark.parametrize("said", [b"nonsense\r\n\r\n", b"HTTP/1.1 999999 x\r\n\r\n", b""])
+def test_what_is_not_http_is_an_error(said: bytes) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await head_of(reader)
+        writer.write(said)
+
+    with pytest.raises(CallError):
+        call(answer)
