@@ -44,22 +44,22 @@ __all__ = [
 # Those that pay; docs/performance.md has what each group of them gives.
 MODULES = """
 base: metrics
-codec: bodies limits protobuf_wire repeated_keys text_counts
+codec: bodies limits protobuf_wire repeated_keys
 codec/messages: layout reader scalars writer
-codec/types: ages alternatives base64 decode defaults memo model names quantity required scalars
+codec/types: ages alternatives decode defaults memo model names quantity required scalars
 codec/types: times uids
 fields: check compare configuration conflicts difference entries extract field_sets field_writers
 fields: merge merge_patch ownership prune settled shapes stored_entries values written_fields
-storage: audience backend body_metadata change collection compaction companion delivery followers
+storage: audience backend body_metadata change collection companion delivery followers
 storage: history indexes intake pending state store version watcher writer writes
 storage/sqlite: log
 wire/incoming: batches exchange head parser protocol response_bytes tls tls_records
 resources: catalogue context conversion gates go_values metadata registry rules
 resources/columns: model words
 resources/core: config_maps
-resources/core/pods: annotations behaviour changes columns containers defaults difference dns
-resources/core/pods: environment every_container go_text handlers images mounts qos resources
-resources/core/pods: scheduling security spec status template warnings windows
+resources/core/pods: annotations behaviour changes columns containers defaults difference
+resources/core/pods: environment every_container go_text handlers mounts qos resources
+resources/core/pods: scheduling security spec template warnings windows
 resources/core/volumes: __init__ paths projections references sources
 auth/authentication: bearer chain client_certificates tokens
 auth/authorization: chain node_graph pod_references requests
@@ -70,9 +70,9 @@ admission/plugins/pod_security: plugin
 admission/plugins/resource_quota: __init__
 operations: api apply create fence get known_applies known_configurations managed_fields operation
 operations: options patch update views write_pipeline writers
-api: answers app body chain create deadlines from_bytes methods metrics negotiation parameters patch
+api: answers app body chain create from_bytes methods metrics negotiation parameters patch
 api: representation request routing update verbs watch watch_frames watch_request watch_sockets
-api/flow_control: configuration gate metrics queue_set seats turns
+api/flow_control: configuration gate metrics queue_set seats
 controllers: pod_members replay versions
 controllers/garbage: references
 controllers/nodes: pods_by_node

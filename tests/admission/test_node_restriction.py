@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from admission_support import PODS, World, pod, refused
 
-from fairlead.admission.plugins.node_labels import NodeLabels
 from fairlead.admission.plugins.node_restriction import (
     ACCOUNTS,
     CLAIMS,
     CSI_NODES,
     LEASES,
     NODES,
+    NodeLabels,
     NodeRestriction,
 )
 from fairlead.auth.authentication.user import User

@@ -36,7 +36,7 @@ from fairlead.codec.types.memo import ContentMemory
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.quantity import QuantityError, canonical
 from fairlead.fields.values import string_json
-from fairlead.resources.core.pods.images import default_pull_policy
+from fairlead.resources.core.pods.defaults import default_pull_policy
 from fairlead.resources.core.pods.resources import container_resource_errors
 from fairlead.storage.selection import SelectorError, parse_fields, parse_labels
 

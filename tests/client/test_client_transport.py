@@ -14,8 +14,7 @@ from support.scripted import END, STREAM, Cut, Said, ScriptedServer, Seen, answe
 from support.things import Space
 
 from fairlead.client import Access, AccessError, ApiError, Client, Unreachable
-from fairlead.client.access.fixed import FixedCredentials
-from fairlead.client.access.loader import load_access
+from fairlead.client.access.loader import FixedCredentials, load_access
 from fairlead.client.session import Request
 from fairlead.client.transport import connection as reading
 from fairlead.wire.outgoing.client_config import ClientConfig

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import fairlead.console
-from fairlead.console.minify import thin
+from fairlead.console.files import thin
 
 STATIC = Path(fairlead.console.__file__).parent / "static"
 FILES = sorted(path for path in STATIC.rglob("*") if path.is_file())

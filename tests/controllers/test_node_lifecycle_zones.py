@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.base import clock
 from fairlead.base.dialect import KUBERNETES
-from fairlead.controllers.nodes.lifecycle.heartbeats import Heartbeats
+from fairlead.controllers.nodes.lifecycle.controller import Heartbeats
 from fairlead.controllers.nodes.lifecycle.zones import Rates, Zones
 from fairlead.storage.version import Version
 

@@ -21,8 +21,7 @@ from group_rules_support import (
 from fairlead.base.dialect import CLUSTER
 from fairlead.codec.types.names import dns_subdomain, qualified_name
 from fairlead.resources.conditions import REASON_ERROR
-from fairlead.resources.policy.security_policies import VOLUMES
-from fairlead.resources.policy.sysctls import PATTERN
+from fairlead.resources.policy.security_policies import PATTERN, VOLUMES
 from fairlead.resources.rules import NON_NEGATIVE, PERCENT_ERROR
 
 Object = dict[str, Any]

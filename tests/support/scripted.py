@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 from fairlead.client import Access, Client
-from fairlead.client.access.fixed import FixedCredentials
+from fairlead.client.access.loader import FixedCredentials
 from fairlead.wire.outgoing.client_config import ClientConfig
 
 Writes = Callable[[asyncio.StreamWriter], Awaitable[None]]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from fairlead.base.compiled import mypyc_attr
 from fairlead.codec.limits import TooDeep as TooDeep
 from fairlead.codec.limits import bounded_json
-from fairlead.codec.text_counts import UNCOUNTED, texts_in
 from fairlead.codec.types.decode import joined_path
+from fairlead.codec.types.scalars import UNCOUNTED as UNCOUNTED
 
 MOST_FOUND = 100  # more than that are not told
 _ESCAPE = b"\\"
@@ -78,3 +78,31 @@ def _members(value: Any) -> Iterator[tuple[str, Any, bool]]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield f"[{index}]", item, False
+
+
+# Counting the texts of a parsed document.
+
+_DEEPEST: Final = 100  # levels; how deep a document may be at all is found out otherwise
+
+
+def texts_in(value: Any, depth: int = 0) -> int:
+    """How many texts a value consists of, names of fields included; UNCOUNTED if it is deep."""
+    if depth > _DEEPEST:
+        return UNCOUNTED
+    if isinstance(value, str):
+        return 1
+    items: Iterable[Any] = ()
+    count = 0
+    if isinstance(value, dict):
+        items, count = value.values(), len(value)
+    elif isinstance(value, list):
+        items = value
+    for item in items:
+        if isinstance(item, str):
+            count += 1
+        elif isinstance(item, (dict, list)):
+            inner = texts_in(item, depth + 1)
+            if inner < 0:
+                return UNCOUNTED
+            count += inner
+    return count

@@ -20,7 +20,6 @@ from fairlead.base.package_files import file_beside
 from fairlead.base.records import dataclass
 from fairlead.console import PATH
 from fairlead.console.headers import SafeAnswer
-from fairlead.console.minify import thin
 from fairlead.wire.incoming.response_bytes import Header
 
 _INDEX = "index.html"
@@ -138,3 +137,19 @@ def _with_references(contents: dict[str, bytes], folder: str) -> bytes:
 
 def _hash(content: bytes) -> str:
     return sha256(content).hexdigest()[:16]
+
+
+# Scripts without what only their authors read: comments and indentation.
+#
+# It goes by lines, as scripts are written here: a comment of several lines stands alone, and no
+# template goes over the end of a line (a test holds both).
+
+_COMMENT = re.compile(rb"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
+# Behind a statement; with a quotation mark it could be part of a text.
+_REMARK = re.compile(rb"(?<=[;,{]) +// [^\n\"'`]*$", re.MULTILINE)
+_TYPE = re.compile(rb"/\*\* @type [^*\n\"'`]*\*/ ?")
+_INDENT = re.compile(rb"^[ \t]+|\n(?=\n)", re.MULTILINE)
+
+
+def thin(script: bytes) -> bytes:
+    return _INDENT.sub(b"", _TYPE.sub(b"", _REMARK.sub(b"", _COMMENT.sub(b"", script))))

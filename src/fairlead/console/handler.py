@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from fairlead import __version__
 from fairlead.api.answers import Answer
 from fairlead.api.chain import Handler
 from fairlead.api.methods import check_reading
 from fairlead.api.request import Request
 from fairlead.auth.authentication.user import ANONYMOUS, User
+from fairlead.base.dialect import Dialect
 from fairlead.console import PATH
-from fairlead.console.about import about
 from fairlead.console.headers import NO_STORE, SafeAnswer
 from fairlead.console.sign_in import LONGEST_BODY, SigningIn
 
@@ -68,3 +69,40 @@ def add_console(handler: Handler, options: argparse.Namespace) -> None:
     door = Door(SigningIn(authentication, authentication.sessions), facts)
     handler.prefixes[PATH] = door.answer
     handler.own_rules[PATH.strip("/")] = door.rule
+
+
+# What the page has to know of a server before anybody has signed in.
+
+_GROUPS = (
+    "admissionregistration",
+    "apiextensions",
+    "apiregistration",
+    "authentication",
+    "authorization",
+    "certificates",
+    "coordination",
+    "discovery",
+    "events",
+    "flowcontrol.apiserver",
+    "metrics",
+    "networking",
+    "node",
+    "rbac.authorization",
+    "scheduling",
+    "storage",
+)
+
+
+def about(dialect: Dialect, *, testing: bool, read_only: bool) -> dict[str, Any]:
+    """`groups` has the full names of the API groups that are called differently in each dialect,
+    by the part that is not."""
+    return {
+        "dialect": dialect.name,
+        "version": __version__,
+        "testing": testing,
+        "readOnly": read_only,
+        "groupDomain": dialect.group_domain,
+        "labelDomain": dialect.label_domain,
+        "systemNamespaces": list(dialect.system_namespaces),
+        "groups": {name: dialect.group_name(f"{name}.@") for name in _GROUPS},
+    }

@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
+from time import monotonic
 from typing import Any, TypeVar
 
 from fairlead.api.answers import Answer
@@ -25,6 +26,7 @@ from fairlead.auth.authentication.origins import refuse_foreign
 from fairlead.auth.authentication.service_accounts import ACCOUNTS
 from fairlead.auth.authentication.tokens import BadToken, seconds, unverified
 from fairlead.auth.authentication.user import ANONYMOUS, ANONYMOUS_NAME, UNAUTHENTICATED, User
+from fairlead.base.caches import Bounded
 from fairlead.base.errors import (
     StatusError,
     bad_request,
@@ -36,7 +38,6 @@ from fairlead.base.errors import (
     unsupported_media_type,
 )
 from fairlead.codec.types.times import format_time
-from fairlead.console.failed_sign_ins import Failures
 from fairlead.console.headers import NO_STORE, SafeAnswer
 from fairlead.operations.tokens import user_info
 
@@ -232,3 +233,32 @@ def _answer(status: int, value: dict[str, Any]) -> Answer:
 
 def _moment(unix: float) -> str:
     return format_time(datetime.fromtimestamp(unix, UTC))
+
+
+# Those who try to sign in with what is wrong, and are told to come back later.
+
+_MOST, _SECONDS = 100, 60.0
+_LONGEST_ADDRESS = 64
+_TOO_MANY = "too many failed sign-ins, please try again later"
+
+
+class Failures:
+    """So many of one address in a while are told what is wrong. Nobody is kept from signing in with
+    what is right: secrets are too long to be guessed, and an address may be that of many."""
+
+    def __init__(self) -> None:
+        self._known: Bounded[str, list[float]] = Bounded(
+            4096, longest=_LONGEST_ADDRESS, name="failed sign-ins"
+        )
+
+    def add(self, address: str, why: str) -> StatusError:
+        """What one who failed is told."""
+        now = monotonic()
+        known = self._known.get(address)
+        if known is None or known[1] + _SECONDS <= now:
+            known = [0, now]
+            self._known.keep(address, known, len(address))
+        known[0] += 1
+        if known[0] <= _MOST:
+            return unauthorized(why)
+        return too_many_requests(_TOO_MANY, int(known[1] + _SECONDS - now) + 1)

@@ -11,7 +11,7 @@ from typing import Any
 from fairlead.admission.catalogue import ORDER, Needs, PluginNameError, build_plugins, switched_on
 from fairlead.admission.chain import Chain
 from fairlead.admission.configuration import Configuration, ConfigurationError, read_configuration
-from fairlead.admission.plugin import Plugin, UnmadePlugin
+from fairlead.admission.plugin import CONNECT, Attributes, Plugin, PluginBase, UnmadePlugin
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
 from fairlead.admission.webhooks.setup import webhook_plugins
@@ -30,7 +30,7 @@ from fairlead.auth.authorization.setup import (
     build_authorization,
 )
 from fairlead.base.dialect import Dialect
-from fairlead.base.errors import StatusError
+from fairlead.base.errors import StatusError, forbidden
 from fairlead.controllers.aggregation.reconcilers import Registering
 from fairlead.controllers.aggregation.registry import API_SERVICES
 from fairlead.controllers.aggregation.setup import Aggregation
@@ -46,7 +46,6 @@ from fairlead.process.certificates.token_key import ensure_service_account_key
 from fairlead.process.controllers import Controlling
 from fairlead.process.data_directory import FileError
 from fairlead.process.first_objects import KeptObjects, create_first_objects, own_service
-from fairlead.process.read_only import ReadOnly
 from fairlead.resources.core.services.allocation import (
     ServiceAllocators,
     parse_networks,
@@ -351,3 +350,27 @@ class Assembly:
         await self.api.reach.close()
         await self.aggregation.close()
         await self.webhooks.close()
+
+
+# `--read-only`: a look into a store that stays as it is.
+#
+# Whoever writes is refused before anybody else is asked. What the server itself would write is
+# left out (`Assembly`), and the store takes nothing (`storage.read_only`).
+
+# Those whose objects are answered and not kept.
+_ANSWERED_GROUPS = ("authentication", "authorization")
+_ANSWERED = ("core/v1/serviceaccounts/token",)
+
+
+class ReadOnly(PluginBase):
+    """Refuses every write that would change what is stored."""
+
+    name = "ReadOnly"
+
+    async def admit(self, attributes: Attributes) -> None:
+        resource = attributes.resource
+        if attributes.operation == CONNECT or attributes.context.dry_run:
+            return
+        if resource.group_version.short in _ANSWERED_GROUPS or resource.key in _ANSWERED:
+            return
+        raise forbidden(resource.main.ref(attributes.name), "the server is read-only")

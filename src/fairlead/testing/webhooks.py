@@ -9,13 +9,12 @@ import ssl
 import tempfile
 import threading
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from fairlead.testing.json_changes import changes
 from fairlead.testing.powers import Lent
 
 Object = dict[str, Any]
@@ -202,3 +201,30 @@ class Admission(Lent):
             self._remove()
         finally:
             self._webhook.close()
+
+
+# The JSON patch from one value to another.
+
+Step = dict[str, Any]
+
+
+def changes(old: Any, new: Any) -> list[Step]:
+    """Steps that make `new` of `old`. A list that differs is put there as a whole."""
+    return list(_steps(old, new, ""))
+
+
+def _steps(old: Any, new: Any, path: str) -> Iterator[Step]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in old.keys() - new.keys():
+            yield {"op": "remove", "path": _below(path, name)}
+        for name, value in new.items():
+            if name in old:
+                yield from _steps(old[name], value, _below(path, name))
+            else:
+                yield {"op": "add", "path": _below(path, name), "value": value}
+    elif old != new:
+        yield {"op": "replace", "path": path, "value": new}
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}/{name.replace('~', '~0').replace('/', '~1')}"

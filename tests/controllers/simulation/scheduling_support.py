@@ -8,9 +8,9 @@ from support.client import Object
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.controllers.simulation.scheduler.cluster import Cluster
+from fairlead.controllers.simulation.scheduler.controller import best
 from fairlead.controllers.simulation.scheduler.facts import Wish, wish_of
 from fairlead.controllers.simulation.scheduler.filters import Judge, Verdict, explained
-from fairlead.controllers.simulation.scheduler.scores import best
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

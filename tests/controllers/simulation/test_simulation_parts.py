@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from fairlead.controllers.simulation.addresses import AddressPool, node_address, pod_network
-from fairlead.controllers.simulation.agent.images import full_name, image_id, pull_attempt
-from fairlead.controllers.simulation.agent.stop import hook_time
+from fairlead.controllers.simulation.agent.containers import full_name, image_id, pull_attempt
+from fairlead.controllers.simulation.agent.controller import hook_time
 from fairlead.controllers.simulation.behaviour import BehaviourError, node_state, pod_behaviour
 from fairlead.controllers.simulation.names import MOST_NODES
 

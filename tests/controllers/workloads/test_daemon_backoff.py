@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.base import clock
-from fairlead.controllers.workloads.daemon_sets.backoff import Backoff
+from fairlead.controllers.workloads.daemon_sets.controller import Backoff
 
 HERE, THERE = ("uid", 1, "here"), ("uid", 1, "there")
 

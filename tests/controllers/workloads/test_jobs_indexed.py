@@ -8,7 +8,7 @@ from support.jobs import Jobs, job_spec
 from support.things import Space
 from support.waiting import eventually
 
-from fairlead.controllers.workloads.jobs.indexes import Indexes
+from fairlead.controllers.workloads.jobs.progress import Indexes
 
 INDEXED = "Indexed"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from fairlead.base.terminal import printable
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.explaining.schemas import Schema
-from fairlead.cli.explaining.wrapping import wrapped
 from fairlead.client import ResourceType
 
 _FIELD = 3  # spaces in front of a field, and of each level below it
@@ -83,3 +83,40 @@ def _tree(schema: Schema, indent: int, above: frozenset[str]) -> Iterator[str]:
             yield from _tree(inner, indent + _FIELD, above)
         elif inner.name not in above:
             yield from _tree(inner, indent + _FIELD, above | {inner.name})
+
+
+# Descriptions in lines that fit.
+
+_WIDTH = 80
+_CODE = "    "
+_BULLET = re.compile(r"(\d+\.?|-|\*)\s")
+
+
+def wrapped(text: str, indent: int) -> Iterator[str]:
+    """Lines with their indent. Blank lines, code and lists stay as they are."""
+    for line in _lines(text, _WIDTH - indent):
+        yield f"{' ' * indent}{line}" if line else ""
+
+
+def _lines(text: str, width: int) -> Iterator[str]:
+    words: list[str] = []
+    size = 0
+    begun = False
+    for line in text.split("\n"):
+        stripped = line.strip()
+        starts = line.startswith(_CODE) or not stripped or _BULLET.match(stripped)
+        if words and (starts or words[-1].endswith(":")):
+            yield " ".join(words)
+            words, size, begun = [], 0, True
+        if line.startswith(_CODE) or (begun and not stripped):
+            yield line if stripped else ""
+            begun = True
+            continue
+        for word in stripped.split():
+            if words and size + 1 + len(word) > width:
+                yield " ".join(words)
+                words, size, begun = [], 0, True
+            size += len(word) + (1 if words else 0)
+            words.append(word)
+    if words:
+        yield " ".join(words)

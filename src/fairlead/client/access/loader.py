@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from fairlead.base.file_stamps import stamp
 from fairlead.base.terminal import printable
 from fairlead.client.access.files import (
     Configuration,
@@ -18,7 +19,6 @@ from fairlead.client.access.files import (
     read_configuration,
     sources_of,
 )
-from fairlead.client.access.fixed import FixedCredentials
 from fairlead.client.access.model import (
     NOBODY_ELSE,
     Access,
@@ -26,12 +26,13 @@ from fairlead.client.access.model import (
     Credentials,
     Impersonation,
     InvalidConfiguration,
+    Proof,
 )
-from fairlead.client.access.overrides import overridden_cluster, overridden_user
 from fairlead.client.access.validation import check_types, cluster_problems, user_problems
 from fairlead.wire.outgoing.client_config import (
     ClientConfig,
     ClientConfigError,
+    check_pair,
     parse_cluster,
     parse_user,
 )
@@ -256,3 +257,84 @@ def _impersonation(user: Mapping[str, Any], name: str, chosen: Impersonation) ->
             f"{name} acts with the uid, groups or extra of a user that is not named (as)"
         )
     return who
+
+
+# Credentials that stand in the configuration itself, or in files that it names.
+
+
+class FixedCredentials:
+    """A certificate, a token, a token file or a password. `pair` are the files of the certificate
+    and the key, if they are from files: they are read again when somebody has renewed them."""
+
+    def __init__(self, config: ClientConfig, pair: Sequence[Path] = ()) -> None:
+        self._config = config
+        self._pair = pair
+        self._stamps = [stamp(path) for path in pair]
+
+    async def proof(self) -> Proof:
+        self._renew()
+        config = self._config
+        try:
+            return Proof(config.authorization(), config.certificate, config.key)
+        except ClientConfigError as error:
+            raise AccessError(str(error)) from None
+
+    def refused(self, proof: Proof) -> bool:
+        return False
+
+    def _renew(self) -> None:
+        """Files that do not go together are about to: until then what is known stays good."""
+        stamps = [stamp(path) for path in self._pair]
+        if stamps == self._stamps:
+            return
+        try:
+            certificate, key = (path.read_bytes() for path in self._pair)
+            check_pair(certificate, key)
+        except (OSError, ClientConfigError):
+            return
+        self._config = replace(self._config, certificate=certificate, key=key)
+        self._stamps = stamps
+
+
+# What a caller says in the place of what stands in a configuration file.
+
+Fields = Mapping[str, Any]
+
+_PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+# Fields that say the same thing: a new one ends the others.
+_SAME = (
+    ("certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify"),
+    ("client-certificate", "client-certificate-data"),
+    ("client-key", "client-key-data"),
+    ("token", "tokenFile"),
+)
+_PROOFS = ("token", "tokenFile", "username")
+
+
+def overridden_cluster(cluster: Entry, fields: Fields) -> dict[str, Any]:
+    """A server that the caller names is not taken for the one that a file has a name for."""
+    value = _overridden(cluster.value, fields)
+    if fields.get("server") and not fields.get("tls-server-name"):
+        value.pop("tls-server-name", None)
+    return value
+
+
+def overridden_user(user: Entry, fields: Fields) -> dict[str, Any]:
+    """Credentials that the caller gives are used instead of those that would have to be
+    fetched."""
+    value = _overridden(user.value, fields)
+    if any(fields.get(name) for name in _PROOFS):
+        value.pop("exec", None)
+        value.pop("auth-provider", None)
+    return value
+
+
+def _overridden(value: Fields, fields: Fields) -> dict[str, Any]:
+    given = {name: one for name, one in fields.items() if one}
+    ended = {
+        name for same in _SAME if any(one in given for one in same) for name in same
+    } - given.keys()
+    kept = {name: one for name, one in value.items() if name not in ended}
+    # Relative paths of a caller start where it is, not where a file is.
+    paths = {name: os.path.abspath(given[name]) for name in _PATHS if name in given}
+    return {**kept, **given, **paths}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
+from fairlead.base.metrics import REGISTRY
 from fairlead.controllers.aggregation.extension import extension_of
-from fairlead.controllers.aggregation.metrics import TURNED_UNAVAILABLE, UNAVAILABLE
 from fairlead.controllers.aggregation.probe import ENDPOINTS, SERVICES, Prober, Verdict
 from fairlead.controllers.aggregation.registry import API_SERVICES, Extensions
 from fairlead.controllers.framework import Keys
@@ -124,3 +124,16 @@ def _writing(judged: Object, new: Object) -> Callable[[Object], Object]:
         return {**current, "status": {**status, "conditions": [*others, new]}}
 
     return change
+
+
+# What aggregation counts, under the names that dashboards of the reference know.
+
+UNAVAILABLE = REGISTRY.gauge(
+    "aggregator_unavailable_apiservice", "1 for an APIService that cannot be used.", ("name",)
+)
+TURNED_UNAVAILABLE = REGISTRY.counter(
+    "aggregator_unavailable_apiservice_total",
+    "How often an APIService became unavailable, by reason.",
+    ("name", "reason"),
+    bare=True,  # without the ending it has the name of the other
+)

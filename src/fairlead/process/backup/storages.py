@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from operator import attrgetter
 from pathlib import Path
 from typing import Protocol
 
+from fairlead.base.dialect import DIALECTS
 from fairlead.base.records import dataclass
 from fairlead.process.backup.archive import Header
 from fairlead.process.backup.errors import BackupError
 from fairlead.process.backup.progress import Progress
 from fairlead.process.backup.shared import Raising, check_empty, fill
-from fairlead.process.backup.stopped import stopped_store
-from fairlead.storage.backend import Row
+from fairlead.storage.backend import Row, StorageError
 from fairlead.storage.source import Snapshot, Source
+from fairlead.storage.sqlite import format as file_format
+from fairlead.storage.sqlite.backend import SqliteBackend
+from fairlead.storage.sqlite.directory import Directory
+from fairlead.storage.sqlite.files import connect
 from fairlead.storage.sqlite.loader import load
 from fairlead.storage.sqlite.log import Sealing
 
@@ -141,3 +146,53 @@ class SharedStorage:
         async with self._opened(contents.header.dialect) as (source, snapshot):
             check_empty(snapshot)
             return await fill(source, contents.header, contents.rows, raising, progress)
+
+
+# Reading the data directory of a server that does not run.
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedStore:
+    """What a data directory holds."""
+
+    header: Header
+    backend: SqliteBackend
+
+    def rows(self) -> Iterator[Row]:
+        return self.backend.heads()
+
+
+@contextmanager
+def stopped_store(directory: Path) -> Iterator[StoppedStore]:
+    """The store of a directory, which belongs to the caller while the block runs. Nothing in it is
+    changed. Raises StorageError, where a server runs on it as well."""
+    database = Directory(directory).database
+    if not database.is_file():
+        raise StorageError(f"{directory} holds no store")
+    backend = SqliteBackend(directory)
+    backend.lock()
+    try:
+        _check_format(database)
+        backend.open()
+        if backend.dialect not in DIALECTS:
+            raise StorageError(f"{database} is damaged: {backend.dialect!r} is no dialect")
+        yield StoppedStore(Header.of(backend.dialect, backend.revision), backend)
+    finally:
+        backend.close()
+
+
+def _check_format(database: Path) -> None:
+    """An older file would be brought to this format by looking at it."""
+    try:
+        db = connect(database)
+        try:
+            found = file_format.check_kind(db, database)
+        finally:
+            db.close()
+    except sqlite3.Error as error:
+        raise StorageError(f"{database} is damaged or not a Fairlead store: {error}") from None
+    if found < file_format.FORMAT:
+        raise StorageError(
+            f"{database} has format {found} of an older release: start a server on it once, which"
+            " brings it up to date"
+        )

@@ -3,10 +3,10 @@ rules."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
 from fairlead.codec.types.names import dns_subdomain
-from fairlead.resources.admissionregistration.urls import NoUrl, read_url
 from fairlead.resources.causes import Causes, quote
 from fairlead.resources.rules import PORT_RANGE
 
@@ -68,3 +68,82 @@ def _check_path(text: str, path: str, causes: Causes) -> None:
         else:
             wrong = (f"segment[{index}]: {error}" for error in dns_subdomain(step))
             causes.invalid_each(path, text, wrong)
+
+
+# URLs read as the reference reads them: what it takes for one, and what it says of the rest.
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SCHEME = re.compile(r"([a-zA-Z][-+.a-zA-Z0-9]*):")
+_PORT = re.compile(r"(?::[0-9]*)?\Z", re.ASCII)
+_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
+# A host escapes what is not ASCII, and the sign itself in front of a zone.
+_BAD_IN_HOST = re.compile(r"%(?!25|[89a-fA-F][0-9a-fA-F]).{0,2}|[ \\^`{|}]", re.DOTALL)
+_USER = re.compile(r"[-._:~!$&'()*+,;=%@a-zA-Z0-9]*\Z")
+
+
+class Url(NamedTuple):
+    scheme: str = ""
+    user: str | None = None
+    host: str = ""
+    query: str = ""
+    fragment: str = ""
+
+
+class NoUrl(Exception):
+    """Why a text is no URL."""
+
+
+def read_url(text: str) -> Url:
+    start, _, fragment = text.partition("#")
+    if _CONTROL.search(start):
+        raise NoUrl("net/url: invalid control character in URL")
+    if start.startswith(":"):
+        raise NoUrl("missing protocol scheme")
+    match = _SCHEME.match(start)
+    scheme = match[1].lower() if match else ""
+    rest, _, query = start[match.end() if match else 0 :].partition("?")
+    user, host = None, ""
+    if not rest.startswith("/"):
+        if scheme:
+            return Url(scheme, query=query, fragment=fragment)
+        if ":" in rest.partition("/")[0]:
+            raise NoUrl("first path segment in URL cannot contain colon")
+    elif rest.startswith("//") and (scheme or not rest.startswith("///")):
+        authority, slash, path = rest[2:].partition("/")
+        user, host = _read_authority(authority)
+        rest = slash + path
+    _check_escapes(rest)
+    _check_escapes(fragment)
+    return Url(scheme, user, host, query, fragment)
+
+
+def _read_authority(authority: str) -> tuple[str | None, str]:
+    user, at, host = authority.rpartition("@")
+    _check_host(host)
+    if not _USER.match(user):
+        raise NoUrl("net/url: invalid userinfo")
+    _check_escapes(user)
+    return (user if at else None), host
+
+
+def _check_host(host: str) -> None:
+    if host.startswith("["):
+        end = host.rfind("]")
+        if end < 0:
+            raise NoUrl("missing ']' in host")
+        port = host[end + 1 :]
+    else:
+        port = host[host.rfind(":") :] if ":" in host else ""
+    if not _PORT.match(port):
+        raise NoUrl(f"invalid port {quote(port)} after host")
+    wrong = _BAD_IN_HOST.search(host)
+    if wrong and wrong[0].startswith("%"):
+        raise NoUrl(f"invalid URL escape {quote(wrong[0])}")
+    if wrong:
+        raise NoUrl(f"invalid character {quote(wrong[0])} in host name")
+
+
+def _check_escapes(part: str) -> None:
+    wrong = _BAD_ESCAPE.search(part)
+    if wrong:
+        raise NoUrl(f"invalid URL escape {quote(wrong[0])}")

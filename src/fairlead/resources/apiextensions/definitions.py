@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from fairlead.base.records import dataclass
 from fairlead.codec.types.names import dns_1035_label, dns_subdomain
 from fairlead.resources.apiextensions.approval import check_approval
 from fairlead.resources.apiextensions.conditions import (
@@ -16,10 +18,8 @@ from fairlead.resources.apiextensions.conditions import (
     set_condition,
 )
 from fairlead.resources.apiextensions.conversion_rules import check_conversion
-from fairlead.resources.apiextensions.names import check_label, check_names, check_required_names
 from fairlead.resources.apiextensions.schema_defaults import has_default
 from fairlead.resources.apiextensions.schemas import check_schema
-from fairlead.resources.apiextensions.shared_fields import Hoisted, hoist, status_enabled
 from fairlead.resources.apiextensions.versions import (
     check_columns,
     check_deprecation,
@@ -258,3 +258,88 @@ def _check_stored_versions(
     for index, name in enumerate(stored):
         if name not in names:
             causes.invalid(f"{path}[{index}]", name, "must appear in spec.versions")
+
+
+# A definition's versions as the rules look at them: what all versions share stands on top.
+#
+# Schema, subresources and columns that are the same in every version are checked once, at the
+# path of the whole definition (`spec.validation`, `spec.subresources`,
+# `spec.additionalPrinterColumns`), and errors name that path.
+
+Spec = dict[str, Any]
+
+_SHARED = {
+    "schema": "validation",
+    "subresources": "subresources",
+    "additionalPrinterColumns": "additionalPrinterColumns",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Hoisted:
+    """`top` is what all versions share, by the name of its field in a version; `versions` are
+    the versions without it."""
+
+    top: dict[str, Any]
+    versions: list[Spec]
+
+    def path(self, field: str) -> str:
+        """Where a shared field stands."""
+        return f"spec.{_SHARED[field]}"
+
+
+def hoist(versions: list[Spec]) -> Hoisted:
+    shared = [
+        field
+        for field in _SHARED
+        if versions and all(v.get(field) == versions[0].get(field) for v in versions)
+    ]
+    top = {field: versions[0].get(field) for field in shared}
+    rest = [{name: held for name, held in v.items() if name not in shared} for v in versions]
+    return Hoisted(top, rest)
+
+
+def status_enabled(version: Spec) -> bool:
+    return (version.get("subresources") or {}).get("status") is not None
+
+
+# The names of a custom resource.
+
+REQUIRED = ("plural", "singular", "kind", "listKind")
+
+
+def check_required_names(names: dict[str, Any], path: str, causes: Causes) -> None:
+    for name in REQUIRED:
+        if not names.get(name):
+            causes.required(f"{path}.{name}")
+
+
+def check_names(names: dict[str, Any], path: str, causes: Causes) -> None:
+    """The syntax of the names that are given; a kind may be in mixed case."""
+    for name in ("plural", "singular"):
+        check_label(names.get(name, ""), f"{path}.{name}", causes)
+    for name in ("kind", "listKind"):
+        text = names.get(name, "")
+        wrong = dns_1035_label(text.lower()) if text else []
+        if wrong:
+            detail = f"may have mixed case, but should otherwise match: {','.join(wrong)}"
+            causes.invalid(f"{path}.{name}", text, detail)
+    _check_labels(names.get("shortNames") or (), f"{path}.shortNames", causes)
+    if names["kind"] and names["kind"] == names.get("listKind"):
+        detail = "kind and listKind may not be the same"
+        causes.invalid(f"{path}.listKind", names["kind"], detail)
+    _check_labels(names.get("categories") or (), f"{path}.categories", causes)
+
+
+def check_label(text: str, path: str, causes: Causes) -> None:
+    """A label if it is given; all that is wrong with it is one cause."""
+    wrong = dns_1035_label(text) if text else []
+    if wrong:
+        causes.invalid(path, text, ",".join(wrong))
+
+
+def _check_labels(labels: Iterable[str], path: str, causes: Causes) -> None:
+    for index, label in enumerate(labels):
+        wrong = dns_1035_label(label)
+        if wrong:
+            causes.invalid(f"{path}[{index}]", label, ",".join(wrong))

@@ -9,9 +9,9 @@ from fairlead.base.dialect import CLUSTER
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.json_numbers import plain
 from fairlead.codec.types.model import Struct
+from fairlead.codec.types.names import path_segment
 from fairlead.codec.types.wording import source_text
 from fairlead.resources.apiextensions.depth import inner_schemas
-from fairlead.resources.apiextensions.embedded import check_embedded_metadata
 from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.custom.schema.decode import DecoderBuilder
 from fairlead.resources.custom.schema.embedded import EmbeddedChecks
@@ -19,6 +19,7 @@ from fairlead.resources.custom.schema.list_types import repeats_check
 from fairlead.resources.custom.schema.markers import Markers, Schema, has_rules, items_schema
 from fairlead.resources.custom.schema.problems import report
 from fairlead.resources.custom.schema.values import ValueChecks
+from fairlead.resources.metadata import check_metadata
 
 _META = ("metadata", "apiVersion", "kind")
 _NO_METADATA = Struct("ObjectMeta", preserve_unknown=True)
@@ -103,3 +104,15 @@ class _Defaults:
             assert decode is not None
             schema["default"] = decode(default, [])  # without what no metadata has
         return found
+
+
+# The metadata of objects inside objects is held to the rules of all metadata.
+
+_SOME_NAME = "fakename"  # an embedded object need not have one
+
+
+def check_embedded_metadata(metadata: dict[str, Any], path: str, causes: Causes) -> None:
+    """For `compile_schema`: its `metadata_rules`."""
+    named = {**metadata, "name": metadata.get("name") or _SOME_NAME}
+    namespaced = bool(metadata.get("namespace"))
+    check_metadata(named, namespaced, path_segment, causes, path, qualified=False)

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from collections.abc import Callable, Iterable
 
+from fairlead.codec.types.names import dns_label, dns_subdomain
 from fairlead.resources.behaviour import Object, keep
-from fairlead.resources.causes import Causes, GoValue
+from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.certificates.conditions import (
     check_condition_change,
     check_conditions,
@@ -15,7 +17,6 @@ from fairlead.resources.certificates.conditions import (
     stamp,
 )
 from fairlead.resources.certificates.pem import certificate_error, request_error
-from fairlead.resources.certificates.signer_names import check_signer_name
 from fairlead.resources.context import Context
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
@@ -154,3 +155,38 @@ def _shown(request: str | None) -> GoValue:
     if request is None:
         return GoValue("[]byte(nil)")
     return GoValue("[]byte{" + ", ".join(f"{byte:#x}" for byte in b64decode(request)) + "}")
+
+
+# The names of signers: a domain and a path, such as `example.com/serving`.
+
+LONGEST_DOMAIN = 253
+LONGEST_NAME = LONGEST_DOMAIN + 1 + 253 + 1 + 63
+
+
+def check_signer_name(name: str, path: str, causes: Causes) -> None:
+    if not name:
+        causes.required(path, "signerName must be provided")
+        return
+    if name.count("/") != 1:
+        detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        causes.invalid(path, name, detail)
+        return
+    domain, _, rest = name.partition("/")
+    if len(domain) > LONGEST_DOMAIN:
+        causes.too_long(path, LONGEST_DOMAIN)
+    causes.invalid_each(path, domain, _label_errors(domain, dns_label))
+    if "." not in domain:
+        detail = "should be a domain with at least two segments separated by dots"
+        causes.invalid(path, domain, detail)
+    causes.invalid_each(path, rest, _label_errors(rest, dns_subdomain))
+    if len(name) > LONGEST_NAME:
+        causes.too_long(path, LONGEST_NAME)
+
+
+def _label_errors(text: str, rule: Callable[[str], list[str]]) -> Iterable[str]:
+    """What is wrong with the first bad label; the rest would only say the same."""
+    for label in text.split("."):
+        wrong = rule(label)
+        if wrong:
+            return [f"validating label {quote(label)}: {error}" for error in wrong]
+    return []

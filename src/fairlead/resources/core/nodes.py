@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
+import orjson
+
+from fairlead.codec.json_syntax import describe_json_error
+from fairlead.codec.types.mismatch import json_kind
+from fairlead.codec.types.names import dns_label, dns_subdomain
 from fairlead.resources.behaviour import Behaviour, Object, keep
-from fairlead.resources.causes import Causes, quote
+from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.context import Context
 from fairlead.resources.core.addresses import parse_network
-from fairlead.resources.core.node_annotations import check_node_annotations
-from fairlead.resources.core.node_configs import check_config_source, check_config_status
+from fairlead.resources.core.annotated_lists import read_list
 from fairlead.resources.core.pods.resources import round_up_amounts
 from fairlead.resources.core.resource_names import check_amount
 from fairlead.resources.core.shared import go_text_fields
 from fairlead.resources.core.taints import check_taints
 from fairlead.resources.go_values import go_list_or_nil as go_list
 from fairlead.resources.metadata import check_metadata_update
+from fairlead.resources.rules import config_key_errors
 
 _TAINTS = "metadata.taints"
 
@@ -137,3 +144,125 @@ def _check_assigned(spec: Object, old: Object, causes: Causes) -> None:
     if old.get("providerID") and spec.get("providerID") != old["providerID"]:
         detail = 'node updates may not change providerID except from "" to valid'
         causes.forbidden("spec.providerID", detail)
+
+
+# Where a node takes its configuration from: gone from new nodes, still checked in old ones.
+
+_NAMES = {
+    "namespace": dns_label,
+    "name": dns_subdomain,
+    "kubeletConfigKey": config_key_errors,
+}
+
+
+def check_config_source(source: Object, path: str, causes: Causes) -> None:
+    """A source as it is asked for: by name only."""
+    for reference in _reference(source, path, causes):
+        for name in ("uid", "resourceVersion"):
+            if reference.get(name):
+                causes.forbidden(f"{path}.configMap.{name}", f"{name} must not be set in spec")
+        _check_reference(reference, f"{path}.configMap", causes)
+
+
+def check_config_status(status: Object, path: str, causes: Causes) -> None:
+    """Sources as they are used: each one exact version."""
+    for use in ("assigned", "active", "lastKnownGood"):
+        if status.get(use) is None:
+            continue
+        for reference in _reference(status[use], f"{path}.{use}", causes):
+            field = f"{path}.{use}.configMap"
+            for name in ("uid", "resourceVersion"):
+                if not reference.get(name):
+                    causes.required(f"{field}.{name}", f"{name} must be set in status")
+            _check_reference(reference, field, causes)
+
+
+def _reference(source: Object, path: str, causes: Causes) -> list[Object]:
+    if source.get("configMap") is not None:
+        return [source["configMap"]]
+    shown = GoValue("core.NodeConfigSource{ConfigMap:(*core.ConfigMapNodeConfigSource)(nil)}")
+    causes.invalid(path, shown, "exactly one reference subfield must be non-nil")
+    return []
+
+
+def _check_reference(reference: Object, path: str, causes: Causes) -> None:
+    for name, rule in _NAMES.items():
+        if not reference[name]:
+            causes.required(f"{path}.{name}", f"{name} must be set")
+        else:
+            causes.invalid_each(f"{path}.{name}", reference[name], rule(reference[name]))
+
+
+# Annotations of nodes that mean something: taints from before they had a field, and whose pods
+# should rather run elsewhere.
+
+TAINTS: Final = "scheduler.alpha.@/taints"
+AVOIDED: Final = "scheduler.alpha.@/preferAvoidPods"
+
+_PATH = "metadata.annotations"
+_TAINT_TYPES: Final[dict[str, str]] = {
+    "key": "string",
+    "value": "string",
+    "effect": "core.TaintEffect",
+}
+
+
+def check_node_annotations(metadata: Object, causes: Causes, context: Context) -> None:
+    annotations: dict[str, str] = metadata.get("annotations") or {}
+    key = context.dialect.label(TAINTS)
+    if annotations.get(key):
+        taints, wrong = read_list(annotations[key], "Taint", _TAINT_TYPES)
+        if wrong:
+            causes.invalid(_PATH, key, wrong)
+        check_taints(taints, f"{_PATH}.{key}", causes)
+    key = context.dialect.label(AVOIDED)
+    if annotations.get(key):
+        _check_avoided(annotations[key], key, causes)
+
+
+def _check_avoided(text: str, key: str, causes: Causes) -> None:
+    try:
+        found: Any = orjson.loads(text)
+        wrong = _misfit(found)
+    except orjson.JSONDecodeError:
+        found, wrong = None, describe_json_error(text.encode())
+    if wrong:
+        causes.invalid(f"{_PATH}.AvoidPods", key, wrong)
+        return
+    for index, entry in enumerate((found or {}).get("preferAvoidPods") or ()):
+        path = f"{_PATH}.{key}[{index}].PodSignature"
+        controller = ((entry or {}).get("podSignature") or {}).get("podController")
+        if controller is None:
+            causes.required(path)
+        elif not controller.get("controller"):
+            field = f"{path}.PodController.Controller"
+            causes.invalid(field, False, "must point to a controller")
+
+
+# The steps from an entry to the controller of its pods, with the types in which they lie.
+_STEPS = (
+    ("podSignature", "PreferAvoidPodsEntry", "v1.PodSignature"),
+    ("podController", "PodSignature", "v1.OwnerReference"),
+)
+
+
+def _misfit(found: Any) -> str:
+    """What keeps parsed JSON, which is anything, from telling which pods to avoid."""
+    if found is not None and not isinstance(found, dict):
+        return f"json: cannot unmarshal {json_kind(found)} into Go value of type v1.AvoidPods"
+    place, entries = "AvoidPods.preferAvoidPods", (found or {}).get("preferAvoidPods")
+    if entries is not None and not isinstance(entries, list):
+        return _in_field(entries, place, "[]v1.PreferAvoidPodsEntry")
+    for entry in entries or ():
+        if entry is not None and not isinstance(entry, dict):
+            return _in_field(entry, place, "v1.PreferAvoidPodsEntry")
+        inner, where = entry, "preferAvoidPods"
+        for name, struct, kind in _STEPS:
+            inner, where = (inner or {}).get(name), f"{where}.{name}"
+            if inner is not None and not isinstance(inner, dict):
+                return _in_field(inner, f"{struct}.{where}", kind)
+    return ""
+
+
+def _in_field(value: Any, field: str, kind: str) -> str:
+    return f"json: cannot unmarshal {json_kind(value)} into Go struct field {field} of type {kind}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from fairlead.codec.types.names import path_segment
+from typing import Any
+
+from fairlead.codec.types.names import label_value, path_segment, qualified_name
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.rbac.rules import check_aggregation, check_policy_rule
+from fairlead.resources.go_values import go_list
+from fairlead.resources.rules import label_selector
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
 _MOST_RULES = 5_000  # all of them are compiled again when a role is written
@@ -27,3 +30,56 @@ class RoleBehaviour(OrderedBehaviour):
         if aggregation is not None:
             selectors = aggregation.get("clusterRoleSelectors") or []
             check_aggregation(selectors, "aggregationRule.clusterRoleSelectors", causes)
+
+
+# The rules of roles: what a rule must say.
+
+
+def check_policy_rule(rule: dict[str, Any], namespaced: bool, path: str, causes: Causes) -> None:
+    """A rule speaks of resources or of paths beside the API; the latter only outside namespaces."""
+    if not rule["verbs"]:
+        causes.required(f"{path}.verbs", "verbs must contain at least one value")
+    urls = rule.get("nonResourceURLs")
+    if urls:
+        shown = go_list("string", urls)
+        if namespaced:
+            detail = "namespaced rules cannot apply to non-resource URLs"
+            causes.invalid(f"{path}.nonResourceURLs", shown, detail)
+        if any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
+            detail = "rules cannot apply to both regular resources and non-resource URLs"
+            causes.invalid(f"{path}.nonResourceURLs", shown, detail)
+        return
+    if not rule.get("apiGroups"):
+        detail = "resource rules must supply at least one api group"
+        causes.required(f"{path}.apiGroups", detail)
+    if not rule.get("resources"):
+        detail = "resource rules must supply at least one resource"
+        causes.required(f"{path}.resources", detail)
+
+
+def check_aggregation(selectors: list[dict[str, Any]], path: str, causes: Causes) -> None:
+    if not selectors:
+        detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+        causes.required(path, detail)
+    for index, selector in enumerate(selectors):
+        here = f"{path}[{index}]"
+        label_selector(selector, here, causes)
+        if not _is_usable(selector):
+            causes.invalid(here, "null", "invalid label selector.")
+
+
+def _is_usable(selector: dict[str, Any]) -> bool:
+    """Whether a selector can be evaluated, which is stricter than its own rules."""
+    pairs = (selector.get("matchLabels") or {}).items()
+    if any(qualified_name(key) or label_value(value) for key, value in pairs):
+        return False
+    return all(_is_usable_rule(rule) for rule in selector.get("matchExpressions") or ())
+
+
+def _is_usable_rule(rule: dict[str, Any]) -> bool:
+    values = rule.get("values") or []
+    if rule["operator"] in ("In", "NotIn"):
+        fits = bool(values)
+    else:
+        fits = rule["operator"] in ("Exists", "DoesNotExist") and not values
+    return fits and not qualified_name(rule["key"]) and not any(map(label_value, values))

@@ -8,7 +8,7 @@ import pytest
 from schema_support import METADATA, compiled, decoded, found, of_field, of_spec, widget
 
 from fairlead.codec.types.decode import DecodeError, decoder, unknown_paths_of_custom
-from fairlead.resources.apiextensions.embedded import check_embedded_metadata
+from fairlead.resources.apiextensions.schema_defaults import check_embedded_metadata
 from fairlead.resources.custom.schema import CustomSchema
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"

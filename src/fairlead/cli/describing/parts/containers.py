@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from decimal import ROUND_CEILING
+from urllib.parse import quote
 
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.page import Page
-from fairlead.cli.describing.parts.environment import draw_environment
-from fairlead.cli.describing.parts.probes import probe_text
-from fairlead.cli.describing.parts.quantities import draw_limits_and_requests
+from fairlead.cli.describing.parts.quantities import amount_of, draw_limits_and_requests
 from fairlead.cli.describing.parts.times import in_full
-from fairlead.cli.describing.parts.words import NONE, yes_or_no
+from fairlead.cli.describing.parts.words import NONE, host_and_port, listed, yes_or_no
 
 _PROBES = (
     ("Liveness", "livenessProbe"),
@@ -118,3 +118,119 @@ def _draw_mounts(page: Page, container: Fields) -> None:
         page.write(f"Devices:{none}", 2)
     for device in devices:
         page.write(f"{device.text('devicePath')} from {device.text('name')}", 3)
+
+
+# Probes of a container on one line.
+
+_SAFE_IN_PATH = "/$&+,:;=@!*'()~"
+
+
+def probe_text(probe: Fields) -> str:
+    return f"{_action(probe)} {_timing(probe)}"
+
+
+def _action(probe: Fields) -> str:
+    if probe.has("exec"):
+        return f"exec {listed(probe.texts('exec.command'))}"
+    if probe.has("httpGet"):
+        return f"http-get {_url(probe.part('httpGet'))}"
+    if probe.has("tcpSocket"):
+        return f"tcp-socket {probe.text('tcpSocket.host')}:{probe.text('tcpSocket.port')}"
+    if probe.has("grpc"):
+        return f"grpc <pod>:{probe.number('grpc.port')} {probe.text('grpc.service')}"
+    return "unknown"
+
+
+def _url(get: Fields) -> str:
+    place = host_and_port(get.text("host"), get.text("port", "0"))
+    path = get.text("path")
+    if path and not path.startswith("/"):
+        path = f"/{path}"
+    return f"{get.text('scheme').lower()}://{place}{quote(path, safe=_SAFE_IN_PATH)}"
+
+
+def _timing(probe: Fields) -> str:
+    seconds = (
+        f"{name}={probe.number(path)}s"
+        for name, path in (
+            ("delay", "initialDelaySeconds"),
+            ("timeout", "timeoutSeconds"),
+            ("period", "periodSeconds"),
+        )
+    )
+    counts = (
+        f"#success={probe.number('successThreshold')} #failure={probe.number('failureThreshold')}"
+    )
+    return f"{' '.join(seconds)} {counts}"
+
+
+# Environment variables of a container.
+
+# Fields of a pod that are shown with their value; of all others only the path is.
+_KNOWN_FIELDS = ("metadata.name", "metadata.namespace")
+_OF_THE_NODE = ("limits.cpu", "limits.memory")
+
+
+def draw_environment(page: Page, container: Fields, pod: Fields) -> None:
+    """`pod` is nothing where a template is described."""
+    _draw_sources(page, container)
+    variables = container.items("env")
+    if not variables:
+        page.pair("Environment", NONE, 2)
+        return
+    page.write("Environment:", 2)
+    for variable in variables:
+        lines = _value(variable, container, pod)
+        page.pair(variable.text("name"), lines[0], 3)
+        for line in lines[1:]:
+            page.write(f"\t{line}", 3)
+
+
+def _draw_sources(page: Page, container: Fields) -> None:
+    sources = container.items("envFrom")
+    if sources:
+        page.write("Environment Variables from:", 2)
+    for source in sources:
+        kind, path = ("ConfigMap", "configMapRef")
+        if not source.has(path):
+            kind, path = ("Secret", "secretRef") if source.has("secretRef") else ("", "")
+        prefix = source.text("prefix")
+        what = f"{kind} with prefix '{prefix}'" if prefix else kind
+        reference = source.part(path) if path else Fields(None)
+        page.row(reference.text("name"), what, _optional(reference), level=3)
+
+
+def _value(variable: Fields, container: Fields, pod: Fields) -> list[str]:
+    source = variable.part("valueFrom")
+    if source.has("fieldRef"):
+        path = source.text("fieldRef.fieldPath")
+        known = pod.text(path) if path in _KNOWN_FIELDS else ""
+        return [f"{known} ({source.text('fieldRef.apiVersion')}:{path})"]
+    if source.has("resourceFieldRef"):
+        reference = source.part("resourceFieldRef")
+        return [f"{_resource(reference, container)} ({reference.text('resource')})"]
+    if source.has("secretKeyRef"):
+        key = source.part("secretKeyRef")
+        where = f"in secret '{key.text('name')}'"
+        return [f"<key '{key.text('key')}' {where}>\t{_optional(key)}"]
+    if source.has("configMapKeyRef"):
+        key = source.part("configMapKeyRef")
+        where = f"of config map '{key.text('name')}'"
+        return [f"<key '{key.text('key')}' {where}>\t{_optional(key)}"]
+    return variable.text("value").split("\n")
+
+
+def _resource(reference: Fields, container: Fields) -> str:
+    """How much of a resource a container may have, in units of the divisor."""
+    wanted = reference.text("resource")
+    kind, _, name = wanted.partition(".")
+    if kind not in ("limits", "requests"):
+        return ""
+    has = amount_of(Fields(container.part(f"resources.{kind}").map().get(name))).value
+    divisor = amount_of(reference.part("divisor")).value or 1
+    units = int((has / divisor).to_integral_value(ROUND_CEILING))
+    return "node allocatable" if not units and wanted in _OF_THE_NODE else str(units)
+
+
+def _optional(reference: Fields) -> str:
+    return f"Optional: {'true' if reference.flag('optional') else 'false'}"

@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from fairlead.base.errors import StatusError
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
+from fairlead.controllers.pod_status import disrupted, write_status
 from fairlead.controllers.simulation.fleet import Fleet
 from fairlead.controllers.simulation.names import NODES, PODS, SCHEDULER
 from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
-from fairlead.controllers.simulation.scheduler.conditions import set_unschedulable
-from fairlead.controllers.simulation.scheduler.eviction import RoomMaker
+from fairlead.controllers.simulation.scheduler.conditions import clear_nomination, set_unschedulable
 from fairlead.controllers.simulation.scheduler.facts import Labels, Placed, Wish, labels_of, wish_of
 from fairlead.controllers.simulation.scheduler.filters import Judge, Verdict, explained
+from fairlead.controllers.simulation.scheduler.pod_affinity import preferences
 from fairlead.controllers.simulation.scheduler.preemption import Candidate, choose, ineligible
 from fairlead.controllers.simulation.scheduler.queue import Waiting
-from fairlead.controllers.simulation.scheduler.scores import best
+from fairlead.controllers.simulation.scheduler.selection import has_preferences, preference
+from fairlead.controllers.simulation.scheduler.taints import unwelcome
+from fairlead.controllers.simulation.scheduler.topology_spread import crowding
 from fairlead.controllers.simulation.scheduler.verdict import Event
 from fairlead.controllers.simulation.scheduler.volumes import CAPACITIES, DRIVERS, VolumeRule
 from fairlead.controllers.volumes.names import CLAIMS, CLASSES, VOLUMES
@@ -251,3 +254,122 @@ def _is_other(change: Change) -> bool:
 def _asked(pod: Object) -> list[object]:
     metadata = pod["metadata"]
     return [pod["spec"], metadata.get("labels"), metadata.get("annotations"), metadata["uid"]]
+
+
+# Removing the pods that were chosen to make room for another.
+
+_BUDGETS = "policy/v1/poddisruptionbudgets"
+_REASON, _MESSAGE = "PreemptionByKubeScheduler", "Kube-scheduler: preempting"
+
+
+class RoomMaker:
+    def __init__(self, api: Api, client: Client, events: Recorder, cluster: Cluster) -> None:
+        self._client = client
+        self._events = events
+        self._cluster = cluster
+        self._pods = api.resources.named(PODS)
+        self._conditions = api.gates["PodDisruptionConditions"]
+
+    def budgets(self) -> list[Object]:
+        """The budgets of disruption that there are."""
+        return list(self._client.list(_BUDGETS))
+
+    async def make(self, wish: Wish, candidate: Candidate) -> None:
+        """Delete the pods that have to go, with the time that they have to stop. Raises
+        StatusError."""
+        node = candidate.node
+        for victim in candidate.victims:
+            # One that goes already needs nothing, nor does another pod that has its name by now.
+            if not victim.deleting and node.pods.get(victim.key) is victim:
+                await self._remove(victim, wish, node.name)
+        await self._take_from_others(wish, node.name)
+
+    async def _remove(self, victim: Placed, wish: Wish, node: str) -> None:
+        namespace, _, name = victim.key.partition("/")
+        pod = self._client.find(PODS, namespace, name)
+        if pod is None:
+            return
+        if self._conditions:
+            await write_status(self._client, disrupted(pod, _REASON, _MESSAGE), "patch")
+        await self._client.delete(PODS, namespace, name)
+        text = f"Preempted by {wish.facts.namespace}/{wish.name} on node {node}"
+        self._events.record(self._pods, pod, NORMAL, "Preempted", text)
+
+    async def _take_from_others(self, wish: Wish, node: str) -> None:
+        """Pods that count less have lost the room that was made for them."""
+        for key, (place, facts) in list(self._cluster.nominated.items()):
+            if place == node and facts.priority < wish.facts.priority:
+                del self._cluster.nominated[key]
+                with suppress(StatusError):
+                    await clear_nomination(self._client, key)
+
+
+# Which of the nodes that will do is the best.
+
+_FULL = 100.0
+_TAINTS, _AFFINITY, _SPREAD, _COMPANY = 3, 2, 2, 2  # what weighs more than room
+
+Score = Callable[[NodeSummary], float]
+
+
+def best(wish: Wish, nodes: Sequence[NodeSummary], cluster: Cluster) -> NodeSummary:
+    """The node with the highest score; of several the one with the fewest pods."""
+    if len(nodes) == 1:
+        return nodes[0]
+    totals = [_room(wish, node) for node in nodes]
+    for weight, score in _scores(wish, nodes, cluster):
+        for index, points in enumerate(_normal([score(node) for node in nodes])):
+            totals[index] += weight * points
+    order = range(len(nodes))
+    return nodes[min(order, key=lambda index: (-totals[index], len(nodes[index].pods)))]
+
+
+def _room(wish: Wish, node: NodeSummary) -> float:
+    """How much is left of a node, and how evenly, with the pod on it."""
+    cpu = _share(node.cpu + wish.facts.cpu, node.allocatable.get("cpu", 0))
+    memory = _share(node.memory + wish.facts.memory, node.allocatable.get("memory", 0))
+    least = (2.0 - cpu - memory) / 2
+    balanced = 1.0 - abs(cpu - memory) / 2
+    return _FULL * (least + balanced)
+
+
+def _share(taken: int, offered: int) -> float:
+    return min(taken / offered, 1.0) if offered else 1.0
+
+
+def _scores(wish: Wish, nodes: Sequence[NodeSummary], cluster: Cluster) -> list[tuple[int, Score]]:
+    """What a pod has preferences about, and how much each of these counts."""
+    found: list[tuple[int, Score]] = []
+    if any(node.taints for node in nodes):
+        tolerations = wish.spec.get("tolerations") or ()
+        found.append((_TAINTS, lambda node: -float(unwelcome(tolerations, node))))
+    if has_preferences(wish.spec):
+        found.append((_AFFINITY, lambda node: float(preference(wish.spec, node))))
+    if wish.spec.get("topologySpreadConstraints"):
+        crowds = crowding(wish, cluster)
+        found.append((_SPREAD, lambda node: -float(_crowd(node, crowds))))
+    if (wish.spec.get("affinity") or {}).keys() & {"podAffinity", "podAntiAffinity"}:
+        wanted = preferences(wish, cluster)
+        found.append((_COMPANY, lambda node: float(_company(node, wanted))))
+    return found
+
+
+def _crowd(node: NodeSummary, crowds: Sequence[tuple[str, dict[str, int]]]) -> int:
+    most = sum(max(counts.values(), default=0) + 1 for _, counts in crowds)
+    if not all(key in node.labels for key, _ in crowds):
+        return most  # nowhere is worse than where nobody counts
+    return sum(counts.get(node.labels[key], 0) for key, counts in crowds)
+
+
+def _company(node: NodeSummary, wanted: Sequence[tuple[int, str, dict[str, int]]]) -> int:
+    return sum(
+        weight * counts.get(node.labels.get(topology, ""), 0) for weight, topology, counts in wanted
+    )
+
+
+def _normal(values: Sequence[float]) -> list[float]:
+    """The values between nothing and full marks; all the same if there is no difference."""
+    low, high = min(values), max(values)
+    if low == high:
+        return [0.0] * len(values)
+    return [_FULL * (value - low) / (high - low) for value in values]

@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
 from fairlead.controllers.simulation.scheduler.facts import Wish
-from fairlead.controllers.simulation.scheduler.limits import weighable
 from fairlead.controllers.simulation.scheduler.pod_affinity import far, near, repelled
-from fairlead.controllers.simulation.scheduler.room import enough, free_ports
 from fairlead.controllers.simulation.scheduler.selection import selected
 from fairlead.controllers.simulation.scheduler.taints import cordoned, untolerated
 from fairlead.controllers.simulation.scheduler.topology_spread import even
@@ -100,3 +98,72 @@ def explained(nodes: int, reasons: Iterable[Sequence[str]]) -> str:
     counts = Counter(reason for each in reasons for reason in each)
     listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return f"0/{nodes} nodes are available: {listed}."
+
+
+# Whether a node has room: for what a pod asks, for one more pod, and for its ports.
+
+_UNTIL = Event.NODE | Event.POD_GONE
+_PORTS = Refusal(("node(s) didn't have free ports for the requested pod ports",), False, _UNTIL)
+
+
+def enough(wish: Wish, cluster: Cluster) -> Filter | None:
+    wanted = [(name, amount) for name, amount in wish.facts.requests.items() if amount]
+
+    def judge(node: NodeSummary) -> Refusal | None:
+        offered, taken = node.allocatable, node.requested
+        missing = []
+        if len(node.pods) >= offered.get("pods", 0):
+            missing.append("Too many pods")
+        for name, amount in wanted:
+            if amount > offered.get(name, 0) - taken.get(name, 0):
+                missing.append(f"Insufficient {name}")
+        return Refusal(tuple(missing), False, _UNTIL) if missing else None
+
+    return judge
+
+
+def free_ports(wish: Wish, cluster: Cluster) -> Filter | None:
+    wanted = wish.facts.ports
+    if not wanted:
+        return None
+
+    def judge(node: NodeSummary) -> Refusal | None:
+        clash = any(port.clashes_with(taken) for taken in node.ports() for port in wanted)
+        return _PORTS if clash else None
+
+    return judge
+
+
+# Pods that ask for so much that weighing it would hold everybody up.
+
+_PARTS = ("tolerations", "nodeSelector", "affinity", "topologySpreadConstraints")
+_OF_PODS = ("podAffinity", "podAntiAffinity")
+# Each is held against every node, those about pods against every pod too.
+_MOST, _MOST_OF_PODS = 5_000, 400
+
+
+def weighable(wish: Wish, cluster: Cluster) -> Filter | None:
+    """Refuses all nodes to pods that ask for too much."""
+    spec = wish.spec
+    asked = sum(_leaves(spec.get(name), _MOST + 1) for name in _PARTS)
+    affinity = spec.get("affinity") or {}
+    of_pods = sum(_leaves(affinity.get(name), _MOST_OF_PODS + 1) for name in _OF_PODS)
+    if asked <= _MOST and of_pods <= _MOST_OF_PODS:
+        return None
+    text = "pod has more scheduling terms than the simulated scheduler weighs"
+    refusal = Refusal((text,), True, Event.NOTHING)
+    return lambda node: refusal
+
+
+def _leaves(value: object, most: int) -> int:
+    """How many texts and numbers something holds; counting ends at `most`."""
+    count, rest = 0, [value]
+    while rest and count < most:
+        one = rest.pop()
+        if isinstance(one, dict):
+            rest.extend(one.values())
+        elif isinstance(one, list):
+            rest.extend(one)
+        elif one is not None:
+            count += 1
+    return count

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
-from fairlead.base import budget
+from fairlead.base import budget, clock
 from fairlead.base.errors import StatusError
-from fairlead.codec.types.times import format_time
+from fairlead.base.records import dataclass
+from fairlead.codec.types.times import format_time, parse_time
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.workloads.cron_jobs.times import Due, due, minutes, schedule_of
-from fairlead.controllers.workloads.cron_jobs.turn import Turn
 from fairlead.controllers.workloads.dependents import read_whole
 from fairlead.controllers.workloads.index import Owned
 from fairlead.controllers.workloads.jobs.controller import JOBS
@@ -26,8 +25,16 @@ from fairlead.controllers.workloads.statuses import replace_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
-from fairlead.resources.batch.schedule import Schedule, ScheduleError, ZoneError
+from fairlead.resources.batch.occurrences import last_time, next_time
+from fairlead.resources.batch.schedule import (
+    Schedule,
+    ScheduleError,
+    ZoneError,
+    load_zone,
+    parse_schedule,
+)
 from fairlead.resources.causes import quote
+from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 
 CRON_JOBS = "batch/v1/cronjobs"
@@ -215,3 +222,134 @@ def _start(job: Object) -> tuple[bool, str, str]:
 def _is_of(job: Object, cron: Object) -> bool:
     controller = controller_among(job["metadata"].get("ownerReferences"))
     return controller is not None and controller["uid"] == cron["metadata"]["uid"]
+
+
+# One look at a CronJob: its status, as it is to become, and what there is to say.
+
+
+class Turn:
+    """Its changes are for the status of the CronJob, which is written once, at the end."""
+
+    def __init__(self, cron: Object) -> None:
+        self.cron = cron
+        self.namespace: str = cron["metadata"]["namespace"]
+        self.name: str = cron["metadata"]["name"]
+        self.status: Object = {**(cron.get("status") or {})}
+        self.active: list[Object] = list(self.status.get("active") or ())
+        self.events: list[tuple[str, str, str]] = []
+
+    def say(self, kind: str, reason: str, text: str) -> None:
+        self.events.append((kind, reason, text))
+
+    def told(self) -> Object:
+        """The status as it shall be."""
+        status = {**self.status}
+        status.pop("active", None)
+        return {**status, "active": self.active} if self.active else status
+
+    def is_active(self, job: Object) -> bool:
+        return any(one.get("uid") == job["metadata"]["uid"] for one in self.active)
+
+    def started(self, resource: Resource, job: Object) -> None:
+        metadata = job["metadata"]
+        names = ("namespace", "name", "uid", "resourceVersion")
+        reference = {"kind": resource.kind, "apiVersion": resource.api_version}
+        self.active.append({**reference, **{name: metadata[name] for name in names}})
+
+    def ended(self, uid: str) -> None:
+        self.active = [one for one in self.active if one.get("uid") != uid]
+
+    def look_at(self, jobs: Iterable[Object]) -> None:
+        """See what became of the Jobs."""
+        known = set()
+        for job in jobs:
+            known.add(job["metadata"]["uid"])
+            self._look_at(job)
+        for one in self.active:
+            if one.get("uid") not in known:
+                text = f"Active job went missing: {one.get('name', '')}"
+                self.say(NORMAL, "MissingJob", text)
+        self.active = [one for one in self.active if one.get("uid") in known]
+
+    def _look_at(self, job: Object) -> None:
+        name, end = job["metadata"]["name"], has_ended(job)
+        if not end:
+            if not self.is_active(job):
+                text = f"Saw a job that the controller did not create or forgot: {name}"
+                self.say(WARNING, "UnexpectedJob", text)
+            return
+        if self.is_active(job):
+            self.ended(job["metadata"]["uid"])
+            text = f"Saw completed job: {name}, status: {end}"
+            self.say(NORMAL, "SawCompletedJob", text)
+        finished = job["status"].get("completionTime")
+        if end == COMPLETE and finished and finished > self.status.get("lastSuccessfulTime", ""):
+            self.status["lastSuccessfulTime"] = finished
+
+
+# Which run of a CronJob is due.
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # nothing was due before
+_DELAY = 0.1  # seconds, so that the time has come for sure
+
+
+def schedule_of(spec: Object, *, zones: bool) -> Schedule:
+    """The schedule of a CronJob, in the zone that it names if `zones` count. Raises ZoneError,
+    ScheduleError."""
+    text, zone = spec["schedule"], spec.get("timeZone")
+    if zone is not None and zones:
+        load_zone(zone)
+        if "TZ" not in text:
+            text = f"TZ={zone} {text}"
+    return parse_schedule(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The last time that came round since the last run, if one did, and how many did. `is_late` if
+    it is too long ago to start. `next` is the time that comes then."""
+
+    time: datetime | None
+    count: int
+    is_late: bool
+    next: datetime
+
+    def wait(self) -> float:
+        """The seconds until the next time."""
+        return max(0.0, (self.next - clock.now()).total_seconds()) + _DELAY
+
+
+def due(schedule: Schedule, cron: Object) -> Due:
+    """What a CronJob is to do now. Raises ScheduleError for a schedule that never comes round."""
+    now, since = clock.now(), _last_run(cron)
+    deadline = cron["spec"].get("startingDeadlineSeconds")
+    found = last_time(schedule, since, now) if since <= now else None
+    following = next_time(schedule, found or min(since, now) if schedule.interval else now)
+    if following is None:
+        raise ScheduleError("time difference between two schedules less than 1 second")
+    if found is None:
+        return Due(None, 0, is_late=False, next=following)
+    late = deadline is not None and found.timestamp() + deadline < now.timestamp()
+    start = since
+    if deadline is not None and deadline < (now - since).total_seconds():
+        start = now - timedelta(seconds=deadline)
+    return Due(found, _missed(schedule, start, now), late, following)
+
+
+def _last_run(cron: Object) -> datetime:
+    text = (cron.get("status") or {}).get("lastScheduleTime")
+    return max(parse_time(text or cron["metadata"]["creationTimestamp"]), _EPOCH)
+
+
+def _missed(schedule: Schedule, since: datetime, now: datetime) -> int:
+    """About how many times came round: as if all were as far apart as the first two."""
+    first = next_time(schedule, since)
+    if first is None or first > now:
+        return 0
+    second = next_time(schedule, first)
+    return 1 if second is None else (now - first) // (second - first) + 1
+
+
+def minutes(moment: datetime) -> int:
+    """The number by which a run is named."""
+    return int(moment.timestamp()) // 60

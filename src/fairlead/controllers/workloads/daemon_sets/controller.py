@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from fairlead.base import clock
+from fairlead.base.caches import Bounded
 from fairlead.base.errors import StatusError
+from fairlead.base.records import dataclass
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.amounts import resolved
 from fairlead.controllers.workloads.batches import all_of, growing
-from fairlead.controllers.workloads.daemon_sets.backoff import Backoff
 from fairlead.controllers.workloads.daemon_sets.placement import (
     NODES,
     Fit,
@@ -19,8 +21,7 @@ from fairlead.controllers.workloads.daemon_sets.placement import (
     Placing,
     concerns_daemons,
 )
-from fairlead.controllers.workloads.daemon_sets.plans import Keeping, Plan, Rolling, by_node
-from fairlead.controllers.workloads.daemon_sets.statuses import status
+from fairlead.controllers.workloads.daemon_sets.plans import ByNode, Keeping, Plan, Rolling, by_node
 from fairlead.controllers.workloads.daemon_sets.templates import (
     HASH_LABEL,
     Tolerated,
@@ -209,3 +210,79 @@ def _hash_of(revision: Object) -> str:
     metadata = revision["metadata"]
     text: str = (metadata.get("labels") or {}).get(HASH_LABEL) or metadata["name"]
     return text
+
+
+# Daemons that fail again and again on a node are replaced ever more slowly.
+
+_FIRST, _LONGEST = 1.0, 900.0
+_FORGOTTEN = 2 * _LONGEST  # after so much time without a failure
+_MOST_KNOWN = 10_000
+
+Key = tuple[str, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pause:
+    since: float
+    seconds: float
+
+
+class Backoff:
+    """By set, its generation, and node. It is forgotten with the process: then the next pod is
+    replaced at once."""
+
+    def __init__(self) -> None:
+        self._pauses: Bounded[Key, _Pause] = Bounded(_MOST_KNOWN)
+
+    def left(self, key: Key) -> float:
+        """The seconds until a failed pod may be replaced."""
+        pause = self._pauses.get(key)
+        return 0.0 if pause is None else max(0.0, pause.since + pause.seconds - clock.time())
+
+    def replaced(self, key: Key) -> None:
+        """A failed pod is being replaced: the next one has to wait longer."""
+        pause, now = self._pauses.get(key), clock.time()
+        seconds = _FIRST
+        if pause is not None and now - pause.since < _FORGOTTEN:
+            seconds = min(2 * pause.seconds, _LONGEST)
+        self._pauses.keep(key, _Pause(now, seconds), len(key[0]) + len(key[2]))
+
+
+# What a DaemonSet tells of its pods.
+
+_ALWAYS = (
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+)
+
+
+def status(
+    owner: Object,
+    pods: ByNode,
+    fits: Mapping[str, Fit],
+    updated: Callable[[Pod], bool],
+    collisions: int,
+) -> Object:
+    """The status of a set with these pods. Of several on a node the oldest counts."""
+    wanted = [node for node, fit in fits.items() if fit.runs]
+    unwanted = [node for node, fit in fits.items() if not fit.runs and pods.get(node)]
+    first = [pods[node][0] for node in wanted if pods.get(node)]
+    min_ready = owner["spec"].get("minReadySeconds") or 0
+    available = sum(pod.available(min_ready) for pod in first)
+    counts = {
+        "currentNumberScheduled": len(first),
+        "numberMisscheduled": len(unwanted),
+        "desiredNumberScheduled": len(wanted),
+        "numberReady": sum(pod.ready for pod in first),
+        "observedGeneration": owner["metadata"].get("generation", 0),
+        "updatedNumberScheduled": sum(updated(pod) for pod in first),
+        "numberAvailable": available,
+        "numberUnavailable": len(wanted) - available,
+        "collisionCount": collisions,
+    }
+    status = {name: count for name, count in counts.items() if count or name in _ALWAYS}
+    if (owner.get("status") or {}).get("collisionCount") is not None:
+        status["collisionCount"] = collisions
+    return status

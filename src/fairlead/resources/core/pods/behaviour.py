@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.codec.types.memo import ContentMemory
+from fairlead.codec.types.names import dns_subdomain, qualified_name
 from fairlead.resources.behaviour import Behaviour, Object, keep
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
+from fairlead.resources.core.addresses import family_of, is_address
 from fairlead.resources.core.pods import FINISHED
 from fairlead.resources.core.pods.annotations import (
     check_annotation_changes,
@@ -25,12 +27,13 @@ from fairlead.resources.core.pods.defaults import (
     fill_spec_defaults,
 )
 from fairlead.resources.core.pods.every_container import DECLARED_LISTS
+from fairlead.resources.core.pods.go_text import go_pod_ip, go_pod_ips
 from fairlead.resources.core.pods.qos import qos_class
 from fairlead.resources.core.pods.spec import check_spec
-from fairlead.resources.core.pods.status import align_addresses, check_conditions, check_status
 from fairlead.resources.core.pods.warnings import warn_of_pod
 from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.registry import Resource
+from fairlead.resources.rules import NOT_AN_ADDRESS
 
 ANNOTATIONS: Final = "metadata.annotations"
 # Metadata that stays when an update is for one part of the pod only.
@@ -206,3 +209,82 @@ def _keep_all_but_ephemeral(value: Object, old: Object) -> None:
     keep(value, old, "status")
     for name in _EPHEMERAL_KEEPS:
         keep(value["metadata"], old["metadata"], name)
+
+
+# The status of pods: its rules, and the two forms of its addresses.
+
+SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
+STILL_TERMINATED = "may not be transitioned to non-terminated state"
+
+
+def align_addresses(status: Object) -> None:
+    """`podIP` is the first of `podIPs`; where they disagree the single one is believed."""
+    single, many = status.get("podIP"), status.get("podIPs")
+    if single and (not many or many[0].get("ip") != single):
+        status["podIPs"] = [{"ip": single}]
+    elif many and not single:
+        first = many[0].get("ip")
+        if first:
+            status["podIP"] = first
+
+
+def check_status(status: Object, old: Object, restart_policy: str, causes: Causes) -> None:
+    node = status.get("nominatedNodeName", "")
+    if node and node != old.get("nominatedNodeName"):
+        causes.invalid_each("status.nominatedNodeName", node, dns_subdomain(node))
+    for name, policy in (
+        ("containerStatuses", restart_policy),
+        ("initContainerStatuses", restart_policy),
+        ("ephemeralContainerStatuses", "Never"),
+    ):
+        before, after = old.get(name) or (), status.get(name) or ()
+        _check_transitions(before, after, policy, f"status.{name}", causes)
+    _check_addresses(status, "status.podIPs", causes)
+
+
+def check_conditions(status: Object, path: str, causes: Causes) -> None:
+    for index, condition in enumerate(status.get("conditions") or ()):
+        kind = condition["type"]
+        if kind not in SYSTEM_CONDITIONS:
+            causes.invalid_each(f"{path}[{index}].Type", kind, qualified_name(kind))
+
+
+def _check_transitions(
+    before: list[Object] | tuple[()],
+    after: list[Object] | tuple[()],
+    policy: str,
+    path: str,
+    causes: Causes,
+) -> None:
+    """A container that ended for good does not run again."""
+    if policy == "Always":
+        return
+    for index, old in enumerate(before):
+        ended = (old.get("state") or {}).get("terminated")
+        if ended is None or (ended["exitCode"] != 0 and policy == "OnFailure"):
+            continue
+        for new in after:
+            if new["name"] == old["name"] and (new.get("state") or {}).get("terminated") is None:
+                causes.forbidden(f"{path}[{index}].state", STILL_TERMINATED)
+
+
+def _check_addresses(status: Object, path: str, causes: Causes) -> None:
+    addresses = [address.get("ip", "") for address in status.get("podIPs") or ()]
+    for index, address in enumerate(addresses):
+        if not is_address(address):
+            causes.invalid(f"{path}[{index}]", address, NOT_AN_ADDRESS)
+    if len(addresses) < 2:
+        return
+    wrong = not all(is_address(address) for address in addresses)
+    if wrong:
+        causes.internal(path, "failed to check for dual stack with error:ip <nil> is invalid")
+    if wrong or not _is_dual_stack(addresses):
+        detail = "may specify no more than one IP for each IP family"
+        causes.invalid(path, go_pod_ips(addresses), detail)
+    for index, address in enumerate(addresses):
+        if address in addresses[:index]:
+            causes.duplicate(f"{path}[{index}]", go_pod_ip(address))
+
+
+def _is_dual_stack(addresses: list[str]) -> bool:
+    return len(addresses) == 2 and len({family_of(address) for address in addresses}) == 2
