@@ -44,16 +44,16 @@ __all__ = [
 # Those that pay; docs/performance.md has what each group of them gives.
 MODULES = """
 base: metrics
-codec: bodies limits protobuf_wire repeated_keys
+codec: bodies protobuf_wire
 codec/messages: layout reader scalars writer
-codec/types: ages alternatives decode defaults memo model names quantity required scalars
-codec/types: times uids
+codec/types: decode defaults memo model names quantity required scalars
+codec/types: times
 fields: check compare configuration conflicts difference entries extract field_sets field_writers
 fields: merge merge_patch ownership prune settled shapes stored_entries values written_fields
 storage: audience backend body_metadata change collection companion delivery followers
-storage: history indexes intake pending state store version watcher writer writes
+storage: history indexes pending store version writes
 storage/sqlite: log
-wire/incoming: batches exchange head parser protocol response_bytes tls tls_records
+wire/incoming: exchange parser protocol tls tls_records
 resources: catalogue context conversion gates go_values metadata registry rules
 resources/columns: model words
 resources/core: config_maps
@@ -68,10 +68,10 @@ admission/plugins: base default_toleration_seconds limit_ranger namespace_lifecy
 admission/plugins: runtime_class service_account version_facts
 admission/plugins/pod_security: plugin
 admission/plugins/resource_quota: __init__
-operations: api apply create fence get known_applies known_configurations managed_fields operation
-operations: options patch update views write_pipeline writers
-api: answers app body chain create from_bytes methods metrics negotiation parameters patch
-api: representation request routing update verbs watch watch_frames watch_request watch_sockets
+operations: api apply create get known_applies known_configurations managed_fields operation
+operations: options patch update views write_pipeline
+api: answers app body chain from_bytes methods metrics negotiation parameters patch
+api: representation request routing verbs watch watch_frames watch_sockets
 api/flow_control: configuration gate metrics queue_set seats
 controllers: pod_members replay versions
 controllers/garbage: references

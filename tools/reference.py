@@ -188,7 +188,7 @@ def metrics() -> str:
 
 
 def served() -> str:
-    from fairlead.controllers.selection import _NAMES, _OFF_BY_DEFAULT, _WITHOUT_EFFECT
+    from fairlead.controllers.catalogue import _NAMES, _OFF_BY_DEFAULT, _WITHOUT_EFFECT
     from fairlead.resources.gates import DEFAULTS
 
     lines = [

@@ -12,7 +12,7 @@ from fairlead.admission.catalogue import Needs
 from fairlead.admission.plugin import CREATE, DELETE, UPDATE, Attributes, Plugin
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization import attributes as questions
-from fairlead.auth.authorization.decision import Decision
+from fairlead.auth.authorization.attributes import Decision
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.builtin import BuiltinTypes

@@ -181,7 +181,7 @@ def test_a_bookmark_holds_nothing_but_a_version(cluster: Space) -> None:
 
 def test_bookmarks_come_again_and_again(fresh_server: Callable[..., ServerProcess]) -> None:
     """About once a minute; here, a minute is short."""
-    server = fresh_server(prelude="import fairlead.api.watch_request as w; w.BOOKMARK_EVERY = 0.2")
+    server = fresh_server(prelude="import fairlead.api.watch as w; w.BOOKMARK_EVERY = 0.2")
     space = Space(server, server.client())
     with space.secrets.watch(allowWatchBookmarks="true", timeoutSeconds=60) as watch:
         versions = [int(watch.next().version) for _ in range(3)]

@@ -18,9 +18,8 @@ from fairlead.api.request import _parse_query
 from fairlead.auth.authentication.grants import Grant, TokenCache
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authentication.webhook import TokenWebhook
-from fairlead.auth.authorization.attributes import Attributes, of_path
+from fairlead.auth.authorization.attributes import Attributes, Decision, UserRules, of_path
 from fairlead.auth.authorization.chain import Authorizer, ImmediateMode
-from fairlead.auth.authorization.decision import Decision, UserRules
 from fairlead.auth.authorization.requests import _selected_name
 from fairlead.base.caches import (
     MOST_SHAPE_BYTES,

@@ -11,10 +11,15 @@ from support.adversarial import MOST_BYTES, json_bodies, message_bodies, yaml_bo
 from support.pace import in_time
 
 from fairlead.base.dialect import KUBERNETES
-from fairlead.codec.bodies import BodyError, parse_json, parse_yaml
-from fairlead.codec.limits import TooDeep, bounded_json
+from fairlead.codec.bodies import (
+    BodyError,
+    TooDeep,
+    bounded_json,
+    duplicate_fields,
+    parse_json,
+    parse_yaml,
+)
 from fairlead.codec.protobuf import ProtobufError, envelope, from_message
-from fairlead.codec.repeated_keys import duplicate_fields
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.yaml_writer import dump
 from fairlead.resources.registry import Resources

@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.codec.bodies import BodyError, parse_json, parse_json_exactly, summary
-from fairlead.codec.repeated_keys import duplicate_fields
+from fairlead.codec.bodies import (
+    BodyError,
+    duplicate_fields,
+    parse_json,
+    parse_json_exactly,
+    summary,
+)
 
 values = st.recursive(
     st.none()

@@ -7,7 +7,7 @@ from support.process import FreshServer
 from support.things import Space
 from support.waiting import eventually
 
-from fairlead.controllers.selection import ControllerNameError, chosen_controllers
+from fairlead.controllers.catalogue import ControllerNameError, chosen_controllers
 
 
 def test_all_run_but_those_that_are_off_by_default() -> None:

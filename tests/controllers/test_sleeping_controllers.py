@@ -11,9 +11,8 @@ from pathlib import Path
 from operations.operations_support import CONFIG_MAPS, on_api, system
 from support.waiting import comes_true
 
-from fairlead.controllers.catalogue import build_controllers
+from fairlead.controllers.catalogue import build_controllers, chosen_controllers
 from fairlead.controllers.framework import Asleep, Controllers, Keys
-from fairlead.controllers.selection import chosen_controllers
 from fairlead.controllers.surroundings import Surroundings
 from fairlead.operations.api import Api
 from fairlead.process.flags.serve import add_serve_flags

@@ -11,8 +11,8 @@ from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import Plugin
 from fairlead.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from fairlead.auth.authentication.user import User
-from fairlead.auth.authorization.always import AlwaysAllow, AlwaysDeny
 from fairlead.auth.authorization.chain import Authorizer
+from fairlead.auth.authorization.modes import AlwaysAllow, AlwaysDeny
 from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.operations.api import Api

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from fairlead.operations.timers import Alarms
+from fairlead.operations.api import Alarms
 
 
 class Bell:

@@ -31,10 +31,10 @@ from fairlead.operations.binding import bind
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.eviction import BUDGETS, evict
-from fairlead.operations.fence import carry
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
 from fairlead.operations.update import update
+from fairlead.operations.write_pipeline import carry
 from fairlead.resources.core.services.allocation import ServiceAllocators
 from fairlead.storage.backend import Fault, Outcome, StorageError, Write
 from fairlead.storage.change import Change

@@ -10,8 +10,8 @@ import pytest
 from operations_support import CONFIG_MAPS, NAMESPACES, Object, on_api, system
 
 from fairlead.base.errors import StatusError, forbidden, internal
-from fairlead.controllers.elsewhere import NothingElsewhere
 from fairlead.controllers.garbage.collector import GarbageCollector
+from fairlead.controllers.namespace_remains import NothingElsewhere
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client, system_user
 from fairlead.operations.options import DeleteOptions

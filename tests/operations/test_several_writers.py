@@ -15,8 +15,8 @@ from support.sources import MemorySource, Shared
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugins.namespace_lifecycle import NamespaceLifecycle
-from fairlead.auth.authorization.always import AlwaysAllow
 from fairlead.auth.authorization.chain import Authorizer
+from fairlead.auth.authorization.modes import AlwaysAllow
 from fairlead.base.dialect import KUBERNETES
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.builtin import BuiltinTypes

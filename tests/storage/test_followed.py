@@ -10,6 +10,7 @@ from support.backends import thing
 from support.sources import MemorySource, Shared
 from support.waiting import comes_true
 
+from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import (
     Compacted,
     ConditionFailed,
@@ -25,7 +26,6 @@ from fairlead.storage.followed import FollowedLog
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
 from fairlead.storage.version import encode
-from fairlead.storage.watcher import Watcher
 
 THINGS = "core/things"
 

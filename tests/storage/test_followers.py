@@ -12,13 +12,13 @@ from support.compiled import plain_only
 from support.waiting import comes_true
 
 from fairlead.storage import followers
+from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
-from fairlead.storage.watcher import Watcher
 
 Test = Callable[[Store], Awaitable[None]]
 

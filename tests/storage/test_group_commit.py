@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from support.backends import FULL, MemoryBackend, thing
 
+from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import (
     ConditionFailed,
     Conflict,
@@ -27,7 +28,6 @@ from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version
-from fairlead.storage.watcher import Watcher
 
 Test = Callable[[Store, MemoryBackend], Awaitable[None]]
 

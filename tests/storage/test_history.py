@@ -14,6 +14,7 @@ from support.backends import MemoryBackend, thing
 from support.waiting import comes_true
 
 from fairlead.storage import history
+from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import Compacted, Outcome, Write
 from fairlead.storage.change import Change
 from fairlead.storage.selection import EVERYTHING
@@ -21,7 +22,6 @@ from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version
-from fairlead.storage.watcher import Watcher
 
 Test = Callable[[Store], Awaitable[None]]
 MEGABYTE = 1 << 20

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlead.storage.audience import Watcher, event_type
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import EVERYTHING, Selection, parse_fields, parse_labels
@@ -20,7 +21,6 @@ from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version, body_of, encode
-from fairlead.storage.watcher import Watcher, event_type
 
 # Namespaces whose names begin alike: a range must not take in its neighbours.
 NAMESPACES = ("a", "a-b", "a0", "ab", "b")

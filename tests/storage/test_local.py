@@ -15,11 +15,11 @@ from support.listening import next_events
 from support.local import Family
 from support.waiting import comes_true
 
+from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import Compacted, ConditionFailed, Conflict, Precondition, Write
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
 from fairlead.storage.version import encode
-from fairlead.storage.watcher import Watcher
 from fairlead.storage.workers import channel
 from fairlead.storage.workers import page as page_module
 from fairlead.storage.workers.page import CONNECTIONS, READING, WRITING, Page

@@ -25,7 +25,7 @@ from fairlead.storage.backend import (
     Write,
 )
 from fairlead.storage.etcd.source import EtcdSource
-from fairlead.storage.source import Reached, Source
+from fairlead.storage.log import Reached, Source
 
 # Gives a new connection to the same store each time, not opened yet.
 Connect = Callable[[], Source]

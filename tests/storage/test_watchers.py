@@ -7,12 +7,12 @@ import asyncio
 import pytest
 from support.listening import next_events
 
-from fairlead.storage import watcher as module
+from fairlead.storage import audience as module
+from fairlead.storage.audience import Event, Watcher
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import EVERYTHING, Selection, parse_labels
 from fairlead.storage.version import Version, body_of, encode
-from fairlead.storage.watcher import Event, Watcher
 
 
 def shown(events: list[Event]) -> list[str]:

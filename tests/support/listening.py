@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from fairlead.storage.audience import Event, Watcher
 from fairlead.storage.change import Change
-from fairlead.storage.watcher import Event, Watcher
 
 
 class Ear:

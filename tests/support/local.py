@@ -12,7 +12,7 @@ from typing import Any
 
 from fairlead.storage.backend import Row, Slice, Step, Write
 from fairlead.storage.followed import FollowedLog
-from fairlead.storage.source import Reached, Snapshot
+from fairlead.storage.log import Reached, Snapshot
 from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store

@@ -17,7 +17,7 @@ from fairlead.storage.backend import (
     StorageError,
     Write,
 )
-from fairlead.storage.source import Reached, Snapshot
+from fairlead.storage.log import Reached, Snapshot
 from support.backends import MemoryBackend
 
 AWAY = StorageError("the other side is away", Fault.PASSING)

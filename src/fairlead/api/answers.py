@@ -10,7 +10,7 @@ import orjson
 
 from fairlead.api.negotiation import YAML, Representation
 from fairlead.api.request import Request
-from fairlead.auth.authorization.refusal import Refused
+from fairlead.auth.authorization.attributes import Refused
 from fairlead.base import budget
 from fairlead.base.compiled import mypyc_attr
 from fairlead.base.errors import StatusError
@@ -18,7 +18,7 @@ from fairlead.codec.protobuf import to_message
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 from fairlead.resources.registry import Resources
-from fairlead.wire.incoming.response_bytes import Header
+from fairlead.wire.incoming.exchange import Header
 
 _CACHE = (b"cache-control", b"no-cache, private")
 PUBLIC = (b"cache-control", b"public, max-age=3600")

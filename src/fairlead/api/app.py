@@ -18,7 +18,7 @@ from fairlead.api.request import Request
 from fairlead.api.stalls import RequestsUnderWay
 from fairlead.auth.authentication.service_accounts import account_claims
 from fairlead.auth.authentication.user import MASTERS
-from fairlead.auth.authorization.refusal import Refused
+from fairlead.auth.authorization.attributes import Refused
 from fairlead.base.errors import (
     StatusError,
     internal,

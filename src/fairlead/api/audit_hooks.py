@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Protocol
 
-from fairlead.auth.authorization.decision import Decision
+from fairlead.auth.authorization.attributes import Decision
 
 if TYPE_CHECKING:
     from fairlead.api.request import Request

@@ -11,22 +11,23 @@ from fairlead.base import budget
 from fairlead.base.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.codec.bodies import (
     BodyError,
+    TooDeep,
+    check_values,
+    duplicate_fields,
     not_an_object,
     parse_json,
     parse_json_exactly,
     parse_yaml,
     summary,
 )
-from fairlead.codec.envelopes import content_type
-from fairlead.codec.limits import TooDeep, check_values
 from fairlead.codec.protobuf import (
     ProtobufError,
+    content_type,
     decoded_message,
     envelope,
     from_message,
     usual_envelope,
 )
-from fairlead.codec.repeated_keys import duplicate_fields
 from fairlead.codec.strictness import strict_problems
 from fairlead.codec.types.decode import (
     decode_counting,

@@ -9,9 +9,7 @@ from typing import Any, Protocol
 from fairlead.api import discovery
 from fairlead.api.answers import Answer, Verb, encode, no_such_page, value_answer
 from fairlead.api.audit_hooks import Auditor
-from fairlead.api.create import answer_create
-from fairlead.api.delete import answer_delete, answer_delete_collection
-from fairlead.api.discovery_messages import DiscoveryMessages
+from fairlead.api.discovery import DiscoveryMessages
 from fairlead.api.list import answer_list
 from fairlead.api.methods import check_getting, check_method
 from fairlead.api.negotiation import (
@@ -32,13 +30,17 @@ from fairlead.api.patch import answer_patch
 from fairlead.api.request import Request
 from fairlead.api.routing import NOWHERE, Target, route, scope_fits
 from fairlead.api.subresources import HANDLERS
-from fairlead.api.update import answer_update
-from fairlead.api.verbs import answer_get
-from fairlead.api.watch_request import answer_watch
+from fairlead.api.verbs import (
+    answer_create,
+    answer_delete,
+    answer_delete_collection,
+    answer_get,
+    answer_update,
+)
+from fairlead.api.watch import answer_watch
 from fairlead.auth.authentication.impersonation import Impersonation, RawHeaders, impersonate
 from fairlead.auth.authentication.user import User
-from fairlead.auth.authorization.attributes import Attributes
-from fairlead.auth.authorization.refusal import Refused, refusal
+from fairlead.auth.authorization.attributes import Attributes, Refused, refusal
 from fairlead.auth.authorization.requests import attributes_of
 from fairlead.base import budget, errors
 from fairlead.base.compiled import mypyc_attr

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fairlead.api.long_answers import PIECE_BYTES, STEP_SECONDS
 from fairlead.api.negotiation import JSON, Representation
-from fairlead.api.steps import PIECE_BYTES, STEP_SECONDS
 from fairlead.base import clock
 from fairlead.base.dialect import Dialect
-from fairlead.codec.types.ages import Age, age_text, instant
+from fairlead.codec.types.times import Age, age_text, instant
 from fairlead.operations.views import typed
 from fairlead.resources.registry import Resource
 from fairlead.storage.kept_forms import FORMS

@@ -8,12 +8,11 @@ from contextlib import aclosing
 import orjson
 
 from fairlead.api.answers import Answer
-from fairlead.api.long_answers import LongAnswer
+from fairlead.api.long_answers import PIECE_BYTES, Encoded, LongAnswer
 from fairlead.api.long_lists import encoded_list, encoded_versions
 from fairlead.api.parameters import list_options, selection_of
 from fairlead.api.representation import include_object
 from fairlead.api.request import Request
-from fairlead.api.steps import PIECE_BYTES, Encoded
 from fairlead.operations.api import Api, Object
 from fairlead.operations.list import find
 from fairlead.operations.operation import Operation

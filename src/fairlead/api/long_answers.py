@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from weakref import WeakKeyDictionary
 
 from fairlead.api.answers import COMPRESSED, Answer, accepts_gzip
 from fairlead.api.request import Request
-from fairlead.api.steps import one_step, rest
 from fairlead.base import budget
+from fairlead.wire.incoming.exchange import Turn
 
 _COMPRESSOR_BYTES = 300 * 1024  # what zlib needs to remember what it has compressed
 _GZIP = 31  # zlib's way to say: the largest window, and the format of gzip
@@ -53,3 +55,34 @@ async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     async for piece in pieces:
         yield await budget.run(budget.LIGHT + 1, compressor.compress, piece)
     yield compressor.flush()
+
+
+# Long answers are made in steps of about a millisecond, and others have their turn in between.
+
+STEP_SECONDS = 0.001
+PIECE_BYTES = 256 * 1024
+_STEP_PIECES = 10  # that could be sent within a step
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+
+class Encoded:
+    """The pieces of an answer. `size` is that of all of them, if it is known when the first one is
+    there."""
+
+    def __init__(self, made: Callable[[Encoded], AsyncGenerator[bytes]]) -> None:
+        self.size: int | None = None
+        self.pieces = made(self)
+
+    def __aiter__(self) -> AsyncGenerator[bytes]:
+        return self.pieces
+
+
+async def rest(turn: Turn | None) -> None:
+    """Between two steps."""
+    await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
+
+
+def one_step() -> asyncio.Lock:
+    """Held during a step: however many lists are written, others wait for one step of one."""
+    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())

@@ -11,12 +11,11 @@ from fairlead.base.caches import remembered
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import Cause, ResourceRef, bad_request, invalid, unsupported_media_type
 from fairlead.codec.bodies import BodyError, parse_json, parse_yaml
-from fairlead.codec.envelopes import content_type
-from fairlead.codec.protobuf import ProtobufError, envelope, from_message
+from fairlead.codec.protobuf import ProtobufError, content_type, envelope, from_message
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder
-from fairlead.codec.types.durations import DurationError, parse_duration
 from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.times import DurationError, parse_duration
 from fairlead.operations.options import (
     DeleteOptions,
     ListOptions,

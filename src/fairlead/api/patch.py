@@ -14,13 +14,17 @@ from fairlead.api.representation import item_answer
 from fairlead.api.request import Request
 from fairlead.base import budget
 from fairlead.base.errors import StatusError, bad_request, unsupported_media_type
-from fairlead.codec.bodies import BodyError, parse_json, parse_yaml
-from fairlead.codec.limits import TooDeep, check_values
-from fairlead.codec.repeated_keys import duplicate_fields
+from fairlead.codec.bodies import (
+    BodyError,
+    TooDeep,
+    check_values,
+    duplicate_fields,
+    parse_json,
+    parse_yaml,
+)
 from fairlead.codec.types.decode import unknown_paths
-from fairlead.codec.types.mismatch import conversion_error, json_kind
+from fairlead.codec.types.mismatch import conversion_error, json_kind, plain_text
 from fairlead.codec.types.model import ListOf, MapOf, Struct, Type
-from fairlead.codec.types.wording import plain_text
 from fairlead.fields.errors import MalformedPatch, TooManyOperations
 from fairlead.fields.json_patch import apply_json_patch, operations
 from fairlead.fields.merge_patch import apply_merge_patch, merge_document

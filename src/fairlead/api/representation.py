@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from fairlead.api.answers import Answer, encode
 from fairlead.api.from_bytes import can_write, item_writer, table_of
 from fairlead.api.kept_messages import enveloped_message, is_binary
+from fairlead.api.long_answers import one_step, rest
 from fairlead.api.negotiation import Representation
 from fairlead.api.request import Request
-from fairlead.api.steps import one_step, rest
 from fairlead.base import budget, clock
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import bad_request

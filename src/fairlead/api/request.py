@@ -14,9 +14,8 @@ from fairlead.base.caches import remembered
 from fairlead.base.errors import too_large, too_many_requests
 from fairlead.operations.operation import Operation
 from fairlead.resources.context import MOST_WARNINGS
-from fairlead.wire.incoming.exchange import BodyTooLarge, Exchange
+from fairlead.wire.incoming.exchange import NOBODY, BodyTooLarge, Exchange, Peer
 from fairlead.wire.incoming.holdings import TooManyBodies
-from fairlead.wire.incoming.peer import NOBODY, Peer
 
 Query = dict[str, list[str]]
 

@@ -2,15 +2,91 @@
 
 from __future__ import annotations
 
-from fairlead.api.answers import Answer
-from fairlead.api.representation import item_answer
+from fairlead.api.answers import Answer, value_answer
+from fairlead.api.body import body_format, decode_body, read_object
+from fairlead.api.list import objects_answer
+from fairlead.api.parameters import delete_options, list_options, selection_of, write_options
+from fairlead.api.representation import item_answer, object_answer, read
 from fairlead.api.request import Request
-from fairlead.operations.api import Api
+from fairlead.base import budget
+from fairlead.base.errors import STATUS_HEAD, success
+from fairlead.operations.api import Api, Object
+from fairlead.operations.create import create
+from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.get import get
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import revision_of
+from fairlead.operations.update import update
+from fairlead.operations.views import typed
+from fairlead.resources.conversion import from_stored, to_stored
 
 
 async def answer_get(api: Api, request: Request, operation: Operation) -> Answer:
     revision = revision_of(request.parameter("resourceVersion")) if request.query else 0
     return await item_answer(api, request, operation, await get(api, operation, revision))
+
+
+# POST to a collection.
+
+
+async def answer_create(api: Api, request: Request, operation: Operation) -> Answer:
+    options = write_options(api.dialect, request, "CreateOptions")
+    operation.manager = options.manager
+    value = await read_object(api, request, operation, options.validation)
+    value = to_stored(operation.resource, value)
+    version = await create(api, operation, value, options)
+    return await item_answer(api, request, operation, version, 201)
+
+
+# PUT of an item.
+
+
+async def answer_update(api: Api, request: Request, operation: Operation) -> Answer:
+    media_type = body_format(request, api.resources)
+    raw = operation.sent = await request.body()
+    options = write_options(api.dialect, request, "UpdateOptions")
+    operation.manager = options.manager
+
+    def decode() -> Object:
+        return decode_body(api, operation, raw, media_type, options.validation)
+
+    decoded = [await budget.run(len(raw), decode)]
+
+    def sent() -> Object:
+        return decoded.pop() if decoded else decode()
+
+    outcome = await update(api, operation, sent, options)
+    code = 201 if outcome.created else 200
+    return await item_answer(api, request, operation, outcome.version, code)
+
+
+# DELETE of an item and of a collection.
+
+
+async def answer_delete(api: Api, request: Request, operation: Operation) -> Answer:
+    resource = operation.resource
+    raw = operation.sent = await request.body()
+    options = delete_options(api.dialect, api.types, request, raw)
+    deleted = await delete(api, operation, options)
+    if deleted.gone and not resource.returns_deleted:
+        done = success(operation.ref, deleted.value["metadata"]["uid"])
+        return value_answer(request, 200, done, api.resources)
+    shown = typed(resource, from_stored(resource, deleted.value))
+    code = 202 if options.cascades and not deleted.gone else 200
+    size = operation.found_size
+    return await budget.run(size, object_answer, api.resources, request, resource, shown, code)
+
+
+async def answer_delete_collection(api: Api, request: Request, operation: Operation) -> Answer:
+    resource = operation.resource
+    raw = operation.sent = await request.body()
+    options = delete_options(api.dialect, api.types, request, raw)
+    listing = list_options(api.dialect, request, api.gates["APIListChunking"])
+    selection = selection_of(request, resource)
+    found = await delete_collection(api, operation, options, listing, selection)
+    if api.dialect.deletecollection_status:
+        details = resource.ref().details()
+        done = {**STATUS_HEAD, "status": "Success", "details": details}
+        return value_answer(request, 200, done, api.resources)
+    values = (read(resource, version) for version in found.versions)
+    return await objects_answer(api, request, resource, values, found.metadata())

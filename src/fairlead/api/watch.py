@@ -10,17 +10,21 @@ from time import perf_counter
 from typing import Protocol
 
 from fairlead.api.answers import Answer, warning_headers
-from fairlead.api.negotiation import JSON
+from fairlead.api.long_answers import STEP_SECONDS, one_step, rest
+from fairlead.api.negotiation import JSON, check_watch
+from fairlead.api.parameters import list_options, selection_of
+from fairlead.api.relay.headers import wanted_protocol
+from fairlead.api.representation import include_object
 from fairlead.api.request import Request
-from fairlead.api.steps import STEP_SECONDS, one_step, rest
-from fairlead.api.watch_frames import CHUNKS, PIECES, Frames, NoList
+from fairlead.api.watch_frames import CHUNKS, PIECES, Frames, Framing, NoList
 from fairlead.base.errors import StatusError
 from fairlead.operations.api import Api
+from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions
-from fairlead.operations.watch import too_old
+from fairlead.operations.watch import open_watch, too_old
+from fairlead.storage.audience import Event, Watcher
 from fairlead.storage.backend import Compacted, StorageError
 from fairlead.storage.change import Change
-from fairlead.storage.watcher import Event, Watcher
 from fairlead.wire.incoming.exchange import Exchange
 
 logger = logging.getLogger("fairlead.watch")
@@ -403,3 +407,35 @@ class ErrorStream(Answer):
 
     def _start(self, request: Request) -> None:
         start_stream(self.framing, request)
+
+
+# Requests to watch: what is asked for, and how it is sent.
+
+BOOKMARK_EVERY = 60.0
+
+
+async def answer_watch(api: Api, request: Request, operation: Operation) -> Answer:
+    check_watch(api.dialect, request.representation)
+    options = list_options(api.dialect, request, chunking=True)
+    selection = selection_of(request, operation.resource)
+    include = include_object(request) if request.representation.transform == "Table" else ""
+    framing = Framing(api, operation.resource, request.representation, include)
+    stream, failed, refused = WatchStream, ErrorStream, None
+    if wanted_protocol(request).lower() == b"websocket":
+        from fairlead.api import watch_sockets as sockets  # which few ask for
+
+        stream, failed, refused = (
+            sockets.SocketStream,
+            sockets.SocketError,
+            sockets.refusal(request),
+        )
+    try:
+        opened = await open_watch(api, operation, options, selection)
+    except StatusError as error:
+        if error.code != 410:
+            raise
+        return refused or failed(error, framing)
+    if refused is not None:
+        opened.close()
+        return refused
+    return stream(api, opened, framing, options, BOOKMARK_EVERY)

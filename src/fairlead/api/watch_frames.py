@@ -23,7 +23,7 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.metrics import WATCH_ENCODES
 from fairlead.storage.version import Version
-from fairlead.wire.incoming.response_bytes import chunk
+from fairlead.wire.incoming.exchange import chunk
 
 _NO_KEYS: Mapping[str, str] = {}
 

@@ -15,9 +15,8 @@ from fairlead.auth.authentication.websocket_tokens import PROTOCOLS, offers_in, 
 from fairlead.base.errors import StatusError
 from fairlead.operations.api import Api
 from fairlead.operations.options import ListOptions
-from fairlead.storage.watcher import Event
-from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS
-from fairlead.wire.incoming.response_bytes import Header
+from fairlead.storage.audience import Event
+from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, Header
 from fairlead.wire.incoming.websocket import (
     BINARY,
     NORMAL,

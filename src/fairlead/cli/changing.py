@@ -96,7 +96,7 @@ def write_query(options: argparse.Namespace) -> dict[str, Any]:
 
 def seconds_of(text: str, flag: str) -> float:
     """A duration such as 1m30s that a flag was given; raises UsageError."""
-    from fairlead.codec.types.durations import DurationError, parse_duration
+    from fairlead.codec.types.times import DurationError, parse_duration
 
     try:
         return parse_duration(text)

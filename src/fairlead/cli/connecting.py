@@ -82,7 +82,7 @@ def access_of(options: argparse.Namespace) -> Access:
 
 def _seconds(text: str) -> float | None:
     """Whole seconds, or a duration; None for no limit. Raises UsageError."""
-    from fairlead.codec.types.durations import DurationError, parse_duration
+    from fairlead.codec.types.times import DurationError, parse_duration
 
     try:
         return parse_duration(f"{text}s" if text.isascii() and text.isdigit() else text) or None

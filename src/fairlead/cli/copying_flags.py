@@ -12,7 +12,7 @@ from fairlead.process.backup.errors import BackupError
 from fairlead.process.backup.storages import DirectoryStorage, SharedStorage, Storage
 from fairlead.process.flags.values import duration, whole_number
 from fairlead.storage.etcd.flags import EtcdFlagError, add_etcd_flags, check_etcd_flags
-from fairlead.storage.source import Source
+from fairlead.storage.log import Source
 from fairlead.storage.sqlite.log import Sealing
 
 _ETCD = "etcd"
@@ -123,7 +123,7 @@ def _connecting(
 ) -> Callable[[str, Callable[[str], None]], Source]:
     from fairlead.codec.types.builtin import BuiltinTypes
     from fairlead.process.assembly import StartError
-    from fairlead.process.backup.unreadable import NoticingCodec
+    from fairlead.process.backup.shared import NoticingCodec
     from fairlead.process.stores import etcd_source
     from fairlead.resources.registry import Resources
 

@@ -8,7 +8,7 @@ import re
 
 def seconds(text: str) -> float:
     """For the `type` of a flag."""
-    from fairlead.codec.types.durations import DurationError, parse_duration
+    from fairlead.codec.types.times import DurationError, parse_duration
 
     bare = re.fullmatch(r"-?[0-9]+", text)
     try:

@@ -18,12 +18,11 @@ from fairlead.base.records import dataclass
 from fairlead.client.access.model import Access, AccessError, Proof
 from fairlead.client.access.tls import Routes
 from fairlead.client.errors import ApiError, error_of_answer
-from fairlead.client.pauses import Pauses
 from fairlead.client.transport.connection import Connection, Head
 from fairlead.client.transport.dialer import Route
 from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.pool import Pool
-from fairlead.wire.outgoing.proxies import LOOPBACK
+from fairlead.wire.outgoing.dialer import LOOPBACK
 
 JSON = "application/json"
 Query = Mapping[str, Any] | Iterable[tuple[str, Any]]
@@ -310,3 +309,24 @@ async def whole(connection: Connection) -> bytes:
             raise Unreachable(_TOO_LONG, sent=True)
         parts.append(piece)
     return b"".join(parts)
+
+
+# How long to wait before something that failed is tried again.
+
+
+class Pauses:
+    """Each is about twice as long as the one before, up to a limit; `reset` when it went well."""
+
+    def __init__(self, first: float = 0.1, longest: float = 30.0) -> None:
+        self._first = first
+        self._longest = longest
+        self._length = first
+
+    def next(self) -> float:
+        """Spread, so that many that failed together do not come back together."""
+        length = self._length
+        self._length = min(2 * length, self._longest)
+        return uniform(0.5, 1) * length
+
+    def reset(self) -> None:
+        self._length = self._first

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import orjson
 
 from fairlead.client.errors import ApiError, Expired, TimedOut, error_of_status
-from fairlead.client.pauses import Pauses
-from fairlead.client.session import JSON, Request
+from fairlead.client.session import JSON, Pauses, Request
 from fairlead.client.transport.errors import Unreachable
 
 if TYPE_CHECKING:

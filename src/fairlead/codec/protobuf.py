@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from fairlead.base.caches import remembered
-from fairlead.codec.limits import TooDeep, bounded_json
+from fairlead.codec.bodies import TooDeep, bounded_json
 from fairlead.codec.messages.reader import decoding_reader, reader
 from fairlead.codec.messages.scalars import text_bytes
 from fairlead.codec.messages.writer import writer as writer
@@ -169,3 +169,26 @@ def watch_frame(kind: str, message: bytes) -> bytes:
     raw = delimited(_FIRST, message)
     event = delimited(_FIRST, text_bytes(kind)) + delimited(_SECOND, raw)
     return len(event).to_bytes(4, "big") + event
+
+
+# What an envelope says about its content: in which form it is, and whether it is encoded.
+
+_ENCODING, _TYPE = 3, 4
+
+
+def content_type(raw: bytes) -> str:
+    """The media type of an envelope's content; empty for a message. Raises ProtobufError for
+    content that is encoded."""
+    if usual_envelope(raw):
+        return ""
+    found: dict[int, bytes] = {}
+    try:
+        for number, _, value in fields(raw[len(MAGIC) :]):
+            if number in (_ENCODING, _TYPE) and isinstance(value, bytes):
+                found[number] = value
+    except WireError as error:
+        raise ProtobufError(str(error)) from None
+    encoding = found.get(_ENCODING, b"").decode(errors="replace")
+    if encoding:
+        raise ProtobufError(f'the content encoding "{encoding}" is not known')
+    return found.get(_TYPE, b"").decode(errors="replace")

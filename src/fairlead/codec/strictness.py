@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairlead.codec.repeated_keys import MOST_FOUND, Pairs, as_written
+from fairlead.codec.bodies import MOST_FOUND, Pairs, as_written
 from fairlead.codec.types.decode import joined_path
 from fairlead.codec.types.model import ListOf, MapOf, Scalar, Struct, Type
 

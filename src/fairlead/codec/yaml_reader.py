@@ -16,7 +16,7 @@ from yaml import (
     StreamEndEvent,
 )
 
-from fairlead.codec.limits import MOST_DEPTH
+from fairlead.codec.bodies import MOST_DEPTH
 from fairlead.codec.yaml_scalars import YamlError, as_json, as_key, plain, tagged
 
 try:

@@ -20,7 +20,7 @@ from fairlead.base.package_files import file_beside
 from fairlead.base.records import dataclass
 from fairlead.console import PATH
 from fairlead.console.headers import SafeAnswer
-from fairlead.wire.incoming.response_bytes import Header
+from fairlead.wire.incoming.exchange import Header
 
 _INDEX = "index.html"
 _TYPES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.api.answers import Answer
 from fairlead.api.request import Request
-from fairlead.wire.incoming.response_bytes import Header
+from fairlead.wire.incoming.exchange import Header
 
 _POLICY = """
 default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from fairlead.api.answers import Answer
 from fairlead.api.request import Request
-from fairlead.auth.authentication.account_names import split_account_name
 from fairlead.auth.authentication.authorities import Untrusted
 from fairlead.auth.authentication.bearer import BearerTokens, bearer_token
 from fairlead.auth.authentication.chain import Rejected
@@ -22,10 +21,16 @@ from fairlead.auth.authentication.factory import Authentication
 from fairlead.auth.authentication.grants import Anchor
 from fairlead.auth.authentication.handouts import TooManyHandouts
 from fairlead.auth.authentication.impersonation import Impersonation, impersonation_headers
-from fairlead.auth.authentication.origins import refuse_foreign
 from fairlead.auth.authentication.service_accounts import ACCOUNTS
 from fairlead.auth.authentication.tokens import BadToken, seconds, unverified
-from fairlead.auth.authentication.user import ANONYMOUS, ANONYMOUS_NAME, UNAUTHENTICATED, User
+from fairlead.auth.authentication.user import (
+    ANONYMOUS,
+    ANONYMOUS_NAME,
+    UNAUTHENTICATED,
+    User,
+    split_account_name,
+)
+from fairlead.auth.authentication.websocket_tokens import refuse_foreign
 from fairlead.base.caches import Bounded
 from fairlead.base.errors import (
     StatusError,

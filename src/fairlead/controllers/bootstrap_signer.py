@@ -17,7 +17,7 @@ from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.namespaces import NAMESPACES
+from fairlead.controllers.namespace_deletion import NAMESPACES
 from fairlead.controllers.root_ca import CONFIG_MAPS
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client

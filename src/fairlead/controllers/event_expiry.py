@@ -15,7 +15,7 @@ from fairlead.codec.types.times import TimeError, parse_time
 from fairlead.controllers.events import EVENTS
 from fairlead.controllers.framework import Keys
 from fairlead.operations.api import Api
-from fairlead.operations.fence import check_fence
+from fairlead.operations.write_pipeline import check_fence
 from fairlead.storage.backend import Conflict, StorageError
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection

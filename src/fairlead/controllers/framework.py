@@ -8,10 +8,15 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from fairlead.auth.authentication.account_names import account_groups, account_user_name
-from fairlead.auth.authentication.user import MASTERS, User, with_authenticated_group
+from fairlead.auth.authentication.user import (
+    MASTERS,
+    User,
+    account_groups,
+    account_user_name,
+    with_authenticated_group,
+)
 from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
@@ -21,7 +26,7 @@ from fairlead.controllers.metrics import SECONDS
 from fairlead.controllers.pace import Backlog, Pace
 from fairlead.controllers.queue import WorkQueue
 from fairlead.controllers.replay import Replay
-from fairlead.operations.api import Api
+from fairlead.operations.api import Api, Object
 from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change, existing
 from fairlead.storage.collection import Collection
@@ -325,3 +330,13 @@ def _report(name: str, key: str, error: Exception, pause: float) -> None:
         logger.log(level, "%s: %s: %s; again in %.3gs", name, key, shortened(error), pause)
     else:
         logger.error("%s: %s; again in %.3gs", name, key, pause, exc_info=error)
+
+
+# Changes that controllers make to objects.
+
+
+def with_fewer(value: Object, field: str, stays: Callable[[Any], bool]) -> Object:
+    """A copy with less in one of its lists, and without the list if nothing stays."""
+    left = [item for item in value.get(field) or () if stays(item)]
+    rest = {name: item for name, item in value.items() if name != field}
+    return {**rest, field: left} if left else rest

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from time import monotonic
+from typing import Any
 
 from fairlead.base.errors import StatusError
 from fairlead.base.records import dataclass
-from fairlead.controllers.changes import with_fewer
-from fairlead.controllers.elsewhere import API_SERVICES
-from fairlead.controllers.framework import Follow, Keys, Unfollow
-from fairlead.controllers.namespace_remains import Remains
-from fairlead.controllers.namespaces import NAMESPACES
+from fairlead.controllers.framework import Follow, Keys, Unfollow, with_fewer
+from fairlead.controllers.namespace_remains import API_SERVICES, Remains
 from fairlead.controllers.versions import finalizers_of, is_going, may_be_going, may_be_held
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
@@ -190,3 +188,27 @@ def _finalized(namespace: Object) -> Object:
     spec = namespace.get("spec") or {}
     left = with_fewer(spec, "finalizers", lambda name: name != CONTENT_FINALIZER)
     return {**namespace, "spec": left}
+
+
+# What controllers ask about namespaces.
+
+NAMESPACES = "core/v1/namespaces"
+
+
+def name_of(change: Change) -> Iterable[str]:
+    """A namespace that exists, as a key."""
+    return () if change.deleted else (change.name,)
+
+
+def is_alive(namespace: dict[str, Any] | None) -> bool:
+    """Whether a namespace exists and is not going away."""
+    return namespace is not None and not namespace["metadata"].get("deletionTimestamp")
+
+
+def is_refused_by_ending(error: StatusError) -> bool:
+    """Whether nothing can be created because the namespace is going away, or gone."""
+    details = error.details or {}
+    causes = details.get("causes") or ()
+    if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
+        return True
+    return error.code == 404 and details.get("kind") == "namespaces"

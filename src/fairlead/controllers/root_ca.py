@@ -10,7 +10,7 @@ from typing import Any
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.namespaces import NAMESPACES, is_alive, name_of
+from fairlead.controllers.namespace_deletion import NAMESPACES, is_alive, name_of
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
 

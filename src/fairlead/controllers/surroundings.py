@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from fairlead.auth.authentication.user import User
 from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass, field
-from fairlead.controllers.elsewhere import Elsewhere, NothingElsewhere
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import (
     Asleep,
@@ -20,6 +19,7 @@ from fairlead.controllers.framework import (
     controller_user,
     manager_user,
 )
+from fairlead.controllers.namespace_remains import Elsewhere, NothingElsewhere
 from fairlead.controllers.pod_members import PODS, PodMembers
 from fairlead.controllers.service_endpoints.pods import ServicePods, facts_of, selector_of
 from fairlead.operations.api import Api

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fairlead.codec.types.mismatch import plain_text, source_text, type_text
 from fairlead.codec.types.model import ListOf, MapOf, Scalar, Struct, Type, structs
-from fairlead.codec.types.wording import plain_text, source_text, type_text
 from fairlead.fields.field_sets import element_text, value_element
 from fairlead.fields.shapes import Untrackable, item_element, key_default
 

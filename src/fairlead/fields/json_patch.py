@@ -14,9 +14,8 @@ from typing import Any, Final
 import orjson
 
 from fairlead.base import budget
-from fairlead.codec.limits import TooDeep, bounded_json
-from fairlead.codec.types.mismatch import json_kind
-from fairlead.codec.types.wording import quoted
+from fairlead.codec.bodies import TooDeep, bounded_json
+from fairlead.codec.types.mismatch import json_kind, quoted
 from fairlead.fields.errors import MalformedPatch, OperationFailed, TooManyOperations
 from fairlead.fields.stored_entries import with_plain_entries
 from fairlead.fields.values import copied, equal

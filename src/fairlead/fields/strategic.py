@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.codec.types.mismatch import json_kind, mismatch
+from fairlead.codec.types.mismatch import json_kind, mismatch, plain_text
 from fairlead.codec.types.model import Field, ListOf, MapOf, Scalar, Struct, Type
 from fairlead.codec.types.model import Object as Object
-from fairlead.codec.types.wording import plain_text
 from fairlead.fields.errors import MalformedPatch, OperationFailed, UnsupportedPatch
 from fairlead.fields.strategic_order import in_order, name_of
 from fairlead.fields.values import copied

@@ -38,7 +38,7 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.update import Changed, Outcome, store_changed
 from fairlead.operations.views import View, typed, view_of
-from fairlead.resources.absent import absent
+from fairlead.resources.causes import absent
 from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
 

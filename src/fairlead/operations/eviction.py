@@ -26,8 +26,7 @@ from fairlead.operations.options import (
     check_dry_run,
     check_propagation,
 )
-from fairlead.resources.absent import absent
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, absent
 from fairlead.resources.registry import Resource
 from fairlead.resources.rules import selector_is_empty, selector_matches
 from fairlead.storage.backend import Conflict

@@ -6,7 +6,7 @@ from fairlead.base.errors import ResourceRef, not_found, too_large_resource_vers
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 from fairlead.operations.stored_versions import shown_one
-from fairlead.resources.absent import absent
+from fairlead.resources.causes import absent
 from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
 

@@ -18,8 +18,7 @@ from typing import Any
 import orjson
 
 from fairlead.base.caches import Bounded
-from fairlead.codec.limits import TooDeep
-from fairlead.codec.repeated_keys import duplicate_fields
+from fairlead.codec.bodies import TooDeep, duplicate_fields
 from fairlead.codec.types.model import Object as Object
 from fairlead.fields.entries import Identity
 from fairlead.fields.settled import Part, Settled, settled_again

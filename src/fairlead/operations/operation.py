@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from fairlead.auth.authentication.user import User
-from fairlead.auth.authorization.attributes import Attributes
-from fairlead.auth.authorization.decision import Decision
-from fairlead.base import budget
+from fairlead.auth.authorization.attributes import Attributes, Decision
+from fairlead.base import budget, clock
 from fairlead.base.errors import ResourceRef, StatusError
+from fairlead.base.metrics import REGISTRY
 from fairlead.resources.context import MOST_WARNINGS
 from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
@@ -155,3 +155,67 @@ class Operation:
             self.namespace,
             self.name,
         )
+
+
+# Who wrote which revision, as far as this process knows.
+
+_A_GENERATION = 16_384  # revisions; the newest of these are known, and up to as many before them
+_LONGEST_NAME = 256
+
+REVISIONS = REGISTRY.gauge(
+    "fairlead_history_known_actors", "Revisions of which it is remembered who wrote them."
+)
+
+
+class Actor(NamedTuple):
+    """Whose rights a write was made with, who really asked if that was another, under which name
+    as a field manager (empty for deletions), and when."""
+
+    user: str
+    impersonator: str
+    manager: str
+    seconds: float  # since the epoch
+
+
+class Actors:
+    """The writers of the newest revisions. What is too old goes a whole generation at a time, so
+    that noting one costs next to nothing."""
+
+    def __init__(self) -> None:
+        self._newer: dict[int, tuple[str, str, str, float]] = {}
+        self._older: dict[int, tuple[str, str, str, float]] = {}
+        REVISIONS.read = self.__len__
+
+    def __len__(self) -> int:
+        return len(self._newer) + len(self._older)
+
+    def note(self, revision: int, operation: Operation) -> None:
+        """A write was committed."""
+        other = operation.impersonator
+        self._newer[revision] = (
+            operation.user.name[:_LONGEST_NAME],
+            other.name[:_LONGEST_NAME] if other is not None else "",
+            operation.manager,
+            clock.time(),
+        )
+        if len(self._newer) >= _A_GENERATION:
+            self._older, self._newer = self._newer, {}
+
+    def find(self, revision: int) -> Actor | None:
+        found = self._newer.get(revision) or self._older.get(revision)
+        return Actor._make(found) if found is not None else None
+
+
+# What the audit log wants to know of operations that come from no request.
+
+
+class Told(Protocol):
+    """An operation that the audit log follows."""
+
+    async def ended(self, failure: BaseException | None) -> None:
+        """Call it once, whatever came of the operation."""
+
+
+class Auditor(Protocol):
+    async def begun(self, operation: Operation, value: Any) -> Told:
+        """Call it before anything is done; `value` is the object that goes in, if any."""

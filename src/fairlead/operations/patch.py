@@ -24,8 +24,7 @@ from fairlead.operations.options import WriteOptions
 from fairlead.operations.retries import is_certain
 from fairlead.operations.update import Changed, store_changed
 from fairlead.operations.views import View, view_of
-from fairlead.resources.absent import absent
-from fairlead.resources.causes import Causes
+from fairlead.resources.causes import Causes, absent
 from fairlead.storage.version import Version
 
 

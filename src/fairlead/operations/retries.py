@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from fairlead.base.errors import ResourceRef, StatusError, modified
 from fairlead.operations.api import Api
-from fairlead.resources.absent import absent
+from fairlead.resources.causes import absent
 from fairlead.storage.backend import ConditionFailed, Conflict, StorageError
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version

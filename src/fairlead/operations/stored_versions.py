@@ -18,9 +18,9 @@ from fairlead.codec.types.model import Object
 from fairlead.fields.values import equal
 from fairlead.resources.custom.definition import CustomKind
 from fairlead.resources.registry import Resource
+from fairlead.storage.audience import Event
 from fairlead.storage.change import DELETED, Change
 from fairlead.storage.version import Version, body_of, encode, ordered
-from fairlead.storage.watcher import Event
 
 T = TypeVar("T")
 

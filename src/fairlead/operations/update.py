@@ -18,7 +18,7 @@ from fairlead.operations.options import WriteOptions, revision_of
 from fairlead.operations.retries import is_certain, write_over
 from fairlead.operations.stored_versions import is_unchanged, kept, read, shown_one
 from fairlead.operations.views import view_of
-from fairlead.resources.absent import absent
+from fairlead.resources.causes import absent
 from fairlead.resources.context import Context
 from fairlead.storage.version import Version
 

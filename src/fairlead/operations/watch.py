@@ -15,12 +15,12 @@ from fairlead.operations.selectors import by_name
 from fairlead.operations.stored_versions import are_shown_as_stored, shown_events
 from fairlead.resources.custom.resource import CustomResource
 from fairlead.resources.registry import Resource
+from fairlead.storage.audience import Event, Watcher, event_type
 from fairlead.storage.backend import Compacted
 from fairlead.storage.change import ADDED, Change, existing
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
-from fairlead.storage.watcher import Event, Watcher, event_type
 
 _EVENTS_A_PART = 200
 _BYTES_A_PART = 256 * 1024  # the frames of a part are held until all of it is sent

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from fairlead.admission.plugin import Attributes, Options
 from fairlead.base import budget
 from fairlead.base.errors import StatusError, TooManyCauses, bad_request, invalid, too_large
-from fairlead.codec.limits import (
+from fairlead.codec.bodies import (
     MOST_DECODED_BYTES,
     MOST_GROWN_BYTES,
     MOST_STORED_BYTES,
@@ -19,12 +21,10 @@ from fairlead.codec.limits import (
 )
 from fairlead.codec.types.defaults import fill_defaults
 from fairlead.codec.types.names import SUFFIX_LETTERS, path_segment
-from fairlead.codec.types.times import now
-from fairlead.codec.types.uids import new_uid
+from fairlead.codec.types.times import new_uid, now
 from fairlead.fields.entries import decoded
 from fairlead.fields.field_sets import InvalidFields
 from fairlead.operations.api import Api, Object
-from fairlead.operations.fence import check_fence
 from fairlead.operations.operation import Operation
 from fairlead.resources.causes import Causes
 from fairlead.resources.conditions import check_condition_states
@@ -326,3 +326,27 @@ def root_of_keys(dry_run: bool) -> str:
     """How the keys begin that messages name: a dry run stops short of the store, whose root it
     is."""
     return "" if dry_run else "/registry"
+
+
+# Work that may write only as long as it is its turn.
+#
+# Whoever does it carries a fence along, into every task that is begun on the way. It is looked
+# at last of all, when a write is on its way to the store: what was admitted before and comes
+# too late is refused.
+
+# Whether it is still the turn of whoever carries it.
+Fence = Callable[[], bool]
+
+_fence: ContextVar[Fence | None] = ContextVar("fence", default=None)
+
+
+def carry(fence: Fence) -> None:
+    """From here on this task writes only while the fence says so, and whatever it begins."""
+    _fence.set(fence)
+
+
+def check_fence() -> None:
+    """Refuse a write that comes too late."""
+    fence = _fence.get()
+    if fence is not None and not fence():
+        raise StatusError(503, "ServiceUnavailable", "this server no longer leads")

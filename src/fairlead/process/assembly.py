@@ -20,7 +20,7 @@ from fairlead.auth.authentication.factory import (
     AuthenticationError,
     build_authenticator,
 )
-from fairlead.auth.authorization.changes import Listener
+from fairlead.auth.authorization.bindings import Listener
 from fairlead.auth.authorization.modes import ModeError, parse_modes
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.auth.authorization.reconciliation import reconcile_bootstrap_objects

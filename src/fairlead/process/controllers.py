@@ -18,13 +18,12 @@ from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.auth.authorization.rules import Rule
 from fairlead.base.errors import StatusError
 from fairlead.controllers.aggregation.reconcilers import Registering
-from fairlead.controllers.catalogue import build_controllers
+from fairlead.controllers.catalogue import build_controllers, chosen_controllers
 from fairlead.controllers.custom_resources.controller import DefinitionController
 from fairlead.controllers.event_expiry import EventExpiry
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import Controller, Controllers
 from fairlead.controllers.own_service import OwnService
-from fairlead.controllers.selection import chosen_controllers
 from fairlead.controllers.servers.election import Elector, Work
 from fairlead.controllers.servers.endpoint_list import (
     LastSoMany,

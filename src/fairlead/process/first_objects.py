@@ -11,7 +11,7 @@ from fairlead.controllers.flow_control import conditions, objects
 from fairlead.controllers.flow_control.conditions import DanglingSchemas
 from fairlead.controllers.flow_control.objects import FlowControlObjects
 from fairlead.controllers.framework import Controller
-from fairlead.controllers.system_namespaces import SystemNamespaces
+from fairlead.controllers.service_accounts import SystemNamespaces
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client, own_client
 from fairlead.process.authentication_config_map import AuthenticationInfo

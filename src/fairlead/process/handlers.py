@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fairlead.api.app import Application
 from fairlead.api.chain import Handler as Handler  # tests put another one here
 from fairlead.api.flow_control.setup import build_gate, place_gate
-from fairlead.api.health import Health
+from fairlead.api.health import Health, Progress, named_checks
 from fairlead.api.history.door import add_history
 from fairlead.api.metrics import Metrics
 from fairlead.api.openapi import OpenApi
@@ -18,7 +18,6 @@ from fairlead.api.request_log import log_operation, log_request
 from fairlead.console.handler import add_console
 from fairlead.process.assembly import Assembly
 from fairlead.process.backup.page import add_backup_page
-from fairlead.process.health_checks import Progress, named_checks
 
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from fairlead.api.app import Application
 from fairlead.api.audit.flags import wants_audit
+from fairlead.api.health import OBJECTS, PARTS, STORE, WORK, Progress
 from fairlead.api.stalls import StallMonitor
 from fairlead.base.dialect import DIALECTS, Dialect
 from fairlead.base.logs import last_words
@@ -29,7 +30,6 @@ from fairlead.process.certificates.serving import ShownCertificates
 from fairlead.process.data_directory import FileError, keep_private, prepare_directory
 from fairlead.process.flags.checks import planned_flags
 from fairlead.process.handlers import build_application
-from fairlead.process.health_checks import OBJECTS, PARTS, STORE, WORK, Progress
 from fairlead.process.listeners import Acceptor, listen, shown_address
 from fairlead.process.memory import keep_giving_back
 from fairlead.process.stores import check_dialect, embedded_log, etcd_log
@@ -39,12 +39,11 @@ from fairlead.storage.backend import StorageError
 from fairlead.storage.kept_forms import FORMS
 from fairlead.storage.log import Log
 from fairlead.storage.store import Store
-from fairlead.wire.incoming.batches import Round
 from fairlead.wire.incoming.connections import Connections, either
 from fairlead.wire.incoming.limits import Limits
 from fairlead.wire.incoming.protocol import HttpProtocol
 from fairlead.wire.incoming.tls import TlsTransport
-from fairlead.wire.incoming.tls_records import Sealing
+from fairlead.wire.incoming.tls_records import Round, Sealing
 
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor

@@ -22,7 +22,7 @@ from fairlead.storage.store import Store
 if TYPE_CHECKING:
     from fairlead.storage.encryption.keys_in_use import Sealing as Keys
     from fairlead.storage.etcd.codec import Codec
-    from fairlead.storage.source import Source
+    from fairlead.storage.log import Source
 
 _EVENTS = "core/v1/events"
 _NAMESPACES = "core/namespaces"

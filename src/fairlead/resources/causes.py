@@ -13,10 +13,15 @@ from fairlead.base.errors import (
     MOST_CAUSE_BYTES,
     MOST_CAUSES,
     Cause,
+    ResourceRef,
+    StatusError,
     TooManyCauses,
+    bad_request,
     clipped,
+    not_found,
 )
 from fairlead.base.quotes import quote as quote
+from fairlead.codec.types.names import path_segment
 
 
 class GoValue(str):
@@ -91,3 +96,15 @@ class Causes(list[Cause]):
 
     def internal(self, field: str, detail: str) -> None:
         self.add("InternalError", field, "Internal error", detail)
+
+
+# What is said about an object that is not stored.
+
+
+def absent(ref: ResourceRef) -> StatusError:
+    """404, or 400 for a name that nothing can have."""
+    if not ref.name:
+        return bad_request("Name parameter required.")
+    if wrong := path_segment(ref.name):
+        return bad_request(f"Name parameter invalid: {quote(ref.name)}: {';'.join(wrong)}")
+    return not_found(ref)

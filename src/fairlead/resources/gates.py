@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead.resources.flag_words import yes_or_no
-
 # Gates that a kind or verb of ours looks at: on by default or off.
 DEFAULTS: dict[str, bool] = {
     "APIListChunking": True,
@@ -98,3 +96,16 @@ def parse_gates(text: str) -> Gates:
         else:
             chosen[name] = on
     return Gates(chosen)
+
+
+# The words by which flags, and some annotations, say yes and no.
+
+_WORDS = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+def yes_or_no(text: str) -> bool | None:
+    """Yes or no, or None for any other word."""
+    return _WORDS.get(text)

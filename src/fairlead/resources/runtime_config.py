@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.resources.flag_words import yes_or_no
+from fairlead.resources.gates import yes_or_no
 from fairlead.resources.registry import GroupVersion, Resources
 
 # A group whose kind is only ever sent to others. It is off unless it is named.

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from sortedcontainers import SortedList
 
+from fairlead.storage.audience import Watcher
+from fairlead.storage.backend import Compacted, Outcome, Row
 from fairlead.storage.change import Change
-from fairlead.storage.collection import Collection
+from fairlead.storage.collection import UNFORESEEN, Collection, State
+from fairlead.storage.followers import FollowerFailed
+from fairlead.storage.log import Log
 from fairlead.storage.metrics import FEED_LAG
-from fairlead.storage.watcher import Watcher
+from fairlead.storage.past import version_of
+from fairlead.storage.pending import Pending
+from fairlead.storage.version import Version, body_of
 
 logger = logging.getLogger("fairlead.storage")
 
@@ -103,3 +112,161 @@ class Reaching:
 def _answer(future: asyncio.Future[bool], answer: bool) -> None:
     if not future.done():
         future.set_result(answer)
+
+
+# Taking in what the log says that happened, and telling everybody who is to know.
+
+_ROW = attrgetter("resource", "key", "revision", "api_version", "value")
+
+
+class Intake:
+    """The cache that a log tells (see `log.Cache`): it brings the state of a store to a revision
+    and answers the writers."""
+
+    def __init__(self, state: State, log: Log, delivery: Delivery) -> None:
+        self._state = state
+        self._history = state.history
+        self._log = log
+        self._delivery = delivery
+        self._reaching = Reaching()
+
+    @property
+    def revision(self) -> int:
+        return self._state.revision
+
+    def load(self, rows: Iterable[Row], revision: int, floor: int) -> None:
+        found, state = self._versions(rows), self._state
+        state.begin(revision, floor)
+        for collection, versions in found.items():
+            collection.load(versions)
+        live = sum(collection.bytes for collection in state.collections.values())
+        # What came before is read from the log; memory keeps what happens from now on.
+        self._history.begin(revision, self._log.size() - live)
+        state.forget_in_memory(revision)
+
+    def _versions(self, rows: Iterable[Row]) -> dict[Collection, list[Version]]:
+        found: dict[Collection, list[Version]] = defaultdict(list)
+        for resource, key, revision, api_version, value in map(_ROW, rows):
+            collection = self._state.collection(resource)
+            body = body_of(value or b"", revision)
+            version = Version(key, revision, api_version, body, collection.fields_of)
+            found[collection].append(version)
+        return found
+
+    def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
+        """The cache, the essential followers, the writers, and later everybody else."""
+        changes: list[Delivered] = []
+        for pending, outcome in zip(batch, outcomes, strict=True):
+            _unpend(pending)
+            if isinstance(outcome, int):
+                changes.append((pending.collection, self._take(pending, outcome)))
+        self._state.foresee_above()
+        self._tell_essential(changes)
+        for pending, outcome in zip(batch, outcomes, strict=True):
+            pending.answer(None if isinstance(outcome, int) else outcome)
+        self._tell(changes)
+
+    def _take(self, pending: Pending, revision: int) -> Change:
+        version, collection = pending.version, pending.collection
+        if version.revision != revision:
+            version.settle_at(revision)
+        change = collection.add(version)
+        self._state.revision = revision
+        written = len(pending.write.value) if pending.write.value is not None else 0
+        self._history.note(change, written, framed=bool(collection.audience))
+        return change
+
+    def _tell_essential(self, changes: list[Delivered]) -> None:
+        try:
+            for collection, change in changes:
+                collection.followers.tell_essential(change)
+        except FollowerFailed as error:
+            self._log.give_up(f"what the server acts on is out of date: {error}")
+
+    def _tell(self, changes: list[Delivered]) -> None:
+        """Tell everybody but the essential followers, and those who wait for a revision."""
+        self._delivery.later(changes)
+        if self._history.is_too_large:
+            self._state.forget_in_memory(self._history.shrink())
+        if self._reaching.waiting:
+            self._reaching.announce(self._state.revision)
+
+    def followed(self, rows: Sequence[Row], revision: int) -> None:
+        state = self._state
+        changes: list[Delivered] = []
+        for row in rows:
+            collection = state.collection(row.resource)
+            if row.revision <= state.revision:
+                continue
+            if row.value is None:
+                before = collection.get(row.key)
+                if before is None:
+                    continue
+                row = row._replace(api_version=before.api_version)  # not every source knows
+            change = collection.add(_own(collection, row) or version_of(collection, row))
+            self._history.note(change, len(row.value or b""), framed=bool(collection.audience))
+            changes.append((collection, change))
+        state.revision = max(revision, state.revision)
+        state.floor = max(state.floor, self._log.floor)
+        self._tell_essential(changes)
+        self._tell(changes)
+
+    def answered(self, group: Sequence[Pending], revisions: Sequence[int]) -> None:
+        for pending, revision in zip(group, revisions, strict=True):
+            _unpend(pending)
+            version = pending.version
+            if version.revision >= UNFORESEEN:
+                version.settle_at(revision)
+            elif version.revision != revision:  # another one's write said the same
+                pending.version = version.copy_at(revision)
+            pending.answer(None)
+
+    def refused(self, group: Sequence[Pending], error: Exception) -> None:
+        for pending in group:
+            _unpend(pending)
+            pending.answer(error)
+        self._state.foresee_anew()
+
+    def rebuild(self, rows: Iterable[Row], revision: int) -> None:
+        """Followers are told of the difference, which is all that they need. Watchers are not:
+        they would take it for what happened."""
+        self._delivery.all()
+        found, state = self._versions(rows), self._state
+        changes: list[Delivered] = []
+        for collection in list(state.collections.values()):
+            made = collection.rebuild(found.get(collection, []), revision)
+            changes += ((collection, change) for change in made)
+        for watcher in tuple(self._delivery.everywhere):
+            watcher.expire(Compacted(revision))
+        state.revision = state.floor = revision
+        self._history.compacted(revision)
+        self._history.floor = revision
+        self._tell_essential(changes)
+        self._tell(changes)
+
+    async def wait_for(self, revision: int, timeout: float) -> bool:
+        if revision <= self._state.revision:
+            return True
+        return await self._reaching.wait(revision, timeout)
+
+
+def _unpend(pending: Pending) -> None:
+    version, write = pending.version, pending.write
+    write.expected, write.requires = 0, ()  # a hot key would hold on to all of its past
+    version.commit = None
+    if pending.collection.pending.get(version.key) is version:
+        del pending.collection.pending[version.key]
+
+
+def _own(collection: Collection, row: Row) -> Version | None:
+    """The version that is under way here and says the same as a row that was followed; as who made
+    it knows its content, it need not be read again. It is that of one row only."""
+    version = collection.pending.get(row.key)
+    if version is None or version.commit is None or row.value is None:
+        return None
+    if version.revision < UNFORESEEN:
+        return None
+    if version.api_version != row.api_version or version.commit.write.value != row.value:
+        return None
+    version.settle_at(row.revision)
+    return version

@@ -21,10 +21,9 @@ from fairlead.storage.backend import (
     Unanswered,
     Write,
 )
-from fairlead.storage.log import Cache, say_fatal, storage_error
+from fairlead.storage.log import Cache, Source, say_fatal, storage_error
 from fairlead.storage.metrics import FEED_RESTARTS
 from fairlead.storage.pending import Pending
-from fairlead.storage.source import Source
 
 logger = logging.getLogger("fairlead.storage")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from fairlead.storage.backend import Backend, Fault, StorageError
 from fairlead.storage.log import say_fatal
-from fairlead.storage.writer import Writer
+from fairlead.storage.writes import Writer
 
 logger = logging.getLogger("fairlead.storage")
 

@@ -8,20 +8,18 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
+from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import Compacted, Precondition, StorageError, Write
 from fairlead.storage.change import Change, existing
-from fairlead.storage.collection import Collection, Page
+from fairlead.storage.collection import Collection, Page, State
 from fairlead.storage.companion import Companion
-from fairlead.storage.delivery import Delivery
+from fairlead.storage.delivery import Delivery, Intake
 from fairlead.storage.followers import Listener
 from fairlead.storage.history import History
-from fairlead.storage.intake import Intake
 from fairlead.storage.log import Log
 from fairlead.storage.past import Past
 from fairlead.storage.selection import Selection
-from fairlead.storage.state import State
 from fairlead.storage.version import Version
-from fairlead.storage.watcher import Watcher
 from fairlead.storage.writes import Writes
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fairlead.codec.limits import MOST_STORED_BYTES, STORED_DEPTH, TooLarge, bounded_json
+from fairlead.codec.bodies import MOST_STORED_BYTES, STORED_DEPTH, TooLarge, bounded_json
 from fairlead.fields.stored_entries import read_with_entries
 from fairlead.storage.body_metadata import METADATA_START, metadata_end, without_managed_fields
 

@@ -16,14 +16,13 @@ from fairlead.api.audit import buffer
 from fairlead.api.audit.backend import Blocking, Both, in_json, truncated
 from fairlead.api.audit.buffer import Buffer
 from fairlead.api.audit.fragments import Caller, caller
-from fairlead.api.audit.legacy import legacy_line
+from fairlead.api.audit.log import legacy_line
 from fairlead.api.audit.metrics import ERRORS
-from fairlead.api.audit.policy import METADATA, REQUEST_RESPONSE, Verdict
+from fairlead.api.audit.policy import METADATA, REQUEST_RESPONSE, Batching, Limits, Verdict
 from fairlead.api.audit.record import Names, Record, Subject, asked
-from fairlead.api.audit.settings import Batching, Limits
 from fairlead.api.audit.webhook import Webhook
 from fairlead.auth.authentication.user import User
-from fairlead.auth.authorization.decision import Decision
+from fairlead.auth.authorization.attributes import Decision
 from fairlead.wire.outgoing.client_config import ClientConfig
 from fairlead.wire.outgoing.json_calls import JsonPoster
 

@@ -22,10 +22,9 @@ from fairlead.base.errors import StatusError
 from fairlead.storage.change import existing
 from fairlead.storage.version import Version
 from fairlead.wire.incoming.connections import Connections
-from fairlead.wire.incoming.exchange import Exchange
-from fairlead.wire.incoming.head import Head
+from fairlead.wire.incoming.exchange import NOBODY, Exchange
 from fairlead.wire.incoming.limits import Limits
-from fairlead.wire.incoming.peer import NOBODY
+from fairlead.wire.incoming.parser import Head
 from fairlead.wire.incoming.protocol import HttpProtocol
 
 LARGE = Work(10, large=True)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlead.api.flow_control.configuration import hand, seed_of
 from fairlead.api.flow_control.queue_set import NO_SEAT, QUEUE_FULL, QueueSet, Shape, Ticket, Work
-from fairlead.api.flow_control.shuffle_shards import hand, seed_of
 
 QUEUES = Shape(queues=8, hand=2, length=5)
 

@@ -6,7 +6,7 @@ from history_support import at, column, history, items, revision
 from support.client import YAML, Object
 from support.things import Space
 
-from fairlead.api.history.changed_fields import changed_paths
+from fairlead.api.history.items import changed_paths
 
 APPLY = "application/apply-patch+yaml"
 

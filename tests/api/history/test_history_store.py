@@ -10,15 +10,14 @@ from support.backends import MemoryBackend, thing
 from support.listening import next_events
 
 from fairlead.auth.authentication.user import User
-from fairlead.operations import writers as module
-from fairlead.operations.operation import Operation
-from fairlead.operations.writers import Actors
-from fairlead.storage import watcher as watching
+from fairlead.operations import operation as module
+from fairlead.operations.operation import Actors, Operation
+from fairlead.storage import audience as watching
+from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import Compacted
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
-from fairlead.storage.watcher import Watcher
 
 Test = Callable[[Store], Awaitable[None]]
 

@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.auth.authentication.keys import public_key
-from fairlead.wire.incoming.peer import Peer
+from fairlead.wire.incoming.exchange import Peer
 
 Result = TypeVar("Result")
 CLIENT, SERVER = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH

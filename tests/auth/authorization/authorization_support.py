@@ -6,10 +6,9 @@ from copy import deepcopy
 from typing import Any
 
 from fairlead.auth.authentication.user import User
-from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.attributes import Attributes, Decision
+from fairlead.auth.authorization.bindings import Listener
 from fairlead.auth.authorization.chain import Authorizer, Epoch
-from fairlead.auth.authorization.changes import Listener
-from fairlead.auth.authorization.decision import Decision
 from fairlead.auth.authorization.rbac import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,

@@ -12,12 +12,21 @@ from authorization_support import Objects, World, ask, rule, user
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.abac import Abac, PolicyFileError, read_policy_file
-from fairlead.auth.authorization.always import AlwaysAllow, AlwaysDeny
-from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.attributes import (
+    Attributes,
+    Decision,
+    UserRules,
+    creation_refusal,
+    refusal,
+)
 from fairlead.auth.authorization.chain import Authorizer, ImmediateMode
-from fairlead.auth.authorization.decision import Decision, UserRules
-from fairlead.auth.authorization.modes import ModeError, check_files, parse_modes
-from fairlead.auth.authorization.refusal import creation_refusal, refusal
+from fairlead.auth.authorization.modes import (
+    AlwaysAllow,
+    AlwaysDeny,
+    ModeError,
+    check_files,
+    parse_modes,
+)
 from fairlead.auth.authorization.setup import AuthorizationOptions, build_authorization
 from fairlead.auth.authorization.webhook import Webhook
 from fairlead.base.dialect import CLUSTER, KUBERNETES

@@ -13,8 +13,8 @@ from support.sources import MemorySource, Shared
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import Plugin
-from fairlead.auth.authorization.always import AlwaysAllow
 from fairlead.auth.authorization.chain import Authorizer
+from fairlead.auth.authorization.modes import AlwaysAllow
 from fairlead.base import clock
 from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.types.builtin import BuiltinTypes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.base import clock
+from fairlead.controllers.simulation.scheduler.cluster import Event
 from fairlead.controllers.simulation.scheduler.queue import Waiting
-from fairlead.controllers.simulation.scheduler.verdict import Event
 
 
 @pytest.fixture

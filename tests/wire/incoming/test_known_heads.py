@@ -6,9 +6,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from fairlead.wire.incoming.head import Head, Refused
 from fairlead.wire.incoming.limits import Limits
-from fairlead.wire.incoming.parser import Reader
+from fairlead.wire.incoming.parser import Head, Reader, Refused
 
 SEQUENCES = 4000
 FIELDS = (

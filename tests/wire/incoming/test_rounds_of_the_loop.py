@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 from support.things import Space
 
-from fairlead.wire.incoming.batches import Data, Party, Round
+from fairlead.wire.incoming.tls_records import Data, Party, Round
 
 Steps = list[tuple[str, str, bytes]]
 

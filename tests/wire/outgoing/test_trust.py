@@ -22,8 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.wire.outgoing.client import CallError
-from fairlead.wire.outgoing.client_config import ClientConfig
-from fairlead.wire.outgoing.host_credentials import HostCredentials
+from fairlead.wire.outgoing.client_config import ClientConfig, HostCredentials
 from fairlead.wire.outgoing.json_calls import JsonPoster
 from fairlead.wire.outgoing.trust import BundleError, Trust, Untrusted, parse_bundle
 from fairlead.wire.outgoing.webhooks import UnusableBundle, Webhooks

@@ -9,8 +9,7 @@ import pytest
 
 from fairlead.wire.outgoing.addresses import AddressPolicy, parse_allowed
 from fairlead.wire.outgoing.client import CallError
-from fairlead.wire.outgoing.client_config import ClientConfig
-from fairlead.wire.outgoing.host_credentials import HostCredentials
+from fairlead.wire.outgoing.client_config import ClientConfig, HostCredentials
 from fairlead.wire.outgoing.webhooks import Webhooks
 
 Object = dict[str, Any]

@@ -10,7 +10,7 @@ from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import Object, PluginBase, refusal
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization import attributes as questions
-from fairlead.auth.authorization.decision import Decision
+from fairlead.auth.authorization.attributes import Decision
 from fairlead.base.dialect import Dialect
 from fairlead.resources.registry import Resources
 

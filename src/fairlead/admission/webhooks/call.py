@@ -22,7 +22,7 @@ from fairlead.base.errors import StatusError, bad_request, internal
 from fairlead.base.logs import Tally, quoted
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.names import qualified_name
-from fairlead.codec.types.uids import new_uid
+from fairlead.codec.types.times import new_uid
 from fairlead.resources.context import Context
 from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.webhooks import UnusableBundle

@@ -17,8 +17,11 @@ from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resources
 from fairlead.storage.followers import Listener
-from fairlead.wire.outgoing.client_config import ClientConfigError
-from fairlead.wire.outgoing.host_credentials import HostCredentials, load_host_credentials
+from fairlead.wire.outgoing.client_config import (
+    ClientConfigError,
+    HostCredentials,
+    load_host_credentials,
+)
 from fairlead.wire.outgoing.webhooks import Webhook, Webhooks
 
 _PLUGINS = {

@@ -8,9 +8,8 @@ from functools import partial
 from typing import Protocol
 
 from fairlead.api.audit.metrics import ERRORS
-from fairlead.api.audit.policy import REQUEST
+from fairlead.api.audit.policy import REQUEST, Limits
 from fairlead.api.audit.record import Record
-from fairlead.api.audit.settings import Limits
 from fairlead.base.logs import Tally
 
 Outcome = bool | Awaitable[bool]  # whether an event was stored, at once or later

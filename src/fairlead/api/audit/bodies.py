@@ -13,8 +13,7 @@ from fairlead.api.audit.fragments import dumped
 from fairlead.api.audit.redaction import status_of
 from fairlead.api.negotiation import JSON, YAML
 from fairlead.api.patch import APPLY
-from fairlead.codec.bodies import BodyError, parse_json, parse_yaml
-from fairlead.codec.limits import TooDeep
+from fairlead.codec.bodies import BodyError, TooDeep, parse_json, parse_yaml
 from fairlead.codec.protobuf import ProtobufError, envelope, from_message
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.defaults import fill_defaults

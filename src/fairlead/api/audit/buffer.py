@@ -6,8 +6,8 @@ import asyncio
 from collections import deque
 
 from fairlead.api.audit.backend import Shape, Sink, logger, lose
+from fairlead.api.audit.policy import Batching
 from fairlead.api.audit.record import Record
-from fairlead.api.audit.settings import Batching
 
 MOST_BYTES = 64 * 1024 * 1024  # of events that wait or are on their way, however few they are
 MOST_BATCH_BYTES = 10 * 1024 * 1024

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairlead.api.audit import metrics as metrics  # shown whether or not there is a log
-from fairlead.api.audit.settings import Batching, Limits, api_version
+from fairlead.api.audit.policy import Batching, Limits, api_version
 from fairlead.auth.authentication.flags import switch
 from fairlead.base.dialect import DIALECTS
 

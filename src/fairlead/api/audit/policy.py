@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.requests import Target
+from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object
 
@@ -141,3 +143,28 @@ def _is_path_of(patterns: Sequence[str], path: str) -> bool:
         pattern == path or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
         for pattern in patterns
     )
+
+
+# What the command line says of the audit log.
+
+
+class Limits(NamedTuple):
+    """Of `--audit-…-truncate-…`, in bytes."""
+
+    event: int
+    batch: int
+
+
+class Batching(NamedTuple):
+    """Of `--audit-…-batch-…`. `qps` is 0 where nothing is throttled."""
+
+    buffer_size: int
+    max_size: int
+    max_wait: float
+    qps: float
+    burst: int
+
+
+def api_version(dialect: Dialect) -> str:
+    """The one version of the group of policies and events."""
+    return dialect.group_name("audit.@/v1")

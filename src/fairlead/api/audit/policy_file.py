@@ -8,12 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fairlead.api.audit.policy import LEVELS, STAGES, Policy
-from fairlead.api.audit.settings import api_version
+from fairlead.api.audit.policy import LEVELS, STAGES, Policy, api_version
 from fairlead.base.dialect import Dialect
 from fairlead.base.package_files import text_beside
-from fairlead.codec.bodies import BodyError, parse_yaml
-from fairlead.codec.limits import TooDeep
+from fairlead.codec.bodies import BodyError, TooDeep, parse_yaml
 from fairlead.codec.types.decode import decoder, unknown_paths
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object, Struct

@@ -11,7 +11,7 @@ from fairlead.api.audit.policy import COMPLETE, METADATA, RECEIVED
 from fairlead.api.audit.record import STATUSES, Record, Subject
 from fairlead.api.audit.subjects import Subjects
 from fairlead.api.request import Request
-from fairlead.auth.authorization.decision import Decision
+from fairlead.auth.authorization.attributes import Decision
 from fairlead.base import clock
 
 # Stores events that come as one, and is told how many they are; it must not have to wait.

@@ -8,7 +8,7 @@ from fairlead.api.audit.bodies import Collected
 from fairlead.api.audit.fragments import Caller, Users, caller, dumped, is_plain, quoted, stamp_of
 from fairlead.api.audit.policy import COMPLETE, LEVELS, METADATA, NONE, REQUEST, SILENCE, Verdict
 from fairlead.auth.authentication.user import User
-from fairlead.auth.authorization.decision import Decision
+from fairlead.auth.authorization.attributes import Decision
 from fairlead.auth.authorization.requests import Target
 from fairlead.operations.operation import NO_IDENTITY, Operation
 

@@ -9,7 +9,7 @@ from fairlead.api.audit.fragments import is_plain
 from fairlead.api.audit.policy import REQUEST
 from fairlead.auth.authorization.requests import Target
 from fairlead.base.errors import STATUS_HEAD, StatusError
-from fairlead.wire.incoming.head import UNRESERVED
+from fairlead.wire.incoming.parser import UNRESERVED
 
 # Resources whose bodies hold credentials: what is said of a faulty body may quote it.
 _HOLD_CREDENTIALS = (

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fairlead.api.routing import Target
-from fairlead.auth.authentication.account_names import split_account_name
-from fairlead.auth.authentication.user import User
+from fairlead.auth.authentication.user import User, split_account_name
 
 _ALL = "*"
 

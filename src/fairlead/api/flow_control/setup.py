@@ -9,7 +9,7 @@ from fairlead.api.flow_control.configuration import Configuration
 from fairlead.api.flow_control.dumps import pages
 from fairlead.api.flow_control.gate import Gate
 from fairlead.api.flow_control.seats import Estimator
-from fairlead.auth.authorization.changes import Follow
+from fairlead.auth.authorization.bindings import Follow
 from fairlead.operations.api import Api
 
 SCHEMAS, LEVELS = "flowschemas", "prioritylevelconfigurations"

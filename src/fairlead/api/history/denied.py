@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fairlead.api.request import Request
-from fairlead.auth.authorization.attributes import Attributes
-from fairlead.auth.authorization.refusal import Refused
+from fairlead.auth.authorization.attributes import Attributes, Refused
 from fairlead.base import clock
 from fairlead.base.errors import clipped
 from fairlead.codec.types.times import format_micro_time

@@ -6,16 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from fairlead.api.history.items import Telling
-from fairlead.api.history.rights import Rights
-from fairlead.api.history.served import Served, Told
+from fairlead.api.history.rights import Rights, Served, Told
 from fairlead.api.history.walk import Walk
 from fairlead.api.negotiation import PLAIN_JSON
 from fairlead.api.watch_frames import PIECES, Wire, json_event
 from fairlead.operations.api import Object
+from fairlead.storage.audience import Event, Watcher
 from fairlead.storage.change import Change
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
-from fairlead.storage.watcher import Event, Watcher
 
 BOOKMARK_EVERY = 30.0
 _UNTIL_KNOWN = 0.02  # seconds until the writer of a revision is known that others handed out

@@ -14,8 +14,7 @@ from fairlead.api.history.feed import BOOKMARK_EVERY, Feed, Lines
 from fairlead.api.history.items import Telling
 from fairlead.api.history.parameters import wanted
 from fairlead.api.history.past import ObjectsPast
-from fairlead.api.history.rights import NEVER, Namespaces, Rights
-from fairlead.api.history.served import Served
+from fairlead.api.history.rights import NEVER, Namespaces, Rights, Served
 from fairlead.api.methods import check_reading
 from fairlead.api.negotiation import NOTHING, negotiate
 from fairlead.api.parameters import flag, list_options

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fairlead.api.history.items import Telling
 from fairlead.api.history.parameters import Wanted
-from fairlead.api.history.rights import Rights
-from fairlead.api.history.served import Served
+from fairlead.api.history.rights import Rights, Served
 from fairlead.api.history.walk import Item, Tell, Walk
 from fairlead.operations.api import Api, Object
 from fairlead.resources.registry import Resource

@@ -10,7 +10,7 @@ from fairlead.api.answers import Answer, accepts_gzip, has_it
 from fairlead.api.request import Request
 from fairlead.base import budget
 from fairlead.base.records import dataclass
-from fairlead.wire.incoming.response_bytes import Header
+from fairlead.wire.incoming.exchange import Header
 
 TEXT = "text/plain; charset=utf-8"
 BINARY = "application/octet-stream"

@@ -8,8 +8,7 @@ from fairlead.api.answers import Answer
 from fairlead.api.relay.forward import Passed, leaving_with_client
 from fairlead.api.relay.headers import INERT, changing_to, returned, wanted_protocol
 from fairlead.api.request import Request
-from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, ClientGone
-from fairlead.wire.incoming.response_bytes import Header
+from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, ClientGone, Header
 from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.connection import Lost
 from fairlead.wire.outgoing.tunnel import Tunnel

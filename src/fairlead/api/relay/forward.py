@@ -16,8 +16,7 @@ from fairlead.api.relay.headers import (
     wanted_protocol,
 )
 from fairlead.api.request import Request
-from fairlead.wire.incoming.exchange import ClientGone
-from fairlead.wire.incoming.response_bytes import LAST_CHUNK, chunk
+from fairlead.wire.incoming.exchange import LAST_CHUNK, ClientGone, chunk
 from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.connection import Lost
 from fairlead.wire.outgoing.conversation import Conversation

@@ -14,7 +14,7 @@ from fairlead.base.errors import ResourceRef, bad_request, not_found
 from fairlead.base.records import dataclass
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
-from fairlead.resources.absent import absent
+from fairlead.resources.causes import absent
 from fairlead.wire.outgoing.cluster import Place
 
 

@@ -11,7 +11,7 @@ from fairlead.api.relay.forward import pass_on
 from fairlead.api.relay.headers import forwarded, leads_up, wanted_protocol
 from fairlead.api.request import Request
 from fairlead.base.errors import StatusError, bad_request
-from fairlead.wire.incoming.head import UNRESERVED
+from fairlead.wire.incoming.parser import UNRESERVED
 from fairlead.wire.outgoing.addresses import NotAllowed
 from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.cluster import Place, Reach

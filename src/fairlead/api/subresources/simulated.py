@@ -14,7 +14,7 @@ from fairlead.codec.types.times import parse_time
 from fairlead.operations.api import Api, Object
 from fairlead.operations.simulated import LogOptions
 from fairlead.wire.incoming.connections import either
-from fairlead.wire.incoming.response_bytes import Header
+from fairlead.wire.incoming.exchange import Header
 
 
 def is_simulated(api: Api, node: str) -> bool:

@@ -22,7 +22,7 @@ from fairlead.base import quotes
 from fairlead.base.errors import StatusError, bad_request
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
-from fairlead.wire.incoming.head import UNRESERVED
+from fairlead.wire.incoming.parser import UNRESERVED
 from fairlead.wire.outgoing.addresses import NotAllowed
 from fairlead.wire.outgoing.client import CallError
 

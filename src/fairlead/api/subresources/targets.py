@@ -10,7 +10,7 @@ from fairlead.base.errors import ResourceRef, StatusError, bad_request
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
-from fairlead.resources.absent import absent
+from fairlead.resources.causes import absent
 from fairlead.resources.core.pods.every_container import all_containers
 from fairlead.wire.outgoing.cluster import Place
 

@@ -15,8 +15,8 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.selectors import by_name
 from fairlead.operations.stored_versions import shown_one
 from fairlead.operations.watch import Watch
+from fairlead.storage.audience import Event
 from fairlead.storage.selection import EVERYTHING
-from fairlead.storage.watcher import Event
 
 
 class OnEvents(Protocol):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from fairlead.auth.authentication.account_names import account_user_name
 from fairlead.auth.authentication.grants import Audiences
 from fairlead.auth.authentication.keys import KeyRing
 from fairlead.auth.authentication.service_accounts import AccountClaims, account_claims
 from fairlead.auth.authentication.tokens import Claims, sign
+from fairlead.auth.authentication.user import account_user_name
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass, field

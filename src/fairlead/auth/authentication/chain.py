@@ -10,7 +10,7 @@ from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.user import ANONYMOUS, User, with_authenticated_group
 from fairlead.base.errors import unauthorized
 from fairlead.base.logs import Tally
-from fairlead.wire.incoming.peer import Peer
+from fairlead.wire.incoming.exchange import Peer
 
 __all__ = ["Authenticator", "Credentials", "Method", "Rejected", "with_authenticated_group"]
 

@@ -21,10 +21,10 @@ from fairlead.auth.authentication.chain import Credentials, Rejected
 from fairlead.auth.authentication.grants import Anchor, Audiences, Grant, common
 from fairlead.auth.authentication.handouts import Handout, Handouts
 from fairlead.auth.authentication.impersonation import Impersonation
-from fairlead.auth.authentication.origins import refuse_foreign
 from fairlead.auth.authentication.service_accounts import SECRETS, Lookup
 from fairlead.auth.authentication.token_file import TOKEN_FILE, StaticTokens
 from fairlead.auth.authentication.user import User
+from fairlead.auth.authentication.websocket_tokens import refuse_foreign
 from fairlead.base.clock import time
 from fairlead.base.records import dataclass
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from fairlead.resources.flag_words import yes_or_no
+from fairlead.resources.gates import yes_or_no
 
 VERSIONS = ("v1beta1", "v1")
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from urllib.parse import unquote_to_bytes
 
-from fairlead.auth.authentication.account_names import account_groups, split_account_name
-from fairlead.auth.authentication.user import ANONYMOUS_NAME, AUTHENTICATED, UNAUTHENTICATED, User
+from fairlead.auth.authentication.user import (
+    ANONYMOUS_NAME,
+    AUTHENTICATED,
+    UNAUTHENTICATED,
+    User,
+    account_groups,
+    split_account_name,
+)
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import bad_request
 from fairlead.base.records import dataclass

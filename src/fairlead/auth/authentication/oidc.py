@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from fairlead.auth.authentication.chain import Rejected
 from fairlead.auth.authentication.grants import Audiences, Grant, common
-from fairlead.auth.authentication.oidc_provider import Provider
-from fairlead.auth.authentication.oidc_tokens import IssuedTokens
+from fairlead.auth.authentication.oidc_provider import IssuedTokens, Provider
 from fairlead.auth.authentication.tokens import BadToken, Claims, unverified
 from fairlead.auth.authentication.user import User, with_authenticated_group
 from fairlead.base.clock import time

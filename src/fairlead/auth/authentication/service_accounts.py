@@ -12,11 +12,6 @@ from base64 import b64decode
 from collections.abc import Callable, Sequence
 from math import inf
 
-from fairlead.auth.authentication.account_names import (
-    account_groups,
-    account_user_name,
-    split_account_name,
-)
 from fairlead.auth.authentication.chain import Rejected
 from fairlead.auth.authentication.grants import Anchor, Audiences, Grant, Remarks, common
 from fairlead.auth.authentication.keys import KeyRing
@@ -28,7 +23,13 @@ from fairlead.auth.authentication.tokens import (
     unverified,
     verified_by_any,
 )
-from fairlead.auth.authentication.user import User, with_authenticated_group
+from fairlead.auth.authentication.user import (
+    User,
+    account_groups,
+    account_user_name,
+    split_account_name,
+    with_authenticated_group,
+)
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass

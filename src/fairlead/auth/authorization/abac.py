@@ -9,9 +9,8 @@ from typing import Any
 import orjson
 
 from fairlead.auth.authentication.user import AUTHENTICATED, User
-from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.attributes import ALLOWED, Attributes, Decision, UserRules
 from fairlead.auth.authorization.chain import ImmediateMode
-from fairlead.auth.authorization.decision import ALLOWED, Decision, UserRules
 from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass
 

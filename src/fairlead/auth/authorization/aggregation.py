@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 from sortedcontainers import SortedDict
 
-from fairlead.auth.authorization.changes import Follow
+from fairlead.auth.authorization.bindings import Follow
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.auth.authorization.rules import Rule
 from fairlead.resources.rules import selector_matches

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from fairlead.auth.authentication.account_names import account_user_name
-from fairlead.auth.authentication.user import User
+from fairlead.auth.authentication.user import User, account_user_name
 from fairlead.resources.causes import quote
+from fairlead.storage.change import Change
 
 # A ClusterRole has no namespace: ("", name).
 RoleKey = tuple[str, str]
@@ -118,3 +118,12 @@ class Scope:
         found = [self._users[user.name]] if user.name in self._users else []
         found += [groups[group] for group in user.groups if group in groups]
         return found
+
+
+# How authorization learns of the objects it depends on.
+
+Listener = Callable[[Change], None]
+
+# Calls a listener with every object of a resource (our name for it, `rbac/v1/roles`) that exists,
+# and then after each commit, before the write is answered. A resource that is not served has none.
+Follow = Callable[[str, Listener], None]

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from fairlead.auth.authentication.user import MASTERS, User
-from fairlead.auth.authorization.attributes import Attributes
-from fairlead.auth.authorization.decision import ALLOWED, Decision, UserRules
+from fairlead.auth.authorization.attributes import ALLOWED, Attributes, Decision, UserRules
 from fairlead.base.caches import Bounded
 from fairlead.base.compiled import mypyc_attr
 

@@ -19,8 +19,7 @@ from fairlead.auth.authorization.rbac import Rbac
 from fairlead.auth.authorization.rules import Rule
 from fairlead.base.errors import ResourceRef, bad_request, forbidden
 from fairlead.codec.types.model import Object as Object
-from fairlead.resources.absent import absent
-from fairlead.resources.causes import quote
+from fairlead.resources.causes import absent, quote
 
 # The newest version of a role, one that is not yet committed included.
 FindRole = Callable[[RoleKey], Object | None]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.attributes import ALLOWED, Attributes, Decision, UserRules
+from fairlead.auth.authorization.chain import ImmediateMode
+
 RBAC, NODE, ABAC, WEBHOOK = "RBAC", "Node", "ABAC", "Webhook"
 ALWAYS_ALLOW, ALWAYS_DENY = "AlwaysAllow", "AlwaysDeny"
 MODES = (ALWAYS_ALLOW, ALWAYS_DENY, ABAC, WEBHOOK, RBAC, NODE)
@@ -41,3 +45,29 @@ def check_files(modes: tuple[str, ...], policy_file: bool, webhook_config: bool)
             raise ModeError(f"authorization-mode {mode}'s {what} not passed")
         if given and mode not in modes:
             raise ModeError(f"cannot specify {flag} without mode {mode}")
+
+
+# The modes that look at nothing: AlwaysAllow and AlwaysDeny.
+
+_EVERYTHING_IS_FORBIDDEN = Decision(reason="Everything is forbidden.")
+
+
+class AlwaysAllow(ImmediateMode):
+    def decide(self, attributes: Attributes) -> Decision:
+        return ALLOWED
+
+    def rules_for(self, user: User, namespace: str) -> UserRules:
+        return UserRules(
+            [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+            [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+        )
+
+
+class AlwaysDeny(ImmediateMode):
+    """Has no opinion on anything, so that a mode after it may still allow."""
+
+    def decide(self, attributes: Attributes) -> Decision:
+        return _EVERYTHING_IS_FORBIDDEN
+
+    def rules_for(self, user: User, namespace: str) -> UserRules:
+        return UserRules()

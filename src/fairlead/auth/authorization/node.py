@@ -6,10 +6,15 @@ from collections.abc import Callable
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization import pod_references as kinds
-from fairlead.auth.authorization.attributes import Attributes
+from fairlead.auth.authorization.attributes import (
+    ALLOWED,
+    NO_OPINION,
+    Attributes,
+    Decision,
+    UserRules,
+)
 from fairlead.auth.authorization.bootstrap import bootstrap_rules
 from fairlead.auth.authorization.chain import ImmediateMode
-from fairlead.auth.authorization.decision import ALLOWED, NO_OPINION, Decision, UserRules
 from fairlead.auth.authorization.node_graph import NodeGraph
 from fairlead.auth.authorization.rules import CompiledRules, question
 from fairlead.base.dialect import Dialect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.auth.authorization.changes import Follow
+from fairlead.auth.authorization.bindings import Follow
 from fairlead.auth.authorization.pod_references import (
     ATTACHMENTS,
     CLAIMS,

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fairlead.auth.authentication.user import User
-from fairlead.auth.authorization.attributes import Attributes
-from fairlead.auth.authorization.bindings import Binding, Grants, RoleKey, Scope
+from fairlead.auth.authorization.attributes import (
+    NO_OPINION,
+    Attributes,
+    Decision,
+    UserRules,
+    joined_errors,
+)
+from fairlead.auth.authorization.bindings import Binding, Follow, Grants, RoleKey, Scope
 from fairlead.auth.authorization.chain import Epoch, ImmediateMode
-from fairlead.auth.authorization.changes import Follow
-from fairlead.auth.authorization.decision import NO_OPINION, Decision, UserRules, joined_errors
 from fairlead.auth.authorization.rules import (
     CompiledRules,
     Rule,

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 from fairlead.auth.authorization import modes
 from fairlead.auth.authorization.abac import Abac, PolicyFileError, read_policy_file
-from fairlead.auth.authorization.always import AlwaysAllow, AlwaysDeny
+from fairlead.auth.authorization.bindings import Follow
 from fairlead.auth.authorization.chain import Authorizer, Epoch, Mode
-from fairlead.auth.authorization.changes import Follow
 from fairlead.auth.authorization.escalation import EscalationGuard
-from fairlead.auth.authorization.modes import ModeError, check_files, parse_modes
+from fairlead.auth.authorization.modes import (
+    AlwaysAllow,
+    AlwaysDeny,
+    ModeError,
+    check_files,
+    parse_modes,
+)
 from fairlead.auth.authorization.node import Node
 from fairlead.auth.authorization.node_graph import NodeGraph
 from fairlead.auth.authorization.rbac import Rbac

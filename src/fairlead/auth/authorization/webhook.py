@@ -8,8 +8,7 @@ from typing import Any, Protocol
 import orjson
 
 from fairlead.auth.authentication.user import User
-from fairlead.auth.authorization.attributes import Attributes
-from fairlead.auth.authorization.decision import Decision, UserRules
+from fairlead.auth.authorization.attributes import Attributes, Decision, UserRules
 from fairlead.base.caches import Bounded
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect

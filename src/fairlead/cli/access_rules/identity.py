@@ -8,8 +8,13 @@ from typing import Any
 
 import orjson
 
-from fairlead.auth.authentication.account_names import account_groups, split_account_name
-from fairlead.auth.authentication.user import ANONYMOUS_NAME, AUTHENTICATED, UNAUTHENTICATED
+from fairlead.auth.authentication.user import (
+    ANONYMOUS_NAME,
+    AUTHENTICATED,
+    UNAUTHENTICATED,
+    account_groups,
+    split_account_name,
+)
 from fairlead.base.records import dataclass, field
 from fairlead.cli.errors import CommandFailed
 from fairlead.client import ApiError, Client, Impersonation

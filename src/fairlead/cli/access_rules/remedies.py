@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from fairlead.auth.authentication.account_names import split_account_name
+from fairlead.auth.authentication.user import split_account_name
 from fairlead.cli.access_rules.asking import Question
 
 _PROGRAM = "fairlead"

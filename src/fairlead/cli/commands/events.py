@@ -13,7 +13,7 @@ from fairlead.cli.output.server_tables import cell
 from fairlead.cli.output.tables import Columns
 from fairlead.client import Resource
 from fairlead.client.watch import DELETED, objects_of
-from fairlead.codec.types.ages import UNKNOWN, duration_text, moment
+from fairlead.codec.types.times import UNKNOWN, duration_text, moment
 
 if TYPE_CHECKING:
     from fairlead.cli.output.printers import Printer

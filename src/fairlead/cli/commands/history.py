@@ -139,8 +139,7 @@ def _whole(text: str, flag: str) -> str:
 
 def _start(text: str | None) -> datetime | None:
     """The moment that an age or a time means."""
-    from fairlead.codec.types.durations import DurationError, parse_duration
-    from fairlead.codec.types.times import TimeError, parse_time
+    from fairlead.codec.types.times import DurationError, TimeError, parse_duration, parse_time
 
     if text is None:
         return None

@@ -16,7 +16,7 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.pod_logs import DEFAULT, Stream, pods_of, streams_of
 from fairlead.cli.refusals import worded
 from fairlead.client import ApiError, Unreachable
-from fairlead.codec.types.ages import moment
+from fairlead.codec.types.times import moment
 
 _USAGE = (
     "say whose logs, such as fairlead logs POD, fairlead logs deployment/web or fairlead logs -l"

@@ -12,7 +12,7 @@ from fairlead.cli.describing.parts.metadata import draw_head
 from fairlead.cli.describing.parts.quantities import quantity_text
 from fairlead.cli.describing.parts.times import in_full
 from fairlead.cli.describing.parts.words import UNSET
-from fairlead.codec.types.ages import UNKNOWN
+from fairlead.codec.types.times import UNKNOWN
 
 # Where the numbers of a type of metric are.
 _PLACES = {

@@ -14,7 +14,7 @@ from fairlead.cli.describing.parts.selectors import selector_text
 from fairlead.cli.describing.parts.templates import draw_template
 from fairlead.cli.describing.parts.times import in_full
 from fairlead.cli.describing.parts.words import NONE, UNSET, yes_or_no
-from fairlead.codec.types.ages import duration_text, moment
+from fairlead.codec.types.times import duration_text, moment
 
 _MOST_INDEXES = 50  # characters, and what belongs to the last number
 

@@ -12,7 +12,7 @@ from fairlead.cli.describing.page import Page
 from fairlead.cli.describing.parts.metadata import one_line
 from fairlead.cli.describing.parts.times import in_full
 from fairlead.cli.errors import CommandFailed
-from fairlead.codec.types.ages import duration_text
+from fairlead.codec.types.times import duration_text
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest, GeneralName, Name

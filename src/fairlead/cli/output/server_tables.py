@@ -107,7 +107,7 @@ def as_table(value: Object) -> Object:
         return value
     from datetime import UTC, datetime
 
-    from fairlead.codec.types.ages import since
+    from fairlead.codec.types.times import since
 
     now = datetime.now(UTC)
     items = value["items"] if isinstance(value.get("items"), list) else [value]

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlead.base.records import dataclass
 from fairlead.cli.errors import CommandFailed
-from fairlead.codec.types.ages import since
+from fairlead.codec.types.times import since
 from fairlead.fields.entries import decoded
 from fairlead.fields.field_sets import EMPTY, FieldSet, InvalidFields, paths, union
 

@@ -11,7 +11,7 @@ from fairlead.cli.output import colours, tables
 from fairlead.cli.relations.states import UNKNOWN, State
 from fairlead.cli.relations.trees import Branch, branches
 from fairlead.cli.screen import Screen
-from fairlead.codec.types.ages import since
+from fairlead.codec.types.times import since
 
 States = Mapping[str, State]
 _HEAD = ("NAME", "READY", "STATUS", "AGE")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from fairlead.api.history.changed_fields import changed_paths
+from fairlead.api.history.items import changed_paths
 from fairlead.base.records import dataclass
 from fairlead.base.terminal import printable
 from fairlead.cli.output.colours import BOLD, DIM, YELLOW, Paint
@@ -15,7 +15,7 @@ from fairlead.cli.versions.authors import authors_of, time_of
 from fairlead.cli.versions.differences import Sight, painted
 from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED, KNOWN, History, Version
 from fairlead.cli.versions.served import Writer
-from fairlead.codec.types.ages import UNKNOWN, moment, since
+from fairlead.codec.types.times import UNKNOWN, moment, since
 
 _NOTHING = "nothing but managedFields, resourceVersion or generation; --all shows it"
 HEAD = ("REVISION", "CHANGE", "AGE", "USER", "MANAGERS", "FIELDS")

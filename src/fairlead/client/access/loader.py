@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from fairlead.base.file_stamps import stamp
+from fairlead.base.package_files import stamp
 from fairlead.base.terminal import printable
 from fairlead.client.access.files import (
     Configuration,
@@ -36,7 +36,7 @@ from fairlead.wire.outgoing.client_config import (
     parse_cluster,
     parse_user,
 )
-from fairlead.wire.outgoing.proxies import proxy_of_environment
+from fairlead.wire.outgoing.dialer import proxy_of_environment
 
 _SERVER = "KUBERNETES_MASTER"
 

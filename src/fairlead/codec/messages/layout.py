@@ -12,8 +12,14 @@ from typing import Any, Final
 from fairlead.codec.messages.scalars import SCALARS, Read
 from fairlead.codec.messages.writer import NoMessage, by_number
 from fairlead.codec.protobuf_wire import BYTES, FIXED64
-from fairlead.codec.types.alternatives import Alternatives, alternatives_of
-from fairlead.codec.types.decode import Always, always_in, decoder_for, drops_zero
+from fairlead.codec.types.decode import (
+    Alternatives,
+    Always,
+    alternatives_of,
+    always_in,
+    decoder_for,
+    drops_zero,
+)
 from fairlead.codec.types.model import Embedded, Field, ListOf, MapOf, Presence, Scalar, Struct
 from fairlead.codec.types.scalars import Decoder
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.base.budget import make
-from fairlead.codec.limits import MOST_DEPTH, TooDeep
+from fairlead.codec.bodies import MOST_DEPTH, TooDeep
 from fairlead.codec.messages.layout import (
     BOOL,
     EMBEDDED,

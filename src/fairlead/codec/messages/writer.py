@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from fairlead.codec.messages.scalars import SCALARS, Write, text_bytes
 from fairlead.codec.protobuf_wire import BYTES, delimited, key, varint
-from fairlead.codec.types.alternatives import alternatives_of
+from fairlead.codec.types.decode import alternatives_of
 from fairlead.codec.types.model import (
     Embedded,
     Field,

@@ -18,7 +18,7 @@ from fairlead.controllers.aggregation.extension import Extension
 from fairlead.controllers.aggregation.identity import identity_fields
 from fairlead.controllers.aggregation.links import Link, Links
 from fairlead.controllers.aggregation.registry import Extensions
-from fairlead.wire.incoming.head import raw_parts
+from fairlead.wire.incoming.parser import raw_parts
 from fairlead.wire.outgoing.client import CallError
 
 logger = logging.getLogger("fairlead")

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.base.records import dataclass
 from fairlead.controllers.aggregation.extension import Extension, extension_of
-from fairlead.controllers.elsewhere import API_SERVICES as API_SERVICES
+from fairlead.controllers.namespace_remains import API_SERVICES as API_SERVICES
 from fairlead.storage.change import Change
 
 Object = dict[str, Any]

@@ -15,7 +15,7 @@ from fairlead.base.budget import OverSize
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import REASONS, StatusError
 from fairlead.base.records import dataclass
-from fairlead.codec.limits import check_values
+from fairlead.codec.bodies import check_values
 from fairlead.codec.types.names import path_segment
 from fairlead.controllers.aggregation.calls import ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension

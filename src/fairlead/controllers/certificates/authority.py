@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.base import clock
-from fairlead.base.file_stamps import stamp
+from fairlead.base.package_files import stamp
 from fairlead.base.records import dataclass
 from fairlead.controllers.certificates.asked import Asked
 

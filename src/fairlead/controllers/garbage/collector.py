@@ -7,10 +7,8 @@ from enum import Enum, auto
 from functools import partial
 
 from fairlead.base.errors import StatusError
-from fairlead.controllers.changes import with_fewer
-from fairlead.controllers.elsewhere import API_SERVICES, Elsewhere
 from fairlead.controllers.events import WARNING, Recorder
-from fairlead.controllers.framework import Follow, Keys, Unfollow
+from fairlead.controllers.framework import Follow, Keys, Unfollow, with_fewer
 from fairlead.controllers.garbage.graph import Graph
 from fairlead.controllers.garbage.references import (
     Reference,
@@ -20,7 +18,8 @@ from fairlead.controllers.garbage.references import (
     references_of,
     steps_of,
 )
-from fairlead.controllers.namespaces import NAMESPACES
+from fairlead.controllers.namespace_deletion import NAMESPACES
+from fairlead.controllers.namespace_remains import API_SERVICES, Elsewhere
 from fairlead.controllers.versions import may_be_going, uid_of
 from fairlead.controllers.workloads.batches import all_of
 from fairlead.operations.api import Api, Object

@@ -23,7 +23,7 @@ from fairlead.controllers.events import NORMAL, Recorder
 from fairlead.controllers.metrics import LEADING
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.operations.fence import carry
+from fairlead.operations.write_pipeline import carry
 from fairlead.storage.backend import StorageError
 from fairlead.storage.change import Change
 

@@ -9,7 +9,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.namespaces import is_refused_by_ending
+from fairlead.controllers.namespace_deletion import is_refused_by_ending
 from fairlead.controllers.pod_members import PODS
 from fairlead.controllers.service_endpoints.pods import (
     SERVICES,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from fairlead.base.errors import StatusError
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.namespaces import is_refused_by_ending
+from fairlead.controllers.namespace_deletion import is_refused_by_ending
 from fairlead.controllers.service_endpoints.endpoints import ENDPOINTS, EndpointNames
 from fairlead.controllers.service_endpoints.pods import SERVICES
 from fairlead.controllers.service_endpoints.ports import Port, read_port, slice_ports

@@ -10,7 +10,7 @@ from fairlead.base import budget
 from fairlead.base.errors import StatusError
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.namespaces import is_refused_by_ending
+from fairlead.controllers.namespace_deletion import is_refused_by_ending
 from fairlead.controllers.pod_members import PODS
 from fairlead.controllers.service_endpoints.hints import Hints
 from fairlead.controllers.service_endpoints.pods import (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fairlead.base.records import dataclass, field
-from fairlead.codec.types.durations import parse_duration
+from fairlead.codec.types.times import parse_duration
 
 PREFIX = "simulation.fairlead/"
 MARK = PREFIX.encode()

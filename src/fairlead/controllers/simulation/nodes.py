@@ -14,8 +14,7 @@ from fairlead.base.errors import StatusError
 from fairlead.codec.types.times import format_micro_time, parse_time
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.simulation.behaviour import READY, UNREACHABLE, BehaviourError, node_state
-from fairlead.controllers.simulation.fleet import Fleet
-from fairlead.controllers.simulation.names import LEASES, NODES
+from fairlead.controllers.simulation.fleet import LEASES, NODES, Fleet
 from fairlead.controllers.simulation.node_objects import (
     OWN_CONDITIONS,
     new_node,

@@ -17,7 +17,8 @@ from fairlead.process.backup.archive import Header
 from fairlead.process.backup.errors import BackupError
 from fairlead.process.backup.progress import Progress
 from fairlead.storage.backend import ConditionFailed, Conflict, Row, StorageError, Write
-from fairlead.storage.source import Snapshot, Source
+from fairlead.storage.etcd.codec import Codec
+from fairlead.storage.log import Snapshot, Source
 
 MOST_RAISED = 1_000_000  # revisions: some minutes of commits
 _DEFINITIONS = "/customresourcedefinitions"
@@ -201,3 +202,26 @@ async def _all(work: Iterable[Coroutine[None, None, None]]) -> None:
                 tasks.create_task(one)
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
+
+
+# Values of etcd that cannot be read: a server leaves them out, a copy must not.
+
+
+class NoticingCodec:
+    """Another codec, and who is told of each value that it cannot read."""
+
+    def __init__(self, codec: Codec, unread: Callable[[str], None]) -> None:
+        self.path = codec.path
+        self.place = codec.place
+        self.encode = codec.encode
+        self.is_stale = codec.is_stale
+        self._codec = codec
+        self._unread = unread
+
+    def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
+        try:
+            return self._codec.decode(resource, key, raw)
+        except Exception as error:
+            told = str(error)
+            self._unread(told if key in told else f"{resource} {key}: {told}")
+            raise ValueError(told) from None  # whatever it was, the others are looked at as well

@@ -17,7 +17,7 @@ from fairlead.process.backup.errors import BackupError
 from fairlead.process.backup.progress import Progress
 from fairlead.process.backup.shared import Raising, check_empty, fill
 from fairlead.storage.backend import Row, StorageError
-from fairlead.storage.source import Snapshot, Source
+from fairlead.storage.log import Snapshot, Source
 from fairlead.storage.sqlite import format as file_format
 from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.directory import Directory

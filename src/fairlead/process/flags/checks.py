@@ -8,8 +8,8 @@ from fairlead.admission.catalogue import PluginNameError, switched_on
 from fairlead.api.audit.flags import AuditFlagError, check_audit_flags
 from fairlead.auth.authorization.modes import ModeError, check_files, parse_modes
 from fairlead.base.dialect import DIALECTS
+from fairlead.controllers.catalogue import chosen_controllers
 from fairlead.controllers.certificates.flags import SigningFlagError, check_signing_flags
-from fairlead.controllers.selection import chosen_controllers
 from fairlead.controllers.servers.flags import ServersFlagError, check_servers_flags
 from fairlead.process.flags.serve import MOST_WORKERS
 from fairlead.storage.etcd.flags import EtcdFlagError, check_etcd_flags, etcd_flags_without_effect

@@ -8,9 +8,9 @@ from typing import Any
 from fairlead.base.dialect import CLUSTER
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.json_numbers import plain
+from fairlead.codec.types.mismatch import source_text
 from fairlead.codec.types.model import Struct
 from fairlead.codec.types.names import path_segment
-from fairlead.codec.types.wording import source_text
 from fairlead.resources.apiextensions.depth import inner_schemas
 from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.custom.schema.decode import DecoderBuilder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fairlead.codec.types.wording import source_text
+from fairlead.codec.types.mismatch import source_text
 from fairlead.resources.causes import GoValue, quote
 from fairlead.resources.core.shared import go_struct
 from fairlead.resources.custom.schema.markers import Schema

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from fairlead.base import budget
 from fairlead.base.records import dataclass
-from fairlead.codec.types.durations import DurationError, parse_duration
+from fairlead.codec.types.times import DurationError, parse_duration
 from fairlead.resources.causes import quote
 from fairlead.resources.rules import bounded_int
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from fairlead.codec.types.ages import UNKNOWN as UNKNOWN
-from fairlead.codec.types.ages import Age as Age
-from fairlead.codec.types.ages import age_since as age_since
-from fairlead.codec.types.ages import duration_text as duration_text
-from fairlead.codec.types.ages import instant as instant
-from fairlead.codec.types.ages import moment as moment
-from fairlead.codec.types.ages import since as since
+from fairlead.codec.types.times import UNKNOWN as UNKNOWN
+from fairlead.codec.types.times import Age as Age
+from fairlead.codec.types.times import age_since as age_since
+from fairlead.codec.types.times import duration_text as duration_text
+from fairlead.codec.types.times import instant as instant
+from fairlead.codec.types.times import moment as moment
+from fairlead.codec.types.times import since as since
 
 NONE = "<none>"
 UNSET = "<unset>"

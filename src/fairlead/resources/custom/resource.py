@@ -10,7 +10,7 @@ from fairlead.codec.types.model import Struct
 from fairlead.resources.custom.behaviour import CustomBehaviour
 from fairlead.resources.custom.definition import CustomKind
 from fairlead.resources.registry import SUBRESOURCE_VERBS, GroupVersion, Resource
-from fairlead.storage.watcher import Watcher
+from fairlead.storage.audience import Watcher
 
 # In the order of the reference.
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

@@ -6,8 +6,8 @@ from typing import Any
 
 from fairlead.base.errors import StatusError
 from fairlead.base.records import dataclass
+from fairlead.codec.types.mismatch import any_type_text, plain_text
 from fairlead.codec.types.model import Object
-from fairlead.codec.types.wording import any_type_text, plain_text
 from fairlead.resources.causes import Causes
 
 _MOST_REPLICAS = 2**31 - 1

@@ -10,15 +10,14 @@ import orjson
 from fairlead.base import budget
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError, listed
-from fairlead.codec.limits import MOST_VALUES, brackets
-from fairlead.codec.types.mismatch import json_kind
+from fairlead.codec.bodies import MOST_VALUES, brackets
+from fairlead.codec.types.mismatch import any_type_text, json_kind
 from fairlead.codec.types.model import Object
-from fairlead.codec.types.uids import new_uid
-from fairlead.codec.types.wording import any_type_text
+from fairlead.codec.types.times import new_uid
 from fairlead.resources.causes import Causes
 from fairlead.resources.metadata import check_annotations, check_labels
+from fairlead.wire.outgoing.answers import read_review
 from fairlead.wire.outgoing.client import CallError
-from fairlead.wire.outgoing.review_answers import read_review
 from fairlead.wire.outgoing.webhooks import Webhooks
 
 TIMEOUT = 30.0

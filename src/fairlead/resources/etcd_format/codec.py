@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.codec.limits import STORED_DEPTH, TooDeep, bounded_json
+from fairlead.codec.bodies import STORED_DEPTH, TooDeep, bounded_json
 from fairlead.codec.protobuf import (
     EMPTY_TAIL,
     MAGIC,

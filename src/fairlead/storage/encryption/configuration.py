@@ -10,8 +10,7 @@ from pathlib import Path
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.package_files import text_beside
-from fairlead.codec.bodies import BodyError, parse_yaml
-from fairlead.codec.limits import TooDeep
+from fairlead.codec.bodies import BodyError, TooDeep, parse_yaml
 from fairlead.codec.types.decode import decoder, unknown_paths
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object, Struct

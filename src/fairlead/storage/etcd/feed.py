@@ -32,7 +32,7 @@ from fairlead.storage.etcd.messages import (
     read_watch,
 )
 from fairlead.storage.etcd.rows import Rows
-from fairlead.storage.source import Reached
+from fairlead.storage.log import Reached
 
 _DENIED = "permission denied"
 _MARK = b"/\0mark"

@@ -19,7 +19,7 @@ from fairlead.storage.etcd.messages import (
     read_range,
 )
 from fairlead.storage.etcd.rows import Rows
-from fairlead.storage.source import Snapshot
+from fairlead.storage.log import Snapshot
 
 _ROWS_A_PIECE = 500
 _BYTES_A_PIECE = 4 << 20

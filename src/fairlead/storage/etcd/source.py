@@ -28,7 +28,7 @@ from fairlead.storage.etcd.messages import (
 )
 from fairlead.storage.etcd.rows import Rows
 from fairlead.storage.etcd.transactions import Epoch, Put, refusal, request_of
-from fairlead.storage.source import Reached, Snapshot
+from fairlead.storage.log import Reached, Snapshot
 
 # How many seconds what is written at a key lasts; None for ever.
 Ttl = Callable[[str, str], int | None]

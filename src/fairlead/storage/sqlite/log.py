@@ -22,7 +22,7 @@ from fairlead.storage.backend import (
 from fairlead.storage.health import Health
 from fairlead.storage.log import Cache
 from fairlead.storage.pending import Pending
-from fairlead.storage.writer import Writer
+from fairlead.storage.writes import Writer
 
 logger = logging.getLogger("fairlead.storage")
 

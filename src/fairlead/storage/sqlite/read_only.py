@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fairlead.storage.backend import Fault, Slice, Step, StorageError, Write
-from fairlead.storage.source import Reached, Snapshot, Source
+from fairlead.storage.log import Reached, Snapshot, Source
 from fairlead.storage.sqlite.directory import Directory
 
 _FILES = ("fairlead.db", "fairlead.db-wal", "acknowledged")

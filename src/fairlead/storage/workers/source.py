@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from fairlead.storage.backend import Row, Slice, Step, Write
-from fairlead.storage.source import Reached, Snapshot
+from fairlead.storage.log import Reached, Snapshot
 from fairlead.storage.workers.calls import Caller, gone
 from fairlead.storage.workers.channel import Message
 from fairlead.storage.workers.page import Page

@@ -8,9 +8,9 @@ import resource
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
+from fairlead.wire.incoming.exchange import date_line
 from fairlead.wire.incoming.holdings import Holdings, Uploads
 from fairlead.wire.incoming.limits import Limits
-from fairlead.wire.incoming.response_bytes import date_line
 
 if TYPE_CHECKING:
     from fairlead.wire.incoming.exchange import Exchange
@@ -149,3 +149,39 @@ def _descriptors() -> int:
         except (OSError, ValueError):
             pass
     return soft if soft != resource.RLIM_INFINITY else 1 << 20
+
+
+# A connection whose protocol has changed.
+
+
+class HandedOver(asyncio.Protocol):
+    """Passes everything on to the successor. `on_full` is told whether the peer has too much to
+    read, `on_lost` of the end, after the successor."""
+
+    def __init__(
+        self,
+        successor: asyncio.Protocol,
+        on_full: Callable[[bool], None],
+        on_lost: Callable[[Exception | None], None],
+    ) -> None:
+        self._successor = successor
+        self._on_full = on_full
+        self._on_lost = on_lost
+
+    def data_received(self, data: bytes) -> None:
+        self._successor.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._successor.eof_received()
+
+    def pause_writing(self) -> None:
+        self._successor.pause_writing()
+        self._on_full(True)
+
+    def resume_writing(self) -> None:
+        self._successor.resume_writing()
+        self._on_full(False)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._successor.connection_lost(error)
+        self._on_lost(error)

@@ -8,16 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from fairlead.wire.incoming.batches import slices_of
-from fairlead.wire.incoming.connections import Application, Connections
+from fairlead.wire.incoming.connections import Application, Connections, HandedOver
 from fairlead.wire.incoming.eager_tasks import begin
-from fairlead.wire.incoming.exchange import ClientGone, Exchange
-from fairlead.wire.incoming.head import Refused
+from fairlead.wire.incoming.exchange import NOBODY, ClientGone, Exchange, Peer, refusal
 from fairlead.wire.incoming.holdings import Uploads
-from fairlead.wire.incoming.parser import SETTLED, Reader
-from fairlead.wire.incoming.peer import NOBODY, Peer
-from fairlead.wire.incoming.response_bytes import refusal
-from fairlead.wire.incoming.upgrade import HandedOver
+from fairlead.wire.incoming.parser import SETTLED, Reader, Refused
+from fairlead.wire.incoming.tls_records import slices_of
 
 logger = logging.getLogger("fairlead.wire.incoming")
 

@@ -16,11 +16,17 @@ from typing import Any, cast
 from cryptography.x509 import Certificate
 from OpenSSL import SSL, crypto
 
-from fairlead.wire.incoming.batches import Data, Party, Round, slices_of
-from fairlead.wire.incoming.peer import NOBODY, Peer
+from fairlead.wire.incoming.exchange import NOBODY, PLAIN_HTTP, Peer
 from fairlead.wire.incoming.protocol import HttpProtocol
-from fairlead.wire.incoming.response_bytes import PLAIN_HTTP
-from fairlead.wire.incoming.tls_records import PLAIN, Records, Sealing
+from fairlead.wire.incoming.tls_records import (
+    PLAIN,
+    Data,
+    Party,
+    Records,
+    Round,
+    Sealing,
+    slices_of,
+)
 
 _HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + PLAIN + 2048, 5
 _MOST_UNREAD = 512 * 1024

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from fairlead.wire.outgoing.client import SECONDS_TO_CONNECT, CallError
 from fairlead.wire.outgoing.tls import secure
@@ -91,3 +92,21 @@ def _unreached(place: Place, error: Exception) -> CallError:
         why = os.strerror(error.errno).lower()
         return CallError(f"dial tcp {place}: connect: {why}", retryable=True, unreached=True)
     return CallError(f"dial tcp {place}: {error}", retryable=True, unreached=True)
+
+
+# The web proxy that the environment asks for.
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def proxy_of_environment(url: str) -> str:
+    """The proxy for a URL, or nothing; this machine is never reached through one."""
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return ""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in LOOPBACK or proxy_bypass(host):
+        return ""
+    return getproxies().get(parts.scheme, "")

@@ -12,8 +12,7 @@ from fairlead.admission.plugins.pod_security_policy.policy import SecurityPolicy
 from fairlead.admission.plugins.pod_security_policy.rules import faults
 from fairlead.admission.plugins.signer_rights import Allowed
 from fairlead.admission.plugins.version_facts import CollectionFact, FindCollection
-from fairlead.auth.authentication.account_names import account_groups, account_user_name
-from fairlead.auth.authentication.user import User
+from fairlead.auth.authentication.user import User, account_groups, account_user_name
 from fairlead.auth.authorization import attributes as questions
 from fairlead.auth.authorization.escalation import only_housekeeping
 from fairlead.base.dialect import Dialect

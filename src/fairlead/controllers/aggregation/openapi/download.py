@@ -14,7 +14,7 @@ import orjson
 from fairlead.api.openapi.answers import TEXT, Document, pack
 from fairlead.base.budget import OverSize
 from fairlead.base.records import dataclass
-from fairlead.codec.limits import check_values
+from fairlead.codec.bodies import check_values
 from fairlead.controllers.aggregation.calls import ExtensionCalls, Fetched
 from fairlead.controllers.aggregation.extension import Extension
 from fairlead.controllers.aggregation.identity import DESCRIBER

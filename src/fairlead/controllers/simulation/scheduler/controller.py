@@ -12,9 +12,8 @@ from fairlead.base.errors import StatusError
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.pod_status import disrupted, write_status
-from fairlead.controllers.simulation.fleet import Fleet
-from fairlead.controllers.simulation.names import NODES, PODS, SCHEDULER
-from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
+from fairlead.controllers.simulation.fleet import NODES, PODS, SCHEDULER, Fleet
+from fairlead.controllers.simulation.scheduler.cluster import Cluster, Event, NodeSummary
 from fairlead.controllers.simulation.scheduler.conditions import clear_nomination, set_unschedulable
 from fairlead.controllers.simulation.scheduler.facts import Labels, Placed, Wish, labels_of, wish_of
 from fairlead.controllers.simulation.scheduler.filters import Judge, Verdict, explained
@@ -24,7 +23,6 @@ from fairlead.controllers.simulation.scheduler.queue import Waiting
 from fairlead.controllers.simulation.scheduler.selection import has_preferences, preference
 from fairlead.controllers.simulation.scheduler.taints import unwelcome
 from fairlead.controllers.simulation.scheduler.topology_spread import crowding
-from fairlead.controllers.simulation.scheduler.verdict import Event
 from fairlead.controllers.simulation.scheduler.volumes import CAPACITIES, DRIVERS, VolumeRule
 from fairlead.controllers.volumes.names import CLAIMS, CLASSES, VOLUMES
 from fairlead.operations.api import Api, Object

@@ -6,13 +6,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
+from fairlead.controllers.simulation.scheduler.cluster import (
+    Cluster,
+    Event,
+    Filter,
+    NodeSummary,
+    Refusal,
+    Rule,
+)
 from fairlead.controllers.simulation.scheduler.facts import Wish
 from fairlead.controllers.simulation.scheduler.pod_affinity import far, near, repelled
 from fairlead.controllers.simulation.scheduler.selection import selected
 from fairlead.controllers.simulation.scheduler.taints import cordoned, untolerated
 from fairlead.controllers.simulation.scheduler.topology_spread import even
-from fairlead.controllers.simulation.scheduler.verdict import Event, Filter, Refusal, Rule
 from fairlead.controllers.simulation.scheduler.volumes import VolumeRule
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
+from fairlead.controllers.simulation.scheduler.cluster import (
+    Cluster,
+    Event,
+    Filter,
+    NodeSummary,
+    Refusal,
+)
 from fairlead.controllers.simulation.scheduler.facts import (
     Placed,
     Term,
@@ -12,7 +18,6 @@ from fairlead.controllers.simulation.scheduler.facts import (
     preferred_terms,
     required_terms,
 )
-from fairlead.controllers.simulation.scheduler.verdict import Event, Filter, Refusal
 
 _NEAR, _FAR = "podAffinity", "podAntiAffinity"
 _UNTIL = Event.NODE | Event.POD_GONE | Event.POD_PLACED

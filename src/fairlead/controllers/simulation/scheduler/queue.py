@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from fairlead.base import clock
-from fairlead.controllers.simulation.scheduler.verdict import Event
+from fairlead.controllers.simulation.scheduler.cluster import Event
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 10.0
 _PATIENCE = 300.0  # after so long one is tried again whatever happened

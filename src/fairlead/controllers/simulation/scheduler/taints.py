@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
+from fairlead.controllers.simulation.scheduler.cluster import (
+    Cluster,
+    Event,
+    Filter,
+    NodeSummary,
+    Refusal,
+)
 from fairlead.controllers.simulation.scheduler.facts import Wish
-from fairlead.controllers.simulation.scheduler.verdict import Event, Filter, Refusal
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import NO_SCHEDULE, PREFER_NO_SCHEDULE
 

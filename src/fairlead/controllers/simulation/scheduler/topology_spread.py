@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
+from fairlead.controllers.simulation.scheduler.cluster import (
+    Cluster,
+    Event,
+    Filter,
+    NodeSummary,
+    Refusal,
+)
 from fairlead.controllers.simulation.scheduler.facts import Wish
 from fairlead.controllers.simulation.scheduler.selection import is_selected
 from fairlead.controllers.simulation.scheduler.taints import tolerates
-from fairlead.controllers.simulation.scheduler.verdict import Event, Filter, Refusal
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import PREFER_NO_SCHEDULE
 from fairlead.resources.rules import selector_matches

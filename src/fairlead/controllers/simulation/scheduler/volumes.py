@@ -8,10 +8,15 @@ from typing import NamedTuple
 
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.quantity import quantity
-from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
+from fairlead.controllers.simulation.scheduler.cluster import (
+    Cluster,
+    Event,
+    Filter,
+    NodeSummary,
+    Refusal,
+)
 from fairlead.controllers.simulation.scheduler.facts import Wish
 from fairlead.controllers.simulation.scheduler.selection import terms_match
-from fairlead.controllers.simulation.scheduler.verdict import Event, Filter, Refusal
 from fairlead.controllers.volumes.facts import (
     class_of,
     could_hold,

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlead.codec.types.decode import decoder
-from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.mismatch import DecodeError, shown
 from fairlead.codec.types.model import Struct
 from fairlead.codec.types.names import dns_1035_label
-from fairlead.codec.types.wording import shown
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 from fairlead.resources.custom.schema.problems import INVALID, REQUIRED, Causes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairlead.codec.types.wording import shown
+from fairlead.codec.types.mismatch import shown
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 from fairlead.resources.custom.schema.problems import DUPLICATE, MOST, Check, Problem, at, invalid
 from fairlead.resources.custom.schema.single_values import identity

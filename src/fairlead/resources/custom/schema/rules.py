@@ -17,7 +17,7 @@ from fairlead.codec.cel.errors import (
     ResultProblem,
 )
 from fairlead.codec.cel.types import BOOL
-from fairlead.codec.types.wording import quoted
+from fairlead.codec.types.mismatch import quoted
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 from fairlead.resources.custom.schema.problems import (
     INVALID,

@@ -10,7 +10,7 @@ import orjson
 
 from fairlead.base.patterns import matcher
 from fairlead.codec.types.json_numbers import plain
-from fairlead.codec.types.wording import number_text, quoted, shown
+from fairlead.codec.types.mismatch import number_text, quoted, shown
 from fairlead.resources.custom.schema.formats import check_of
 from fairlead.resources.custom.schema.markers import Schema
 from fairlead.resources.custom.schema.problems import (

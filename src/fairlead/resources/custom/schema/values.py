@@ -12,7 +12,7 @@ from typing import Any
 
 from fairlead.base import budget
 from fairlead.codec.types.json_numbers import is_integer
-from fairlead.codec.types.wording import quoted
+from fairlead.codec.types.mismatch import quoted
 from fairlead.resources.custom.schema import junctors
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 from fairlead.resources.custom.schema.problems import (
