@@ -1,0 +1,37 @@
+"""The layout: what the packages say is in them is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import fairlead
+
+ROOT = Path(fairlead.__file__).parent
+MOST_PACKAGES = 16
+PACKAGES = sorted(path.parent for path in ROOT.glob("*/__init__.py"))
+_ITEM = re.compile(r"^- (`[^:;]*`)(?:[:;]|$)", re.MULTILINE)
+
+
+def _docstring(package: Path) -> str:
+    return ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+
+
+def test_there_are_few_packages() -> None:
+    assert len(PACKAGES) <= MOST_PACKAGES
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
+def test_a_package_says_what_is_in_it(package: Path) -> None:
+    assert _docstring(package)
+
+
+@pytest.mark.parametrize("package", sorted(path.parent for path in ROOT.rglob("__init__.py")))
+def test_the_contents_that_a_package_lists_exist(package: Path) -> None:
+    for names in _ITEM.findall(_docstring(package)):
+        for name in re.findall(r"`([a-z_0-9/]+)`", names):
+            path = package / name
+            assert path.is_dir() or path.with_suffix(".py").is_file(), name
