@@ -21,10 +21,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fairlead.wire.outgoing.certificates import BundleError, parse_bundle
 from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.client_config import ClientConfig, HostCredentials
 from fairlead.wire.outgoing.json_calls import JsonPoster
-from fairlead.wire.outgoing.trust import BundleError, Trust, Untrusted, parse_bundle
+from fairlead.wire.outgoing.trust import Trust, Untrusted
 from fairlead.wire.outgoing.webhooks import UnusableBundle, Webhooks
 
 HOST = "hook.ns.svc"

@@ -248,7 +248,7 @@ def _oidc(
     from fairlead.auth.authentication.oidc import ClaimRules, OidcTokens, username_prefix
     from fairlead.auth.authentication.oidc_provider import Provider
     from fairlead.auth.authentication.tokens import ALGORITHMS
-    from fairlead.wire.outgoing.trust import BundleError
+    from fairlead.wire.outgoing.certificates import BundleError
 
     algorithms = options.oidc_signing_algs or ["RS256"]
     for name in algorithms:

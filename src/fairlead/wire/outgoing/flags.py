@@ -7,10 +7,10 @@ import ssl
 from pathlib import Path
 
 from fairlead.wire.outgoing.addresses import AddressPolicy, parse_allowed
+from fairlead.wire.outgoing.certificates import BundleError
 from fairlead.wire.outgoing.client_config import without_place
 from fairlead.wire.outgoing.cluster import Reach
 from fairlead.wire.outgoing.tls import trusting, unchecked
-from fairlead.wire.outgoing.trust import BundleError
 from fairlead.wire.outgoing.webhooks import AddressMapError, Find, Webhooks, parse_address_map
 
 

@@ -15,7 +15,8 @@ from typing import Any
 from OpenSSL import SSL
 from OpenSSL.crypto import FILETYPE_ASN1, X509, dump_certificate
 
-from fairlead.wire.outgoing.trust import Trust, parse_bundle, system_trust
+from fairlead.wire.outgoing.certificates import parse_bundle
+from fairlead.wire.outgoing.trust import Trust, system_trust
 
 _PIECE = 64 * 1024
 # Short keys are the business of `Trust`, which takes them as the reference does.

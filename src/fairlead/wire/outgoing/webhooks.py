@@ -18,12 +18,12 @@ from fairlead.base.caches import Bounded
 from fairlead.base.records import dataclass
 from fairlead.wire.outgoing.addresses import AddressPolicy, NotAllowed
 from fairlead.wire.outgoing.answers import check_success, seconds_to_wait
+from fairlead.wire.outgoing.certificates import BundleError
 from fairlead.wire.outgoing.client import Caller, CallError, Reply
 from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError, HostCredentials
 from fairlead.wire.outgoing.dialer import Place, proxy_of_environment
 from fairlead.wire.outgoing.posts import KeptConnections
 from fairlead.wire.outgoing.tls import trusting
-from fairlead.wire.outgoing.trust import BundleError
 
 Object = dict[str, Any]
 # Reads an object by our name for its resource, namespace and name.
