@@ -1,4 +1,9 @@
-"""The command `fairlead`."""
+"""Entry point of the `fairlead` command line.
+
+`main` picks the command by its first word and imports only the modules that this command needs.
+Client commands run in `running`, server-side commands (`serve`, `backup`, `restore`, `migrate`,
+`test-env`) here.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +26,8 @@ _LONGEST_WORD = 300
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; gives the exit code: 1 if it failed, 2 if it was not understood, 130 if it
-    was interrupted before it had begun."""
+    """Run a command and return the exit code: 1 if it fails, 2 for a usage error, 130 if Ctrl-C
+    interrupts it before it starts."""
     heed_interrupts()
     open_closed_streams()
     guard_terminals()
@@ -59,7 +64,7 @@ def _run(words: list[str]) -> int:
 
         words = behind_command(words)
     if words[0] in COMMANDS or words[0] in GROUPS:
-        gc.disable()  # until the command runs: nothing of what is imported goes away
+        gc.disable()  # re-enabled before the command runs: imported objects never become garbage
         from fairlead.cli.running import run_command
 
         return run_command(PROGRAM, words)
@@ -85,7 +90,7 @@ def _run_server_side(command: str, words: list[str], what: str, text: str) -> in
     usage = " ".join(filter(None, (name, what, "[FLAGS]")))
     parser = Parser(prog=name, usage=usage, description=f"{text[:1].upper()}{text[1:]}.")
     if command == "serve":
-        gc.disable()  # until the server is ready: nothing of what is imported and loaded goes away
+        gc.disable()  # re-enabled when the server is ready: nothing loaded until then is garbage
         from fairlead.process.flags.serve import add_serve_flags
 
         add_serve_flags(parser)
