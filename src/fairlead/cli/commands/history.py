@@ -80,8 +80,8 @@ async def run(at: Invocation) -> int:
 
 
 async def _compare(at: Invocation, named: Named, sight: Sight) -> None:
-    """Print the difference between two revisions, which may be given in any order. One of them may
-    be without the object."""
+    """Print the difference between two revisions, given in any order. Raises NotFound if the object
+    existed at neither."""
     from fairlead.cli.output.colours import Paint
     from fairlead.cli.versions.differences import painted
     from fairlead.cli.versions.retained import object_at
