@@ -1,8 +1,21 @@
-"""Entry point of the `fairlead` command line.
+"""The command line of `fairlead`. May use everything but `testing`.
 
-`main` picks the command by its first word and imports only the modules that this command needs.
-Client commands run in `running`, server-side commands (`serve`, `backup`, `restore`, `migrate`,
-`test-env`) here.
+- `main` in this module: where to enter; picks the command by its first word and imports only its
+  modules
+- `running`: runs a client command, from its flags to the exit code
+- `catalog`, `overview`: the commands by name, and their help
+- `commands/`: one module per client command, with `add_flags` and `run`
+- `arguments`, `connecting`, `parsing`: flags
+- `invocation`, `screen`: the options, client and output of a running command
+- `targets`, `naming`, `choosing`, `manifests`, `located`: from words and files to objects
+- `changing`, `refusals`, `errors`: options of writes, and error messages
+- `output/`: tables, JSON, YAML, JSONPath
+- `getting/`, `describing/`, `explaining/`, `feed/`, `relations/`, `ownership/`, `versions/`:
+  commands that read
+- `applying/`, `creating/`, `deleting/`, `differing/`, `editing/`, `rolling/`: commands that write
+- `access_rules/`, `joining/`: permissions and bootstrap tokens
+- `completion/`: shell completion
+- `copying`, `test_env`, `standing_in`: backup, restore, migrate, and the programs for envtest
 """
 
 from __future__ import annotations

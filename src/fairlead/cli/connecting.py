@@ -10,7 +10,7 @@ from fairlead.cli.errors import UsageError
 from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Access
 
-# Flags with a value. They may also stand before the command.
+# Flags with a value. They may also precede the command.
 _VALUES: dict[tuple[str, ...], tuple[str, str]] = {
     ("--kubeconfig",): ("FILE", "client configuration file"),
     ("--context",): ("NAME", "context of the configuration that is used"),
@@ -40,7 +40,7 @@ _STDIN_READER = "a manifest is read from standard input already"
 
 
 def add_connection_flags(parser: ArgumentReader) -> None:
-    """Add the connection flags, except those whose name the command already uses for its own."""
+    """Add the connection flags, skipping names that the command itself defines."""
     group = parser.add_argument_group("Which server, and as whom")
     for names, (value, text) in _VALUES.items():
         if free := parser.unused(names):

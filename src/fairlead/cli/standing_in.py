@@ -40,7 +40,8 @@ def server_flags(
     given: Sequence[str], environment: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
     """Translate flags of kube-apiserver to flags of `fairlead serve`; return them and the ignored
-    flags. Raises ValueError if there is no etcd URL, or no --cert-dir for a real etcd."""
+    flags. Raises ValueError without a reachable etcd URL, and without --cert-dir for a real
+    etcd."""
     values = _values(given)
     directory = Path(values.get(_CERT_DIR, ""))
     place = _place(values.get(_ETCD, ""))

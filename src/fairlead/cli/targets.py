@@ -11,7 +11,7 @@ from fairlead.client import Client, Resource, UnknownResource, names
 
 
 class Target(NamedTuple):
-    """Objects of one resource: those named, or all if there are no names."""
+    """The named objects of one resource, or all its objects if there are no names."""
 
     resource: Resource
     names: tuple[str, ...] = ()

@@ -39,7 +39,8 @@ async def run(at: Invocation) -> int:
 
 
 async def _meant(at: Invocation, steps: Sequence[str]) -> tuple[ResourceType, Sequence[str]]:
-    """The kind and the path of the field. The group may stand between kind and path."""
+    """The kind and the path of the field. The group may follow the kind:
+    `deployments.apps.spec`."""
     discovery = at.client.discovery
     if len(steps) > 1:
         for end in range(len(steps), 1, -1):

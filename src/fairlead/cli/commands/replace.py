@@ -1,4 +1,4 @@
-"""`replace`: replaces objects by those of files."""
+"""`replace`: replaces objects with the objects of files."""
 
 from __future__ import annotations
 

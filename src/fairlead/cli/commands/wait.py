@@ -82,8 +82,8 @@ async def _found(at: Invocation, wanted: Wanted, failures: Failures) -> list[Cho
 async def _wait(
     at: Invocation, group: Sequence[Chosen], wanted: Wanted, failures: Failures
 ) -> Collection[Chosen]:
-    """Wait for objects of one resource and namespace; return those that did not meet the condition
-    in time."""
+    """Wait for objects of one resource and namespace; return the objects that do not meet the
+    condition in time."""
     resource, space = group[0].resource, group[0].namespace
     open = {(space, one.name): one for one in group}
     holds = {key: wanted.holds(one.value) for key, one in open.items()}

@@ -24,8 +24,8 @@ async def remove(
 
 
 async def await_departure(at: Invocation, doomed: list[Doomed], timeout: float | None) -> None:
-    """Wait until all objects are gone; raises CommandFailed that lists the remaining ones after the
-    timeout."""
+    """Wait until all objects are gone; after the timeout, raises CommandFailed that lists the
+    remaining objects."""
     departures = Departures(one for one in doomed if one.uid)
     if not departures.left:
         return

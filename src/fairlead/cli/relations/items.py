@@ -87,8 +87,8 @@ async def get_item(resource: Resource, name: str, namespace: str) -> Item:
 
 
 async def all_items(client: Client, namespace: str) -> Found:
-    """All objects that an object in the namespace can own; with an empty namespace, those that a
-    cluster-scoped object can own. Lists up to 16 kinds concurrently."""
+    """All objects that an object in the namespace can own; with an empty namespace, all objects of
+    the cluster. Lists up to 16 kinds concurrently."""
     found = Found()
     limit = asyncio.Semaphore(_AT_ONCE)
 

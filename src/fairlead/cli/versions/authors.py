@@ -12,9 +12,9 @@ from fairlead.fields.field_sets import covers
 
 
 def authors_of(version: Version, before: Version | None) -> list[Manager]:
-    """The managers that made the version: those with a new or changed timestamp; else those with
-    additional fields; else, as timestamps have a resolution of one second, the newest owners of
-    changed values. None for a deletion."""
+    """The managers that made the version: managers with a new or changed timestamp; else managers
+    with additional fields; else, as timestamps have a resolution of one second, the newest owners
+    of changed values. None for a deletion."""
     if version.change == DELETED:
         return []
     managers = managers_of(version.value)

@@ -125,7 +125,7 @@ def _fields(version: Version, before: Version | None) -> list[str]:
 
 
 def newer_than(chapters: Sequence[Chapter], start: datetime) -> list[Chapter]:
-    """The chapters since a time. A chapter without a time counts as old as the one before it."""
+    """The chapters since a time. A chapter without a time counts as old as its predecessor."""
     for place in range(len(chapters) - 1, -1, -1):
         told = moment(chapters[place].time)
         if told is not None and told < start:
