@@ -1,4 +1,22 @@
-"""The command `fairlead`."""
+"""The command line of `fairlead`. May use everything but `testing`.
+
+- `main` in this module: where to enter; picks the command by its first word and imports only its
+  modules
+- `running`: runs a client command, from its flags to the exit code
+- `catalog`, `overview`: the commands by name, and their help
+- `commands/`: one module per client command, with `add_flags` and `run`
+- `arguments`, `connecting`, `parsing`: flags
+- `invocation`, `screen`: the options, client and output of a running command
+- `targets`, `naming`, `choosing`, `manifests`, `located`: from words and files to objects
+- `changing`, `refusals`, `errors`: options of writes, and error messages
+- `output/`: tables, JSON, YAML, JSONPath
+- `getting/`, `describing/`, `explaining/`, `feed/`, `relations/`, `ownership/`, `versions/`:
+  commands that read
+- `applying/`, `creating/`, `deleting/`, `differing/`, `editing/`, `rolling/`: commands that write
+- `access_rules/`, `joining/`: permissions and bootstrap tokens
+- `completion/`: shell completion
+- `copying`, `test_env`, `standing_in`: backup, restore, migrate, and the programs for envtest
+"""
 
 from __future__ import annotations
 
@@ -21,8 +39,8 @@ _LONGEST_WORD = 300
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; gives the exit code: 1 if it failed, 2 if it was not understood, 130 if it
-    was interrupted before it had begun."""
+    """Run a command and return the exit code: 1 if it fails, 2 for a usage error, 130 if Ctrl-C
+    interrupts it before it starts."""
     heed_interrupts()
     open_closed_streams()
     guard_terminals()
@@ -59,7 +77,7 @@ def _run(words: list[str]) -> int:
 
         words = behind_command(words)
     if words[0] in COMMANDS or words[0] in GROUPS:
-        gc.disable()  # until the command runs: nothing of what is imported goes away
+        gc.disable()  # re-enabled before the command runs: imported objects never become garbage
         from fairlead.cli.running import run_command
 
         return run_command(PROGRAM, words)
@@ -85,7 +103,7 @@ def _run_server_side(command: str, words: list[str], what: str, text: str) -> in
     usage = " ".join(filter(None, (name, what, "[FLAGS]")))
     parser = Parser(prog=name, usage=usage, description=f"{text[:1].upper()}{text[1:]}.")
     if command == "serve":
-        gc.disable()  # until the server is ready: nothing of what is imported and loaded goes away
+        gc.disable()  # re-enabled when the server is ready: nothing loaded until then is garbage
         from fairlead.process.flags.serve import add_serve_flags
 
         add_serve_flags(parser)

@@ -1,4 +1,5 @@
-"""Reading the words of a client command: flags anywhere, and errors as people know them."""
+"""Argument parser of client commands: flags may stand anywhere, and errors read like those of
+kubectl."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ _FALSE = ("false", "0", "f", "F", "FALSE", "False")
 
 
 def truth(text: str) -> bool | None:
-    """What a text says that stands for yes or no; None if it says neither."""
+    """Parse a boolean flag value; None if the text is not a boolean."""
     return True if text in _TRUE else False if text in _FALSE else None
 
 
 class Switch(argparse.Action):
-    """A flag that is on when it is there: `--watch`, and also `--watch=false`."""
+    """A boolean flag: `--watch`, and also `--watch=false`."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **settings: Any) -> None:
         settings.setdefault("default", False)
@@ -38,25 +39,26 @@ class Switch(argparse.Action):
 
 
 class ArgumentReader(argparse.ArgumentParser):
-    """The flags of one command. Raises UsageError where argparse would end the process."""
+    """The flags of one command. Raises UsageError where argparse would exit the process."""
 
     def __init__(self, *, words: Sequence[str] = (), **settings: Any) -> None:
-        """`words` are those that will be read, for commands with several forms."""
+        """`words` are the words to be read; commands with several forms choose their flags by
+        them."""
         super().__init__(allow_abbrev=False, formatter_class=Help, exit_on_error=True, **settings)
         self.words = tuple(words)
-        self.keeps_behind = False  # whether what follows `--` is not for the command itself
+        self.keeps_behind = False  # whether words after `--` are returned apart, in `behind`
         self._bare: dict[str, str] = {}
 
     def add_switch(self, *names: str, help: str, **settings: Any) -> None:
         self.add_argument(*names, action=Switch, help=help, **settings)
 
     def add_choice(self, name: str, *, bare: str, help: str, **settings: Any) -> None:
-        """A flag whose value stands behind `=`; alone it means `bare`."""
+        """Add a flag that takes its value only after `=`; without a value it means `bare`."""
         self.add_argument(name, help=help, **settings)
         self._bare[name] = f"{name}={bare}"
 
     def unused(self, names: Sequence[str]) -> list[str]:
-        """Those of these flags that the command does not have."""
+        """The subset of these flag names that the command does not define."""
         return [name for name in names if name not in self._option_string_actions]
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
@@ -79,8 +81,9 @@ class ArgumentReader(argparse.ArgumentParser):
         return options
 
     def _sorted(self, words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-        """Words of which argparse cannot take any for another, each flag with its value; the names
-        of switches that are turned off; and what stands behind `--`."""
+        """Split words for argparse: arguments and flags joined with their values, so that argparse
+        cannot mistake a value for a flag; the names of switches set to false; the words after
+        `--`."""
         own: list[str] = []
         off: list[str] = []
         waiting = list(reversed(words))
@@ -96,7 +99,7 @@ class ArgumentReader(argparse.ArgumentParser):
 
     def _sort_flag(self, word: str, waiting: list[str], own: list[str], off: list[str]) -> None:
         name, sign, value = word.partition("=")
-        if not word.startswith("--"):  # letters may stand together, and a value behind the last
+        if not word.startswith("--"):  # short flags may be combined, with a value after the last
             name, sign, value = word[:2], "=" if word[2:] else "", word[2:].removeprefix("=")
         action = self._option_string_actions.get(name)
         if action is None:
@@ -154,7 +157,7 @@ class ArgumentReader(argparse.ArgumentParser):
 
 
 def _is_bytes(word: str) -> bool:
-    """Whether there is something in it that no text can have, and no request."""
+    """Whether the word has surrogates: bytes that are not UTF-8 and cannot be sent in a request."""
     return any("\ud800" <= letter <= "\udfff" for letter in word)
 
 

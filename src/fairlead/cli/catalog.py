@@ -1,4 +1,4 @@
-"""The commands of the client side by name; modules are loaded only when they are run."""
+"""The client commands by name. The module of a command is imported only when it runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Listed(NamedTuple):
-    usage: str  # what follows the name
+    usage: str  # the arguments after the name
     help: str
 
 

@@ -1,4 +1,4 @@
-"""What commands that change objects have in common: their flags, and failures of single objects."""
+"""Shared by commands that change objects: flags, query parameters, and errors of single objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from fairlead.client.errors import error_of_status
 from fairlead.client.names import InvalidName
 
 MANAGER = "fairlead"
-# What can go wrong with one object. After the last two others are not worth trying.
+# Errors that can concern one object. After an access or connection error, the remaining objects are
+# not tried.
 _AT_AN_END = (AccessError, Unreachable)
 EXPECTED = (ApiError, InvalidName, UnknownKind, UnknownResource, *_AT_AN_END)
 
@@ -54,7 +55,7 @@ def add_validation_flag(parser: ArgumentReader) -> None:
 
 
 def dry_run(options: argparse.Namespace) -> str:
-    """none, client or server; raises Mistake."""
+    """Return none, client or server; raises Mistake for other values."""
     wanted = str(options.dry_run)
     wanted = _OLD_DRY_RUNS.get(wanted, wanted)
     if wanted not in _NOTES:
@@ -63,7 +64,7 @@ def dry_run(options: argparse.Namespace) -> str:
 
 
 def note(options: argparse.Namespace) -> str:
-    """What is said behind the outcome of a dry run."""
+    """The note printed after the result of a dry run."""
     return _NOTES[dry_run(options)]
 
 
@@ -78,7 +79,7 @@ def check_subresource(
 
 
 def write_query(options: argparse.Namespace) -> dict[str, Any]:
-    """The parameters of a write that the flags ask for; raises Mistake."""
+    """Query parameters of a write, from the flags; raises Mistake."""
     query: dict[str, Any] = {}
     if getattr(options, "field_manager", ""):
         query["fieldManager"] = options.field_manager
@@ -95,7 +96,7 @@ def write_query(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def seconds_of(text: str, flag: str) -> float:
-    """A duration such as 1m30s that a flag was given; raises UsageError."""
+    """Parse the duration value of a flag, such as 1m30s; raises UsageError."""
     from fairlead.codec.types.times import DurationError, parse_duration
 
     try:
@@ -105,7 +106,7 @@ def seconds_of(text: str, flag: str) -> float:
 
 
 def sourced(error: Exception, doing: str, origin: str) -> Exception:
-    """An error that also says at which file it happened: error when creating "x.yaml": ..."""
+    """The error with its source file in the message: error when creating "x.yaml": ..."""
     if not origin or isinstance(error, _AT_AN_END):
         return error
     before = f'error when {doing} "{origin}": '
@@ -116,7 +117,7 @@ def sourced(error: Exception, doing: str, origin: str) -> Exception:
 
 
 class Failures:
-    """Failures of single objects, told together when all have been tried."""
+    """Collects the errors of single objects, to report them together at the end."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -125,13 +126,13 @@ class Failures:
         return bool(self._texts)
 
     def add(self, error: Exception) -> None:
-        """Raises CommandFailed if there is no server any more."""
+        """Raises CommandFailed at once if the server cannot be reached."""
         self._texts.append(str(error) if isinstance(error, CommandFailed) else worded(error))
         if isinstance(error, _AT_AN_END):
             self.finish()
 
     def finish(self) -> int:
-        """The exit code; raises CommandFailed with all that went wrong."""
+        """Return exit code 0; raises CommandFailed with the text of all errors if there are any."""
         if self._texts:
             raise CommandFailed("\n".join(self._texts))
         return 0

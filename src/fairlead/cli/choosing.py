@@ -1,4 +1,4 @@
-"""The objects that a command is about: by name, by labels, all of a kind, or those of files."""
+"""Selects the objects of a command: by name, by selector, all of a kind, or from files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ nothing is named. Say which objects are meant, in one of these ways:
 
 
 class Chosen(NamedTuple):
-    """An object. `value` is there where choosing it has shown it."""
+    """A selected object. `value` is set if selecting it already read it (from a list)."""
 
     resource: Resource
     name: str
@@ -42,8 +42,8 @@ def add_choosing_flags(parser: ArgumentReader, what: str) -> None:
 
 
 def check_choice(at: Invocation, words: Sequence[str], nothing: str = _NOTHING) -> None:
-    """Raises Mistake for words and flags that do not go together; `nothing` is said where there
-    are none."""
+    """Raises Mistake if words and flags contradict each other, and with the text `nothing` if no
+    object is given."""
     options = at.options
     if options.all and (options.selector or options.field_selector):
         raise Mistake("--all and a selector contradict each other: give one of them")
@@ -54,12 +54,13 @@ def check_choice(at: Invocation, words: Sequence[str], nothing: str = _NOTHING) 
 
 
 def is_by_rule(at: Invocation) -> bool:
-    """Whether the flags say which objects, and not names."""
+    """Whether flags (--all or a selector) select the objects instead of names."""
     return bool(at.options.all or at.options.selector or at.options.field_selector)
 
 
 async def chosen(at: Invocation, words: Sequence[str], failures: Failures) -> AsyncIterator[Chosen]:
-    """One object after the other; those of files that cannot be placed go into the failures."""
+    """Yield the selected objects one by one. Objects of files whose resource or name is missing are
+    added to `failures`."""
     if not at.options.filename:
         for target in await targets_of(at.client, words):
             async for one in _of_target(at, target):
@@ -97,7 +98,7 @@ async def _of_target(at: Invocation, target: Target) -> AsyncIterator[Chosen]:
     ):
         for item in page.get("items") or ():
             metadata = item["metadata"]
-            # Lists leave out what their items are.
+            # Items of a list have no apiVersion and kind.
             value = {"apiVersion": resource.type.api_version, "kind": resource.type.kind, **item}
             yield Chosen(resource, metadata["name"], metadata.get("namespace", ""), "", value)
 
@@ -105,7 +106,8 @@ async def _of_target(at: Invocation, target: Target) -> AsyncIterator[Chosen]:
 async def chosen_objects(
     at: Invocation, words: Sequence[str], failures: Failures, subresource: str = ""
 ) -> AsyncIterator[Located]:
-    """The same as they are now; those that cannot be read go into the failures."""
+    """Yield the selected objects with their current value. Objects that cannot be read are added to
+    `failures`."""
     async for one in chosen(at, words, failures):
         value = None if subresource else one.value
         if value is None:

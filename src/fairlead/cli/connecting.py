@@ -1,4 +1,4 @@
-"""The flags that say which server is meant and as whom: they go with every client command."""
+"""The connection flags of every client command: which server, with which credentials."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.cli.errors import UsageError
 from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Access
 
-# Those that take a value: they may also stand in front of the command.
+# Flags with a value. They may also precede the command.
 _VALUES: dict[tuple[str, ...], tuple[str, str]] = {
     ("--kubeconfig",): ("FILE", "client configuration file"),
     ("--context",): ("NAME", "context of the configuration that is used"),
@@ -40,7 +40,7 @@ _STDIN_READER = "a manifest is read from standard input already"
 
 
 def add_connection_flags(parser: ArgumentReader) -> None:
-    """A command that has a flag of the same name means something else by it."""
+    """Add the connection flags, skipping names that the command itself defines."""
     group = parser.add_argument_group("Which server, and as whom")
     for names, (value, text) in _VALUES.items():
         if free := parser.unused(names):
@@ -52,7 +52,7 @@ def add_connection_flags(parser: ArgumentReader) -> None:
 
 
 def behind_command(words: Sequence[str]) -> list[str]:
-    """Flags of a connection that stand in front of the command go behind it and its words."""
+    """Move connection flags from before the command to the end of its words (before `--`)."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in VALUED else 1
@@ -81,7 +81,7 @@ def access_of(options: argparse.Namespace) -> Access:
 
 
 def _seconds(text: str) -> float | None:
-    """Whole seconds, or a duration; None for no limit. Raises UsageError."""
+    """Parse whole seconds or a duration; None for no limit. Raises UsageError."""
     from fairlead.codec.types.times import DurationError, parse_duration
 
     try:

@@ -1,4 +1,4 @@
-"""The commands that copy a whole store: backup, restore, migrate."""
+"""The commands backup, restore and migrate, which copy a whole store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _BEARER = "Bearer "
 
 
 def run(command: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    """Do what a command says; gives the exit code. Interrupted, it leaves nothing half done."""
+    """Run the command and return the exit code. SIGTERM and SIGHUP raise SystemExit, so that no
+    partial output is left behind."""
     check(command, parser, options)
     progress = Progress(command, verbose=options.verbose)
     before = {number: signal.signal(number, _stop) for number in (signal.SIGTERM, signal.SIGHUP)}
@@ -68,7 +69,7 @@ def _back_up(options: argparse.Namespace, progress: Progress) -> None:
 
 
 async def _download(options: argparse.Namespace, file: BinaryIO, progress: Progress) -> None:
-    # What the environment names may be several files.
+    # The environment variable may list several files: let `load_access` read it.
     named = str(options.kubeconfig) != os.environ.get(VARIABLE)
     try:
         access = load_access(options.kubeconfig if named else None, context=options.context)

@@ -1,4 +1,4 @@
-"""The command line of backup, restore and migrate, and the storages that it names."""
+"""Command line of backup, restore and migrate, and the storages that it selects."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _add_filling_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def check(command: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Complete the options; whatever does not go together ends the program with a line."""
+    """Complete the options; exits with a usage error if they contradict each other."""
     if command == "migrate":
         places = (options.origin, options.target)
         options.storage = _ETCD if _ETCD in places else None
@@ -112,7 +112,7 @@ def _environment() -> Path | None:
 
 
 def storage_at(options: argparse.Namespace, place: Path | str | None) -> Storage:
-    """The storage of a directory, or the one in etcd that options describe."""
+    """The storage in a directory, or in etcd if `place` is None or "etcd"."""
     if place is None or place == _ETCD:
         return SharedStorage(_connecting(options), options.dialect or _USUAL_DIALECT)
     return DirectoryStorage(Path(place), lambda dialect: _sealing(options, dialect))

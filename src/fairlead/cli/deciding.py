@@ -1,4 +1,4 @@
-"""Approving and denying certificate signing requests."""
+"""Approves and denies certificate signing requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_TRIES = 10
 
 
 class Verdict(NamedTuple):
-    """A condition that is added to a request, and the one that it must not have."""
+    """The condition to add to a request, and the opposite condition that it must not have."""
 
     condition: str
     opposite: str
@@ -35,7 +35,7 @@ def add_deciding_flags(parser: ArgumentReader, verdict: Verdict) -> None:
 
 
 async def decide(at: Invocation, verdict: Verdict) -> int:
-    """Gives the exit code."""
+    """Add the condition to all requests of the command line; return the exit code."""
     check_output(at)
     group = (await at.client.discovery.dialect()).group_name("certificates.@")
     resource = at.client.of(await at.client.discovery.of_kind(f"{group}/v1", _KIND))
@@ -51,7 +51,7 @@ async def decide(at: Invocation, verdict: Verdict) -> int:
 
 
 def _names(at: Invocation, group: str) -> list[str]:
-    """Requests by name, or by files."""
+    """The names of the requests, from the words and from files."""
     names = [word.rpartition("/")[2] if _is_pair(word) else word for word in at.options.words]
     for value, origin in manifests(at.options.filename, at.options.recursive):
         if value["kind"] != _KIND or not value["apiVersion"].startswith(f"{group}/"):
@@ -70,7 +70,8 @@ def _is_pair(word: str) -> bool:
 
 
 async def _decided(resource: Resource, name: str, verdict: Verdict, force: bool) -> dict[str, Any]:
-    """The request with its condition; whoever changes it meanwhile makes us look again."""
+    """Add the condition to one request and return it. Reads it again on a conflict, up to 10
+    times."""
     tries = 0
     while True:
         value = await resource.get(name)

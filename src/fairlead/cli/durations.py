@@ -1,4 +1,4 @@
-"""Durations on the command line of clients: `5s`, `1m30s`, and a bare number of seconds."""
+"""Durations in client flags: `5s`, `1m30s`, or a bare number of seconds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 
 def seconds(text: str) -> float:
-    """For the `type` of a flag."""
+    """Argparse `type` of duration flags."""
     from fairlead.codec.types.times import DurationError, parse_duration
 
     bare = re.fullmatch(r"-?[0-9]+", text)

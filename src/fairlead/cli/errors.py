@@ -1,14 +1,15 @@
-"""How a command ends early."""
+"""Exceptions that end a command early."""
 
 from __future__ import annotations
 
 
 class UsageError(Exception):
-    """A command that was not understood; the text says why."""
+    """Invalid command line; the text says why."""
 
 
 class CommandFailed(Exception):
-    """A command cannot go on; the text, if any, is shown as it is."""
+    """The command cannot continue. The text, if any, is printed unchanged; `code` is the exit
+    code."""
 
     def __init__(self, text: str = "", code: int = 1) -> None:
         super().__init__(text)
@@ -16,7 +17,7 @@ class CommandFailed(Exception):
 
 
 class Mistake(CommandFailed):
-    """A command that asks for what cannot be; the text is told as an error."""
+    """The command requests something impossible; the text is printed after "error: "."""
 
     def __init__(self, text: str, code: int = 1) -> None:
         super().__init__(f"error: {text}", code)

@@ -1,4 +1,4 @@
-"""Why a server could not start or go on, in words for the person who started it."""
+"""Turns exceptions that end a server into one line for its operator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TRACEBACK = "run it with -v to see where"
 
 
 def explain(error: BaseException) -> str:
-    """One line about an error that no part of the server has put into words."""
+    """One line for an exception without a message of its own for operators."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"

@@ -1,4 +1,4 @@
-"""Ctrl-C where the loop does not see it."""
+"""Ctrl-C outside of the event loop."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 
 def heed_interrupts() -> None:
-    """Have SIGINT end this process also where a shell that started it in the background has the
-    signal ignored: whoever sends it means it."""
+    """Restore the default handler of SIGINT if it is ignored, as in a process that a shell starts
+    in the background: a SIGINT sent on purpose must still end it."""
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -18,8 +18,8 @@ def heed_interrupts() -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Where a command waits for something that is not the loop's, Ctrl-C ends that too. The loop
-    would only take note of it, and go on when there is something to read."""
+    """Let Ctrl-C interrupt blocking calls in this block. The handler of asyncio only cancels the
+    task, and a blocking read would go on until there is input."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""A command that is being run."""
+"""The state of one run of a command."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from fairlead.client import Client
 
 @dataclass(slots=True)
 class Invocation:
-    """What a command works with: its flags, where it writes to, and a client that is made when it
-    is wanted."""
+    """The flags of a command, its output, and its client, which is created on first use."""
 
     options: argparse.Namespace
     screen: Screen = field(default_factory=Screen)
@@ -30,7 +29,7 @@ class Invocation:
         return self._client
 
     async def check_uid(self) -> None:
-        """Refuse the flag for a uid where the specification has none; raises UsageError."""
+        """Reject --as-uid in dialects whose command line has no such flag; raises UsageError."""
         if not self.options.as_uid:
             return
         dialect = await self.client.discovery.dialect()
@@ -45,7 +44,7 @@ class Invocation:
 
     @property
     def namespace(self) -> str:
-        """The namespace that is meant where none is named."""
+        """The namespace of objects that name none."""
         return self.options.namespace or self.client.namespace
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Objects of files together with where they belong on the server."""
+"""Resolves objects of files to their resource and namespace on the server."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fairlead.cli.targets import checked_name
 from fairlead.client import Resource, UnknownKind
 
 _DEFINITION = "CustomResourceDefinition"
-_PATIENCE = 30.0  # seconds for a new kind to be served
+_PATIENCE = 30.0  # seconds until a new kind must be served
 _PAUSE = 0.05
 
 
 class Located(NamedTuple):
-    """An object, its resource and its namespace, which is empty for those that have none."""
+    """An object, its resource and its namespace (empty if it is cluster-scoped)."""
 
     resource: Resource
     value: Object
@@ -31,7 +31,7 @@ class Located(NamedTuple):
 
 
 def files_of(at: Invocation, doing: str) -> list[Manifest]:
-    """The objects that the flag -f names; raises CommandFailed."""
+    """The objects of the files in -f; raises CommandFailed."""
     if not at.options.filename:
         raise Mistake("name a file: -f FILE")
     found = manifests(at.options.filename, at.options.recursive)
@@ -41,8 +41,8 @@ def files_of(at: Invocation, doing: str) -> list[Manifest]:
 
 
 class Places:
-    """Finds where objects belong. A kind whose definition was `made` by the same command may take
-    a moment until it is served: it is waited for."""
+    """Resolves manifests to resources. A kind whose definition the same command passed to `made`
+    may not be served yet: discovery is repeated for up to 30 seconds."""
 
     def __init__(self, at: Invocation) -> None:
         self._at = at
@@ -95,7 +95,7 @@ def _namespace_of(at: Invocation, value: Object) -> str:
 
 
 def defined_kinds(value: Object) -> set[tuple[str, str]]:
-    """The group and kind that a definition makes, if the object is one."""
+    """The group and kind of a CustomResourceDefinition; empty for other objects."""
     if value["kind"] != _DEFINITION:
         return set()
     spec: Any = value.get("spec") or {}
@@ -106,7 +106,7 @@ def defined_kinds(value: Object) -> set[tuple[str, str]]:
 
 
 def require_name(one: Located, doing: str = "") -> str:
-    """The name of an object that must have one; raises CommandFailed."""
+    """The name of the object; raises CommandFailed if it has none."""
     if not one.name:
         generated = one.value["metadata"].get("generateName")
         if generated and doing:

@@ -1,4 +1,4 @@
-"""Objects from files, folders, addresses and the standard input, as YAML or JSON."""
+"""Reads objects as YAML or JSON from files, folders, URLs and standard input."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ ADVICE = "--validate=false sends it as it is"
 
 
 class ManifestError(Mistake):
-    """A file that cannot be read as objects."""
+    """A file cannot be read as objects."""
 
 
 class Manifest(NamedTuple):
-    """An object and where it was found."""
+    """An object and the file, URL or STDIN it was read from."""
 
     value: Object
     origin: str
@@ -63,7 +63,7 @@ def _not_built(folder: str) -> str:
 
 
 def manifests(names: Sequence[str], recursive: bool = False) -> list[Manifest]:
-    """All objects in the order in which they are found; raises ManifestError."""
+    """All objects in the order of the files; raises ManifestError."""
     with interruptible():
         return [one for name in names for part in name.split(",") for one in _read(part, recursive)]
 
@@ -112,7 +112,7 @@ def _fetched(address: str) -> str:
     except HTTPError as error:
         raise ManifestError(f'"{address}" cannot be read: {error.code} {error.reason}') from None
     except (OSError, HTTPException, ValueError) as error:
-        why = getattr(error, "reason", None) or error  # one that urlopen put another into
+        why = getattr(error, "reason", None) or error  # the error that urlopen wraps
         why = getattr(why, "verify_message", None) or getattr(why, "strerror", None) or why
         raise ManifestError(f'unable to read URL "{address}": {why}') from None
     if len(content) > _LARGEST_ANSWER:
@@ -121,21 +121,21 @@ def _fetched(address: str) -> str:
 
 
 def parsed(text: str, origin: str) -> Iterator[Manifest]:
-    """The objects of a text; raises ManifestError."""
+    """The objects in a text; raises ManifestError."""
     for value in documents(text, origin):
         if value is not None:
             yield from _flattened(value, origin)
 
 
 def documents(text: str, origin: str) -> Iterator[Any]:
-    """The values that a text holds: YAML documents, or JSON values one behind the other. All of
-    them can be sent; raises ManifestError."""
+    """The values in a text: YAML documents, or concatenated JSON values. Raises ManifestError also
+    for values that cannot be encoded as JSON."""
     import orjson
 
     for value in _documents(text, origin):
         try:
             orjson.dumps(value)
-        except TypeError as error:  # too deep, too large a number, half a character
+        except TypeError as error:  # nested too deep, number out of range, lone surrogate
             raise ManifestError(f"error parsing {origin}: {error}") from None
         yield value
 
@@ -158,7 +158,7 @@ def _documents(text: str, origin: str) -> Iterator[Any]:
 
 
 def _json_values(text: str) -> list[Any] | None:
-    """None for text that is YAML after all."""
+    """The concatenated JSON values; None if the text is not JSON, so that it is read as YAML."""
     import json
 
     decoder = json.JSONDecoder()
@@ -177,7 +177,7 @@ def _json_values(text: str) -> list[Any] | None:
 
 
 def _flattened(value: Any, origin: str) -> Iterator[Manifest]:
-    """The object itself, or those of a List."""
+    """The object itself, or the items if it is a List."""
     if not isinstance(value, dict):
         raise _invalid(origin, "invalid object to validate")
     missing = [
@@ -196,7 +196,7 @@ def _flattened(value: Any, origin: str) -> Iterator[Manifest]:
 
 
 def _check_metadata(metadata: Any, origin: str) -> None:
-    """What this side looks at must be of its type."""
+    """Check the types of the metadata fields that commands read."""
     if metadata is None:
         return
     if not isinstance(metadata, dict):

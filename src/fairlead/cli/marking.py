@@ -1,4 +1,4 @@
-"""Setting and removing labels or annotations: what `label` and `annotate` have in common."""
+"""Sets and removes labels or annotations, for `label` and `annotate`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _NOTHING = "name objects first, such as pod web or pod/web"
 
 
 class Marks(NamedTuple):
-    """What is set and removed; `word` is label or annotation, `field` where they lie."""
+    """The changes to labels or annotations. `word` is label or annotation, `field` the metadata
+    field."""
 
     word: str
     field: str
@@ -34,7 +35,8 @@ class Marks(NamedTuple):
     removed: Sequence[str]
 
     def changes(self, standing: Mapping[str, str]) -> dict[str, str | None]:
-        """What of this is not so yet; null for what is to go."""
+        """The merge patch of the current values: null removes a key; unchanged keys are left
+        out."""
         found: dict[str, str | None] = {
             key: value for key, value in self.set.items() if standing.get(key) != value
         }
@@ -55,7 +57,7 @@ def add_marking_flags(parser: ArgumentReader, command: str) -> None:
 
 
 def split_words(words: Sequence[str], word: str) -> tuple[list[str], list[str]]:
-    """What the command is about, and the changes behind it; raises Mistake."""
+    """Split the words into objects and the changes after them; raises Mistake."""
     start = next((at for at, one in enumerate(words) if _is_change(one)), len(words))
     for one in words[start:]:
         if not _is_change(one):
@@ -68,7 +70,8 @@ def _is_change(word: str) -> bool:
 
 
 def parse_marks(word: str, changes: Sequence[str], check: Callable[[str, str], None]) -> Marks:
-    """Raises Mistake; `check` sees each change with its value."""
+    """Parse KEY=VALUE and KEY- words; raises Mistake. `check` is called with each KEY=VALUE word
+    and its value."""
     made: dict[str, str] = {}
     removed: list[str] = []
     for change in changes:
@@ -91,8 +94,9 @@ async def mark(
     outcome: Callable[[Marks, bool], str],
     overwritten: Callable[[Mapping[str, str]], str],
 ) -> int:
-    """Change all objects that are meant. `outcome` says what has become of one (whether anything
-    has changed), `overwritten` what is wrong with changing values that are there."""
+    """Change all selected objects and return the exit code. `outcome` returns the result text of an
+    object, given whether it changed; `overwritten` the error text for existing values without
+    --overwrite."""
     check_output(at)
     check_choice(at, words, _NOTHING)
     if not marks.set and not marks.removed and not at.options.list:

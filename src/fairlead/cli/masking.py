@@ -1,4 +1,4 @@
-"""Secrets as they may be shown: their values replaced, and still seen to differ."""
+"""Masks the values of Secrets in output, such that different values remain visible as different."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ Object = dict[str, Any]
 
 _MASK = "***"
 _VALUES = ("data", "stringData")
-_COPY = "/last-applied-configuration"  # how the annotation ends that has all of it again
+_COPY = "/last-applied-configuration"  # suffix of the annotation that holds a copy of the object
 
 
 def masked(value: Object, other: Object | None = None, note: str = "") -> Object:
-    """The object, without its values if it is a Secret. A value that is not the same in `other` is
-    marked with the note."""
+    """The object; the values of a Secret are masked. Values that differ in `other` get the note
+    behind the mask."""
     if (value.get("apiVersion"), value.get("kind")) != ("v1", "Secret"):
         return value
     shown, against = dict(value), other if other is not None else value
@@ -32,7 +32,7 @@ def masked(value: Object, other: Object | None = None, note: str = "") -> Object
 
 
 def masked_pair(before: Object, after: Object) -> tuple[Object, Object]:
-    """Two versions, as a comparison may show them."""
+    """Both versions masked for a comparison, with differing values marked."""
     return masked(before, after, "before"), masked(after, before, "after")
 
 

@@ -1,4 +1,4 @@
-"""The one object that a command is about: `KIND NAME` or `KIND/NAME`."""
+"""The single object of a command, given as `KIND NAME` or `KIND/NAME`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fairlead.client import Resource
 class Named(NamedTuple):
     resource: Resource
     name: str
-    namespace: str  # empty for what is in none
+    namespace: str  # empty if cluster-scoped
 
     @property
     def title(self) -> str:
-        """As headings name it: Deployment default/web."""
+        """For headings: Deployment default/web."""
         place = f"{self.namespace}/" if self.namespace else ""
         return f"{self.resource.type.kind} {place}{self.name}"
 
     def document(self) -> dict[str, Any]:
-        """What programs are told of it first."""
+        """The identifying fields at the head of JSON and YAML output."""
         metadata = {"name": self.name}
         if self.namespace:
             metadata["namespace"] = self.namespace

@@ -1,10 +1,10 @@
-"""What `fairlead` says of itself: its commands by section, and what a mistyped one may mean."""
+"""The overview of all commands, and suggestions for mistyped ones."""
 
 from __future__ import annotations
 
 from fairlead.cli.catalog import GROUPS, SECTIONS
 
-# The commands that are not those of a client: what follows the name, and what they do.
+# The server-side commands: arguments and help text.
 SERVER_SIDE = {
     "serve": ("", "run a server"),
     "backup": ("FILE", "copy all objects of a server or a storage into a file"),
@@ -19,7 +19,7 @@ _COLUMN = 26
 
 
 def overview(program: str) -> str:
-    """All commands, without loading any of them."""
+    """The help text of all commands, made without importing any of them."""
     lines = [
         "A Kubernetes-style cluster API server, and the command line of its users.",
         "",
@@ -43,7 +43,7 @@ def _line(name: str, text: str) -> str:
 
 
 def unknown_command(program: str, word: str) -> str:
-    """What is said of a word that is no command, with those that are like it."""
+    """The error text for an unknown command, with up to 3 similar names."""
     from difflib import get_close_matches
 
     known = {*SERVER_SIDE, *GROUPS, "help"}

@@ -1,4 +1,4 @@
-"""The parser of the command line: help with defaults, and errors of one line."""
+"""Argument parser of server-side commands: help with defaults, errors on one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST_WORD = 300
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line and where to read more; exit code 2."""
+    """Prints errors on one line with a hint to --help and exits with code 2."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=Help, **settings)
@@ -25,7 +25,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """A command says itself what it does not know."""
+        """Exits for unknown arguments, with a suggestion for a mistyped flag."""
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(self._unknown(unknown[0]))
@@ -42,13 +42,13 @@ class Parser(argparse.ArgumentParser):
 
 
 class Help(argparse.HelpFormatter):
-    """Flags in one column, and what they are unless given."""
+    """Formats flags in one column, with their defaults."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=_COLUMN, width=_WIDTH)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Lines stay lines."""
+        """Keep line breaks; fill only lines that are not indented."""
         fill = super()._fill_text
         return "\n".join(
             line if line.startswith(" ") else fill(line, width, indent)
@@ -67,11 +67,11 @@ class Help(argparse.HelpFormatter):
         return f"{', '.join(action.option_strings)} {value}"
 
 
-_NUMBERS = ("RATE", "SHARE")  # other fractions are seconds
+_NUMBERS = ("RATE", "SHARE")  # metavars of plain fractions; other floats are seconds
 
 
 def shown_default(action: argparse.Action) -> str:
-    """The default as a person would type it; empty for none."""
+    """The default as it would be typed; empty if there is none."""
     value = action.default
     if value is None or value in ("", [], argparse.SUPPRESS):
         return ""
@@ -83,5 +83,5 @@ def shown_default(action: argparse.Action) -> str:
 
 
 def complain(program: str, message: str) -> None:
-    """Say on one line why the program ends."""
+    """Print an error message as one line to stderr."""
     print(f"{program}: {' '.join(message.split())}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Which containers of which pods are meant, and what they print."""
+"""Selects the containers whose logs are requested, and streams their logs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from fairlead.client.session import Request
 
 Object = dict[str, Any]
 
-# The lists of containers, and what stands behind their names where they are told of.
+# The container lists of a pod spec, and the suffix of their names in messages.
 _LISTS = {"initContainers": " (init)", "containers": "", "ephemeralContainers": " (ephem)"}
 _BY_LABELS = ("ReplicationController", "Service")
 _BY_SELECTOR = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job")
 _PHASES = ("Running", "Unknown", "Pending")
 _READY = ("Ready", "True")
-DEFAULT = "kubectl.@/default-container"  # the annotation that names the one that is meant
+DEFAULT = "kubectl.@/default-container"  # annotation that names the default container
 
 
 class Stream(NamedTuple):
-    """What one container prints."""
+    """The log of one container."""
 
     pods: Resource
     namespace: str
@@ -36,7 +36,7 @@ class Stream(NamedTuple):
         return f"pod/{self.pod}/{self.container}"
 
     async def pieces(self, query: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
-        """As they come; raises ApiError and Unreachable."""
+        """Yield the log in chunks as they arrive; raises ApiError and Unreachable."""
         path = self.pods.path(self.pod, self.namespace, "log")
         asked = {**query, "container": self.container}
         request = Request("GET", path, asked, accept="*/*")
@@ -46,7 +46,7 @@ class Stream(NamedTuple):
 
 
 async def pods_of(at: Invocation, word: str, namespace: str, patience: float) -> list[Object]:
-    """The pod of a name, or the first one of an object that has pods; raises Mistake and
+    """The pod of this name, or the best pod of an object that selects pods; raises Mistake and
     ApiError."""
     kind, slash, name = word.partition("/")
     if "/" in name:
@@ -60,7 +60,7 @@ async def pods_of(at: Invocation, word: str, namespace: str, patience: float) ->
 
 
 def _selector(value: Object) -> str:
-    """That of the pods of an object; raises Mistake."""
+    """The label selector of the pods of an object; raises Mistake."""
     kind, spec = value["kind"], value.get("spec") or {}
     version = value["apiVersion"].rpartition("/")[2]
     said = f"a {kind} ({version}) has no logs"
@@ -78,7 +78,7 @@ def _selector(value: Object) -> str:
 
 
 def _written(selector: Mapping[str, Any]) -> str:
-    """A selector as a query has it."""
+    """The selector in the syntax of the labelSelector parameter."""
     parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
     for one in selector.get("matchExpressions") or ():
         key, values = one["key"], ",".join(one.get("values") or ())
@@ -96,7 +96,8 @@ def _written(selector: Mapping[str, Any]) -> str:
 async def _first(
     at: Invocation, pods: Resource, namespace: str, selector: str, patience: float
 ) -> Object:
-    """The pod that is likeliest to say something; one is waited for."""
+    """The pod most likely to have logs. If there is none, waits up to `patience` seconds for the
+    first."""
     found = (await pods.list(namespace, labelSelector=selector))["items"]
     if not found:
         watch = pods.watch(namespace, labelSelector=selector, timeout=patience)
@@ -111,7 +112,7 @@ async def _first(
 
 
 def _order(pod: Object) -> tuple[Any, ...]:
-    """Assigned, running, ready, ready for long, often restarted and old ones first."""
+    """Sort key: scheduled, running, ready, ready for longest, most restarts, oldest first."""
     status = pod.get("status") or {}
     conditions = status.get("conditions") or ()
     ready = [one for one in conditions if (one.get("type"), one.get("status")) == _READY]
@@ -130,8 +131,8 @@ def _order(pod: Object) -> tuple[Any, ...]:
 def streams_of(
     at: Invocation, pods: Resource, pod: Object, container: str, all_containers: bool, default: str
 ) -> Iterator[Stream]:
-    """The containers of a pod that are meant; `default` is the annotation that names the one for
-    want of another. Raises Mistake."""
+    """The requested containers of a pod; `default` is the annotation that names the default
+    container. Raises Mistake."""
     metadata, spec = pod["metadata"], pod.get("spec") or {}
     named = [
         (str(one["name"]), note) for part, note in _LISTS.items() for one in spec.get(part) or ()
@@ -156,7 +157,7 @@ def _default(
         return annotated
     first = str(spec["containers"][0]["name"])
     if len(named) > 1:
-        ordered = sorted(named, key=lambda one: one[1])  # plain ones first
+        ordered = sorted(named, key=lambda one: one[1])  # regular containers first
         listed = ", ".join(f"{name}{note}" for name, note in ordered)
         at.screen.warn(printable(f"The logs are those of container {first}; all are {listed}"))
     return first

@@ -1,4 +1,4 @@
-"""How commands that fail say why, in the words that people know from kubectl."""
+"""Error messages of client commands, worded as in kubectl."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.client.transport.errors import Unreachable
 
 
 def worded(error: Exception) -> str:
-    """One text for an error of the client side, with nothing in it that a terminal would obey."""
+    """The message for a client error, with control characters escaped for terminals."""
     return printable(_worded(error))
 
 
@@ -64,5 +64,5 @@ def _unreached(text: str) -> str:
     if text.endswith("connection refused"):
         place = text.rpartition("dial tcp ")[2].partition(": connect")[0]
         return f"error: nothing listens on {place}: does the server run, and is that its address?"
-    why = text.rpartition('": ')[2]  # without the request
+    why = text.rpartition('": ')[2]  # drop the request in front
     return f"error: no connection to the server: {why}"

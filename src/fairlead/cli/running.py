@@ -1,4 +1,8 @@
-"""Running a client command from its words to its exit code."""
+"""Runs a client command: reads its flags, calls its module, returns the exit code.
+
+Commands are coroutines `run(Invocation)` in modules of `fairlead.cli.commands`, which also define
+`add_flags`.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +28,14 @@ EXPECTED = (AccessError, ApiError, InvalidName, Unreachable, UnknownKind, Unknow
 
 
 def run_command(program: str, words: Sequence[str]) -> int:
-    """Gives the exit code. The first word names a command, or a group and the second one."""
+    """Run a command and return the exit code. The first word is a command, or a group followed by
+    the command."""
     if words[0] in GROUPS:
         words = [words[0], *behind_command(words[1:])]
     name = " ".join(words[:2]) if words[0] in GROUPS else words[0]
     path = name.replace(" ", ".").replace("-", "_")
     module = import_module(f"fairlead.cli.commands.{path}") if name in COMMANDS else None
-    gc.enable()  # `main` turns it off for all that is imported
+    gc.enable()  # `main` disables it during the imports
     if module is None:
         return _tell_group(program, words[0], words[1] if len(words) > 1 else "")
     listed = COMMANDS[name]
@@ -52,7 +57,7 @@ def run_command(program: str, words: Sequence[str]) -> int:
 
 
 def _tell_group(program: str, group: str, word: str) -> int:
-    """What there is in a group, for one who named nothing of it."""
+    """Print the commands of a group; return 1 if `word` is an unknown command, else 0."""
     known = {name: listed for name, listed in COMMANDS.items() if name.startswith(f"{group} ")}
     wrong = word not in ("", "-h", "--help")
     if wrong:
@@ -78,7 +83,7 @@ async def _run(command: Callable[[Invocation], Awaitable[int]], at: Invocation) 
         at.screen.warn(worded(error))
         return 1
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-        # What a server sends need not be what the interface promises.
+        # The server may send responses that do not match the API.
         if os.environ.get(_TRACEBACKS):
             raise
         at.screen.flush()

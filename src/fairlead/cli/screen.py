@@ -1,4 +1,4 @@
-"""What a person or a program reads: the standard output and error, a terminal or not."""
+"""Standard output and standard error of a command, which may be a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.base.terminal import guarded
 
 
 class Screen:
-    """Where commands write to. Colour only on a terminal, and not where `NO_COLOR` is set."""
+    """The output of a command. Uses colour only on a terminal, and not if `NO_COLOR` is set."""
 
     def __init__(self, out: TextIO | None = None, errors: TextIO | None = None) -> None:
         self.out = guarded(out or sys.stdout)

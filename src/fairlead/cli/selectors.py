@@ -1,4 +1,4 @@
-"""Label selectors on this side: for objects of files, which no server has chosen."""
+"""Evaluates label selectors in the client, for objects read from files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _requirements(text: str) -> tuple[Any, ...]:
 
 
 def by_labels(text: str) -> Callable[[Mapping[str, Any]], bool]:
-    """Whether an object has the labels that a selector wants; raises Mistake."""
+    """A predicate for objects whose labels match the selector; raises Mistake."""
     rules = _requirements(text)
 
     def matches(value: Mapping[str, Any]) -> bool:
@@ -31,7 +31,7 @@ def by_labels(text: str) -> Callable[[Mapping[str, Any]], bool]:
 
 
 def as_object(text: str) -> dict[str, Any]:
-    """A selector as objects hold it; raises Mistake."""
+    """The selector as a LabelSelector object (matchLabels, matchExpressions); raises Mistake."""
     labels: dict[str, str] = {}
     expressions: list[dict[str, Any]] = []
     for rule in _requirements(text):

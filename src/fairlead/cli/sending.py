@@ -1,4 +1,4 @@
-"""Any request, and its answer as it comes."""
+"""Sends a raw request and streams its response to the output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.client.session import Request
 
 
 async def pour(at: Invocation, request: Request) -> bytes:
-    """Write the body of a successful answer to the output piece by piece; gives its last piece.
+    """Write the body of a successful response to the output chunk by chunk; return the last chunk.
     Raises ApiError and Unreachable."""
     last = b""
     async with at.client.session.open(request) as answer:
@@ -24,7 +24,8 @@ async def pour(at: Invocation, request: Request) -> bytes:
 
 
 def escaped_path(path: str) -> str:
-    """A path and query as they can stand in a request; raises CommandFailed."""
+    """Percent-encode a path with query for a request; raises CommandFailed if it is not
+    absolute."""
     if not path.startswith("/"):
         raise CommandFailed(f'error: "{path}" is not a path: it must begin with /')
     return quote(path, safe="/?&=%:@!$'()*+,;~[]")

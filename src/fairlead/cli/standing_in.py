@@ -1,11 +1,11 @@
-"""What stands in for the programs that envtest starts: an API server, its etcd, a command line.
+"""Substitutes for the programs that envtest starts: kube-apiserver, etcd and kubectl.
 
     python -m fairlead.cli.standing_in kube-apiserver --secure-port=...
 
-The server keeps its objects itself, where etcd would: below the data directory of what stands in
-for etcd, which does no more than to say where that is, and that it is well.
+The etcd substitute stores nothing. It serves a health endpoint and the path of its data directory;
+the API server keeps its own store below that directory.
 
-No controllers run, as in envtest, unless FAIRLEAD_TEST_ENV_FLAGS says so: `--controllers=*`.
+As in envtest, no controllers run, unless FAIRLEAD_TEST_ENV_FLAGS enables them: `--controllers=*`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 PROGRAMS = ("kube-apiserver", "etcd", "kubectl")
 _MORE_FLAGS = "FAIRLEAD_TEST_ENV_FLAGS"
 _CERT_DIR, _ETCD, _GATES = "--cert-dir", "--etcd-servers", "--feature-gates"
-_WHERE = "/fairlead"  # of what stands in for etcd
+_WHERE = "/fairlead"  # path at which the etcd substitute serves its data directory
 _SECONDS_FOR_ETCD = 10.0
 _ETCD_HELP = """\
 Stands in for etcd, whose objects Fairlead keeps itself. Other flags are ignored.
@@ -39,8 +39,9 @@ Stands in for etcd, whose objects Fairlead keeps itself. Other flags are ignored
 def server_flags(
     given: Sequence[str], environment: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
-    """The flags of `fairlead serve` for those of the reference's server, and those that mean
-    nothing to it. Raises ValueError where there is no place to keep anything."""
+    """Translate flags of kube-apiserver to flags of `fairlead serve`; return them and the ignored
+    flags. Raises ValueError without a reachable etcd URL, and without --cert-dir for a real
+    etcd."""
     values = _values(given)
     directory = Path(values.get(_CERT_DIR, ""))
     place = _place(values.get(_ETCD, ""))
@@ -66,8 +67,8 @@ def server_flags(
 
 
 def _without_unknown_gates(flags: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Flags with the feature gates that there are, and flags of those that there are not: many are
-    about how the reference works inside."""
+    """The flags without unknown feature gates, and the removed gates as flags. Many gates concern
+    only the internals of the reference."""
     from fairlead.resources.gates import is_gate
 
     kept, ignored = [], []
@@ -84,12 +85,12 @@ def _without_unknown_gates(flags: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _values(given: Sequence[str]) -> dict[str, str]:
-    """Of flags as envtest writes them: `--name=value`."""
+    """Parse flags in the form that envtest writes: `--name=value`."""
     return {name: value for name, _, value in (one.partition("=") for one in given)}
 
 
 class _Known(argparse.ArgumentParser):
-    """Only says what it does not know; what is wrong the server itself says better."""
+    """Used to find unknown flags. Wrong values are reported better by the server itself."""
 
     def error(self, message: str) -> NoReturn:
         raise SystemExit(f"kube-apiserver (fairlead): {message}")
@@ -104,8 +105,8 @@ def _unknown(flags: Sequence[str]) -> list[str]:
 
 
 def _place(urls: str) -> Path | None:
-    """The data directory of what stands in for etcd; None for a real one. Raises ValueError if
-    nobody is there."""
+    """The data directory of the etcd substitute; None for a real etcd. Raises ValueError if nothing
+    listens at the URL."""
     from urllib.error import HTTPError, URLError
     from urllib.request import urlopen
 
@@ -144,7 +145,7 @@ def _run_server(given: Sequence[str]) -> int:
 
 
 def _run_etcd(given: Sequence[str]) -> None:
-    """Answer on the address for clients that all is well, until told to end."""
+    """Serve the health endpoint on the client address until SIGTERM."""
     if "--help" in given or "-h" in given:
         print(_ETCD_HELP, end="")
         return
@@ -167,7 +168,7 @@ def _run_etcd(given: Sequence[str]) -> None:
             self.wfile.write(content or b"")
 
         def log_message(self, format: str, *words: object) -> None:
-            """Nothing."""
+            """Log no requests."""
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         raise SystemExit(0)

@@ -1,4 +1,4 @@
-"""The standard streams of a process that has them closed, full or read by nobody."""
+"""Handles standard streams that are closed, on a full disk, or whose reader is gone."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from contextlib import suppress
 
 
 def open_closed_streams() -> None:
-    """What a shell has closed (`>&-`) takes everything and keeps nothing; otherwise the next file
-    or connection that is opened would be written to in its place."""
+    """Replace standard streams that the shell closed (`>&-`) by /dev/null. Otherwise the next
+    opened file or socket would get their descriptor, and output would go there."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def cannot_write(error: OSError) -> int:
-    """The exit code of a command whose output has nowhere to go. Nobody has to be told of a reader
-    that has seen enough, such as `head`."""
-    with suppress(OSError, ValueError):  # the interpreter must not try again at its end
+    """The exit code for output that cannot be written. A closed pipe, such as to `head`, is no
+    error and prints no message."""
+    with suppress(OSError, ValueError):  # the interpreter must not flush stdout again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return 0

@@ -1,4 +1,5 @@
-"""What the words of a command mean: `pods`, `pods web db`, `pods,services`, `pod/web`, `all`."""
+"""Parses the object words of a command: `pods`, `pods web db`, `pods,services`, `pod/web`,
+`all`."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from fairlead.client import Client, Resource, UnknownResource, names
 
 
 class Target(NamedTuple):
-    """Objects of one resource; all of them where there are no names."""
+    """The named objects of one resource, or all its objects if there are no names."""
 
     resource: Resource
     names: tuple[str, ...] = ()
@@ -52,7 +53,7 @@ async def _pair(client: Client, word: str) -> Target:
 
 
 async def _resources(client: Client, word: str) -> AsyncIterator[Resource]:
-    """The resource of a kind, or all of a category such as `all`."""
+    """The resource of a kind, or all resources of a category such as `all`."""
     try:
         yield await client.resource(word)
     except UnknownResource:
@@ -66,7 +67,7 @@ async def _resources(client: Client, word: str) -> AsyncIterator[Resource]:
 
 
 def _distinct(targets: Sequence[Target]) -> list[Target]:
-    """Each resource once, though it may be named and in a category as well."""
+    """Each resource once, even if it is named and also in a category."""
     known: dict[tuple[str, str], Target] = {}
     for target in targets:
         known.setdefault((target.resource.type.group, target.resource.type.name), target)
@@ -74,7 +75,7 @@ def _distinct(targets: Sequence[Target]) -> list[Target]:
 
 
 def checked_name(name: str, what: str = "resource name") -> str:
-    """A name that can stand in a path; raises CommandFailed for another one."""
+    """Return the name if it is valid in a URL path; raises CommandFailed otherwise."""
     try:
         return names.checked_name(name, what)
     except names.InvalidName as error:

@@ -1,4 +1,5 @@
-"""`fairlead test-env`: programs by which suites of controller-runtime start Fairlead."""
+"""`fairlead test-env`: writes programs with which test suites of controller-runtime start
+Fairlead."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_test_env(directory: str | None) -> int:
-    """Print where the programs are, and nothing else; gives the exit code."""
+    """Print only the directory of the programs; return the exit code."""
     place = Path(directory).absolute() if directory else _default_directory()
     try:
         make_programs(place)
@@ -35,7 +36,8 @@ def run_test_env(directory: str | None) -> int:
 
 
 def _default_directory() -> Path:
-    """One in the user's cache for each interpreter, which the programs name."""
+    """A cache directory per interpreter, because the programs contain the path of the
+    interpreter."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     mark = sha256(sys.executable.encode()).hexdigest()[:12]
     return Path(cache) / "fairlead" / f"test-env-{mark}"
@@ -49,4 +51,4 @@ def make_programs(directory: Path) -> None:
         fresh = directory / f".{name}.{os.getpid()}"
         fresh.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         fresh.chmod(0o755)
-        fresh.replace(directory / name)  # others may be starting it
+        fresh.replace(directory / name)  # atomic: another process may be starting the program

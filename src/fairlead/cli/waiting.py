@@ -1,4 +1,4 @@
-"""What `wait --for` can be told to wait for."""
+"""Parses the condition of `wait --for`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _FORMAT = (
 
 
 class Wanted(NamedTuple):
-    """How to tell whether it is so, of an object that was found, or of none."""
+    """The condition to wait for. `holds` takes the object found at the start, or None, and returns
+    the predicate."""
 
     holds: Callable[[Object | None], Holds]
     is_absence: bool = False
@@ -70,7 +71,7 @@ def _at_path(text: str) -> Holds:
 
 
 def _divided(text: str) -> tuple[str, str, str]:
-    """At the sign behind the expression: there may be others within its braces."""
+    """Split at the `=` after the closing brace: the expression may contain others."""
     end = text.rfind("}") + 1
     before, sign, wanted = text[end:].partition("=")
     return f"{text[:end]}{before}", sign, wanted.strip("'\"") if end else wanted

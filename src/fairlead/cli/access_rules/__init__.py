@@ -1,1 +1,1 @@
-"""Who may do what, and why."""
+"""Permissions: questions to the server, and the roles and bindings behind the answer."""

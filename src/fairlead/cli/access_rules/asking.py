@@ -1,4 +1,4 @@
-"""Questions of access as people put them, and what the server answers."""
+"""Parses a permission question from the command line, and sends access reviews to the server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PATH_VERBS = {"get", "put", "post", "head", "options", "delete", "patch", "*"}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """May one do this? Of a resource, or of a path beside the API."""
+    """Whether an action is permitted, on a resource or on a non-resource path."""
 
     verb: str
     group: str = ""
@@ -31,11 +31,11 @@ class Question:
     namespace: str = ""
     name: str = ""
     path: str = ""
-    type: ResourceType | None = None  # if the server knows it
+    type: ResourceType | None = None  # None if the server does not serve it
 
     @property
     def spec(self) -> dict[str, Any]:
-        """For a review."""
+        """The spec of an access review."""
         if self.path:
             return {"nonResourceAttributes": {"path": self.path, "verb": self.verb}}
         parts = {
@@ -50,7 +50,7 @@ class Question:
 
     @property
     def full_resource(self) -> str:
-        """As roles write it: pods/log."""
+        """The resource as in roles: pods/log."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
@@ -63,8 +63,8 @@ def add_question_flags(parser: ArgumentReader) -> None:
 
 
 async def question_of(at: Invocation, *, minds_scope: bool = True) -> Question:
-    """What the words ask, with warnings where that may not be what was meant; raises
-    UsageError. `minds_scope` is for those who ask in a namespace whatever the resource."""
+    """Parse the question from the words, and warn about unlikely input; raises UsageError.
+    `minds_scope` enables the warning that a cluster-scoped resource ignores the namespace."""
     words, subresource = at.options.words, at.options.subresource
     if len(words) not in (2, 3):
         raise UsageError(
@@ -115,7 +115,8 @@ def _warn(at: Invocation, text: str) -> None:
 
 
 async def review(client: Client, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The status of a review of the authorization group; raises as requests do."""
+    """Create a review in the authorization group and return its status; raises errors of
+    requests."""
     group = (await client.discovery.dialect()).group_name("authorization.@")
     body = {"apiVersion": f"{group}/v1", "kind": kind, "spec": spec}
     path = f"/apis/{group}/v1/{kind.lower()}s"

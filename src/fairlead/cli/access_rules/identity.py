@@ -1,4 +1,4 @@
-"""Who one is for the server: as it says itself, or else as one's credentials say."""
+"""The user's identity: from the server, or else derived from the credentials."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REVIEW = "SelfSubjectReview"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """`source` says how it is known; it is empty where the server has said it."""
+    """`source` says how the identity was derived; empty if the server returned it."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Identity:
 
     @property
     def info(self) -> dict[str, Any]:
-        """As the API writes users."""
+        """The userInfo of the API."""
         parts = {
             "username": self.user,
             "uid": self.uid,
@@ -46,7 +46,7 @@ class Identity:
 
 
 async def identity(client: Client) -> Identity:
-    """Raises CommandFailed if there is no way to tell, and as requests do."""
+    """Raises CommandFailed if the identity cannot be determined, and errors of requests."""
     said = await _as_the_server_says(client)
     if said is not None:
         return said
@@ -65,7 +65,7 @@ async def identity(client: Client) -> Identity:
 
 
 async def _as_the_server_says(client: Client) -> Identity | None:
-    """None if it has no reviews of this kind: they came after v1.25."""
+    """The result of a SelfSubjectReview; None if the server has none: it was added after v1.25."""
     own = (await client.discovery.dialect()).group_name("authentication.@")
     for group in await client.discovery.groups():
         for version in group.versions if group.name == own else ():
@@ -92,7 +92,7 @@ def _of_info(info: Mapping[str, Any], source: str = "") -> Identity:
 
 
 def _impersonated(who: Impersonation) -> Identity:
-    """Whom the server makes of the headers, completed as it completes them."""
+    """The identity that the server derives from the impersonation headers, with implied groups."""
     groups = tuple(who.groups)
     account = split_account_name(who.user)
     if account is not None and not groups:
@@ -122,7 +122,7 @@ def _of_certificate(content: bytes) -> Identity:
 
 
 async def _of_token(client: Client, token: str) -> Identity:
-    """What a TokenReview says; without the right to one, what a token says of itself."""
+    """The result of a TokenReview; if that is forbidden, the claims of the token."""
     own = (await client.discovery.dialect()).group_name("authentication.@")
     try:
         status = await _review(client, f"{own}/v1", "TokenReview", spec={"token": token})
@@ -136,7 +136,7 @@ async def _of_token(client: Client, token: str) -> Identity:
 
 
 def _of_claims(token: str, refusal: ApiError) -> Identity:
-    """Service account tokens name their user; of others only the server knows it."""
+    """The identity in a service account token; raises CommandFailed for other tokens."""
     claims = _claims(token)
     user = str(claims.get("sub") or "")
     account = split_account_name(user)

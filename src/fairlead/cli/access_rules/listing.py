@@ -1,4 +1,4 @@
-"""All that somebody may do, as a table."""
+"""The table of all permissions of a user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HEAD = ("Resources", "Non-Resource URLs", "Resource Names", "Verbs")
 
 
 class _Rule(NamedTuple):
-    """One thing, and what may be done with it. The order of the parts is that of the table."""
+    """A resource or path, with its verbs. Field order matches the sort text."""
 
     verbs: tuple[str, ...]
     groups: tuple[str, ...]
@@ -20,7 +20,7 @@ class _Rule(NamedTuple):
 
     @property
     def text(self) -> str:
-        """By which rules are sorted."""
+        """The sort key."""
         parts = zip(_PARTS, self, strict=True)
         return "".join(f"{name}:{listed(values)}," for name, values in parts)
 
@@ -41,7 +41,7 @@ def listed(values: Sequence[str]) -> str:
 
 
 def rows(status: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """The rows below the head for the status of a SelfSubjectRulesReview."""
+    """Table rows for the status of a SelfSubjectRulesReview."""
     simple = [*_of_resources(status.get("resourceRules") or ())]
     compact = [*_merged(simple), *_of_paths(status.get("nonResourceRules") or ())]
     compact.sort(key=lambda rule: rule.text)
@@ -66,7 +66,7 @@ def _of_paths(rules: Sequence[Mapping[str, Any]]) -> Iterator[_Rule]:
 
 
 def _merged(rules: Sequence[_Rule]) -> list[_Rule]:
-    """One rule for each thing, with all its verbs."""
+    """Merge the verbs of rules that are otherwise equal."""
     verbs: dict[_Rule, dict[str, None]] = {}
     for rule in rules:
         verbs.setdefault(rule._replace(verbs=()), {})[rule.verbs[0]] = None

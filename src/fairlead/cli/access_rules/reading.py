@@ -1,4 +1,4 @@
-"""The roles and bindings that bear on a question, as far as one may read them."""
+"""Reads the roles and bindings for a question, as far as the user may."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _NAMESPACED = {"Role": "roles", "RoleBinding": "rolebindings"}
 
 @dataclass(slots=True)
 class Policy:
-    """Objects by kind. `hidden` are the resources that may not be read, with what was said."""
+    """Roles and bindings by kind. `hidden` maps resources that may not be read to the error
+    message."""
 
     namespace: str
     objects: dict[str, list[Object]] = field(default_factory=dict)
@@ -25,7 +26,7 @@ class Policy:
 
     @property
     def roles(self) -> dict[tuple[str, str], Object]:
-        """By namespace, which is empty for a ClusterRole, and name."""
+        """Roles by (namespace, name); the namespace of a ClusterRole is empty."""
         found = (*self.objects.get("ClusterRole", ()), *self.objects.get("Role", ()))
         return {_key(role): role for role in found}
 
@@ -43,7 +44,7 @@ def _key(value: Mapping[str, Any]) -> tuple[str, str]:
 
 
 async def read_policy(client: Client, dialect: Dialect, namespace: str) -> Policy:
-    """What there is for the whole cluster and, if one is named, for a namespace."""
+    """Read cluster-wide roles and bindings and, if `namespace` is set, those of the namespace."""
     api = f"{dialect.group_name('rbac.authorization.@')}/v1"
     policy = Policy(namespace)
 

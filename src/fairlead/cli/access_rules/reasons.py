@@ -1,4 +1,4 @@
-"""Which rules allow something, which nearly do, and which would if they were bound."""
+"""Finds the rules that allow an action, the rules that nearly do, and roles to bind."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from fairlead.cli.access_rules.identity import Identity
 from fairlead.cli.access_rules.reading import Policy
 
 Object = Mapping[str, Any]
-_MANY = 1000  # what a wildcard counts for
+_MANY = 1000  # weight of a wildcard
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A rule that somebody has, and the binding that gives it."""
+    """A rule of the user, and the binding that grants it."""
 
     binding: Binding
     subject: str
     rule: Rule
-    origin: str = ""  # the ClusterRole that an aggregated one has it from
-    missing: str = ""  # what keeps it from allowing what is asked
+    origin: str = ""  # the ClusterRole from which an aggregated role gets the rule
+    missing: str = ""  # why the rule does not allow the action
 
     @property
     def breadth(self) -> tuple[bool, int]:
@@ -42,7 +42,7 @@ class Grant:
 
 
 class Reasons:
-    """What the roles and bindings of a policy mean for one question of one user."""
+    """Evaluates the roles and bindings of a policy for one question of one user."""
 
     def __init__(
         self, policy: Policy, dialect: Dialect, who: Identity, asked: asking.Question
@@ -54,12 +54,12 @@ class Reasons:
         self._asked = _question(self._user, asked)
 
     def grants(self) -> list[Grant]:
-        """All that allow it, the narrowest first."""
+        """The grants that allow the action, narrowest first."""
         found = [grant for grant in self._held() if self._allows(grant.rule)]
         return sorted(found, key=lambda grant: grant.breadth)
 
     def near_misses(self) -> list[Grant]:
-        """Rules of the user that would allow it but for one thing, the narrowest first."""
+        """Rules of the user that fail in exactly one respect, narrowest first."""
         found = []
         for grant in self._held():
             missing = what_is_missing(grant.rule, self._asked, self._allows)
@@ -68,8 +68,8 @@ class Reasons:
         return sorted(found, key=lambda grant: grant.breadth)
 
     def roles_that_allow(self) -> list[Object]:
-        """Roles that would allow it if they were bound, the narrowest first; those of the
-        system's own parts, and those that allow nearly everything, last."""
+        """Roles that would allow the action if bound, narrowest first. Roles named `system:` and
+        roles that allow nearly everything come last."""
         found = [
             role
             for role in self._roles.values()
@@ -78,7 +78,7 @@ class Reasons:
         return sorted(found, key=_role_order)
 
     def _held(self) -> Iterator[Grant]:
-        """Every rule that a binding gives the user."""
+        """All rules that bindings grant to the user."""
         scopes: dict[str, Scope] = {}
         for value in self._policy.bindings:
             namespace = value["metadata"].get("namespace") or ""
@@ -103,7 +103,7 @@ class Reasons:
         return CompiledRules(rules).allow(self._asked)
 
     def _origin(self, role: Object, rule: Rule) -> str:
-        """Where an aggregated role has a rule from."""
+        """The ClusterRole from which an aggregated role gets the rule; empty if none."""
         selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
         for other in self._policy.objects.get("ClusterRole", ()):
             labels = other["metadata"].get("labels") or {}
@@ -130,7 +130,7 @@ def _question(user: User, asked: asking.Question) -> Question:
 
 
 def subject_of(binding: Binding, user: User) -> str:
-    """The first subject of a binding that is the user or a group of theirs."""
+    """The first subject of the binding that is the user or one of the user's groups."""
     for subject in binding.subjects:
         if subject["kind"] == "Group" and subject["name"] in user.groups:
             return f"Group {subject['name']}"
@@ -140,7 +140,7 @@ def subject_of(binding: Binding, user: User) -> str:
 
 
 def what_is_missing(rule: Rule, asked: Question, allows: Callable[[Rule], bool]) -> str:
-    """The one thing that keeps a rule from allowing what is asked; empty if there are more."""
+    """The single reason why the rule does not allow the question; empty if there are several."""
     if allows(rule):
         return ""
     if allows({**rule, "verbs": [ALL]}):
@@ -159,7 +159,7 @@ def what_is_missing(rule: Rule, asked: Question, allows: Callable[[Rule], bool])
 
 
 def _selects(selector: Object, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector, of the plain form that aggregation uses, fits."""
+    """Whether the selector matches. Supports matchLabels only, as aggregation uses it."""
     if selector.get("matchExpressions"):
         return False
     wanted = selector.get("matchLabels") or {}
@@ -167,7 +167,7 @@ def _selects(selector: Object, labels: Mapping[str, str]) -> bool:
 
 
 def breadth(rule: Rule) -> int:
-    """How much a rule allows, to tell the narrow from the wide."""
+    """An estimate of how much the rule allows, to sort narrow rules before wide ones."""
     size = 1
     for part in ("verbs", "apiGroups", "resources", "nonResourceURLs"):
         values: Sequence[str] = rule.get(part) or ()

@@ -1,4 +1,4 @@
-"""The commands that would allow something, to copy."""
+"""Suggests commands that would grant a permission."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9.-]+")
 
 
 def rule_for(asked: Question) -> dict[str, list[str]]:
-    """The narrowest rule that allows it."""
+    """The narrowest rule that allows the action."""
     if asked.path:
         return {"nonResourceURLs": [asked.path], "verbs": [asked.verb]}
     rule = {"apiGroups": [asked.group], "resources": [asked.full_resource]}
@@ -25,13 +25,13 @@ def rule_for(asked: Question) -> dict[str, list[str]]:
 
 
 def commands_to_bind(user: str, asked: Question, role: Mapping[str, Any]) -> list[str]:
-    """Give a role that is there to a user where the question is asked."""
+    """Commands that bind an existing role to the user in the namespace of the question."""
     kind = "role" if role["metadata"].get("namespace") else "clusterrole"
     return [_binding(user, asked, kind, role["metadata"]["name"])]
 
 
 def commands_to_add(user: str, asked: Question) -> list[str]:
-    """Make a role with just the rule that is missing, and give it to a user."""
+    """Commands that create a role with only the missing rule, and bind it to the user."""
     kind = "role" if asked.namespace else "clusterrole"
     name = _name(_short(user), asked.verb, asked.path or asked.full_resource)
     words = [_PROGRAM, "create", kind, name, f"--verb={asked.verb}"]

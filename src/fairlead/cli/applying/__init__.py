@@ -1,1 +1,1 @@
-"""Applying configurations: server-side, client-side, conflicts and what is pruned."""
+"""Apply: server-side, client-side, conflicts and pruning."""

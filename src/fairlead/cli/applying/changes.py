@@ -1,7 +1,8 @@
-"""The patch that makes a live object what it is wanted to be, and removes what was wanted before.
+"""Computes the patch of client-side apply (three-way merge).
 
-Where the type is known the patch is a strategic one: lists are merged by their keys as the server
-will merge them. Where it is not, the same walk gives a JSON merge patch.
+It sets fields of the new configuration that differ in the live object, and removes fields that only
+the last configuration had. For built-in types it is a strategic merge patch, with lists merged by
+their keys as on the server; for others a JSON merge patch.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ Object = dict[str, Any]
 
 @cache
 def _types(dialect: Dialect) -> BuiltinTypes:
-    """Tables are read once."""
+    """Cached: the type tables are read once."""
     return BuiltinTypes(dialect)
 
 
 def type_of(dialect: Dialect, type: ResourceType) -> Struct | None:
-    """The built-in type of a resource; None for those that came by a definition."""
+    """The built-in type of a resource; None for custom resources."""
     group, _, domain = type.group.partition(".")
     if domain and not f".{domain}".endswith(f".{dialect.group_domain}"):
         return None
@@ -43,8 +44,8 @@ def patch_type(struct: Struct | None) -> str:
 
 
 def changes(struct: Struct | None, last: Object, wanted: Object, live: Object) -> Object:
-    """The patch of a whole object: what of `wanted` the live one has not, and nulls for what only
-    `last` and the live one have. Empty if there is nothing to do."""
+    """The patch of the whole object: differing fields of `wanted`, and null for fields that are in
+    `last` and `live` but not in `wanted`. Empty if nothing changes."""
     patch = _object(struct, last, wanted, live)
     for name in ("apiVersion", "kind"):
         patch.pop(name, None)
@@ -52,7 +53,8 @@ def changes(struct: Struct | None, last: Object, wanted: Object, live: Object) -
 
 
 def _object(kind: Type | None, last: Object, wanted: Object, live: Object) -> Object:
-    """A null is nothing, in the live object too: some clients write `creationTimestamp: null`."""
+    """The patch of a map. Null counts as absent, also in the live object: some clients write
+    `creationTimestamp: null`."""
     patch: Object = {}
     for name, value in wanted.items():
         if value is None:
@@ -75,7 +77,7 @@ def _field(kind: Type | None, name: str) -> Field | None:
 
 
 def _member(field: Field | None, name: str, last: Any, wanted: Any, live: Any) -> Object:
-    """What a patch says of one member that both the wanted and the live object have."""
+    """The patch of one field that both the wanted and the live object have."""
     if isinstance(wanted, dict) and isinstance(live, dict) and not (field and field.replace):
         before = last if isinstance(last, dict) else {}
         inner = _object(field.type if field else None, before, wanted, live)
@@ -91,11 +93,11 @@ def _member(field: Field | None, name: str, last: Any, wanted: Any, live: Any) -
 
 
 def _items(field: Field, last: list[Any], wanted: list[Any], live: list[Any]) -> Object:
-    """A list whose items are told apart by a key."""
+    """The patch of a list whose items have a merge key."""
     name, key = field.name, field.merge_key
     by_key = [_indexed(items, key) for items in (last, wanted, live)]
     if by_key[1] is None or by_key[2] is None:
-        # Items that the key cannot tell apart: the server could not merge them either.
+        # Items without a unique key: the server cannot merge them either, so replace the list.
         return {} if equal(wanted, live) else {name: [*wanted, {DIRECTIVE: "replace"}]}
     before, stated, standing = by_key[0] or {}, by_key[1], by_key[2]
     element = field.type.element if isinstance(field.type, ListOf) else None
@@ -121,7 +123,7 @@ def _items(field: Field, last: list[Any], wanted: list[Any], live: list[Any]) ->
 
 
 def _indexed(items: list[Any], key: str) -> dict[str, Object] | None:
-    """Items by their key; None if it does not tell all of them apart."""
+    """Items by merge key; None if an item has no key or keys repeat."""
     found: dict[str, Object] = {}
     for item in items:
         if not isinstance(item, dict) or item.get(key) is None:
@@ -136,7 +138,7 @@ def _out_of_order(wanted: list[str], live: list[str]) -> bool:
 
 
 def _values(name: str, last: list[Any], wanted: list[Any], live: list[Any]) -> Object:
-    """A list of scalars each of which is there once, such as finalizers."""
+    """The patch of a list that is a set of scalars, such as finalizers."""
     stated, standing = ({name_of(one): one for one in items} for items in (wanted, live))
     added = [one for id, one in stated.items() if id not in standing]
     gone = [one for one in last if name_of(one) not in stated and name_of(one) in standing]

@@ -1,4 +1,4 @@
-"""Client-side apply of one object: the difference to what was applied last is sent as a patch."""
+"""Client-side apply of one object: sends a patch computed from the last applied configuration."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ class Outcome(NamedTuple):
 
 
 class ClientSide:
-    """How objects are applied. With `pretend` the server is only asked what is there. With
-    `deletion` what cannot be changed is deleted that way, and made again."""
+    """Applies objects with the given options. `pretend` (client dry run) only reads from the
+    server. With `deletion`, objects whose patch is rejected as invalid are deleted and created
+    again."""
 
     def __init__(
         self,
@@ -48,7 +49,8 @@ class ClientSide:
         self._deletion = deletion
 
     async def apply(self, one: Located) -> Outcome:
-        """Raises CommandFailed, ApiError."""
+        """Apply one object, with up to 5 attempts on conflicts. Raises CommandFailed and
+        ApiError."""
         require_name(one, "apply")
         wanted = recorded(one.value, self._annotation)
         for attempt in range(_TRIES):
@@ -105,7 +107,8 @@ class ClientSide:
     async def _made_again(
         self, one: Located, wanted: Object, live: Object, deletion: Deletion
     ) -> Object:
-        """If the new object is refused the old one is made again."""
+        """Delete the object and create it anew. If the server rejects the new object, the old one
+        is created again and the error raised."""
         doomed = await remove(one.resource, one.name, one.namespace, deletion)
         await await_departure(self._at, [doomed], deletion.timeout)
         try:

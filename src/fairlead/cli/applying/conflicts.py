@@ -1,4 +1,4 @@
-"""Who owns the fields that an apply would take, as a list that a person can read."""
+"""Lists the fields of an apply conflict with their owners, for a person to read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Nothing was changed: somebody else owns the fields above. For each of them,
 
 
 class Owned(NamedTuple):
-    """A field that another manager owns."""
+    """A conflicting field and its owner."""
 
     manager: str
     operation: str
@@ -42,12 +42,12 @@ class Owned(NamedTuple):
 
 
 def is_about_fields(error: Conflict) -> bool:
-    """Whether fields of others are what stands in the way."""
+    """Whether the conflict is about field ownership."""
     return any(cause.get("reason") == _REASON for cause in error.causes)
 
 
 def owners(error: Conflict) -> set[str]:
-    """The names of those who own the fields."""
+    """The managers that own the conflicting fields."""
     return {found["manager"] for _, found in _causes(error)}
 
 
@@ -66,7 +66,7 @@ def _causes(error: Conflict) -> Iterable[tuple[str, re.Match[str]]]:
 
 
 def owned_fields(error: Conflict, one: Located, live: dict[str, Any]) -> list[Owned]:
-    """What the server said, with times and both values from the live object."""
+    """The conflicts of the error, with times and both values from the live object."""
     entries = live["metadata"].get("managedFields") or []
     secret = one.resource.type.kind == "Secret" and not one.resource.type.group
     listed = []
@@ -95,7 +95,7 @@ def _entry(entries: list[Any], manager: str, operation: str, subresource: str) -
 
 
 def _path(entry: dict[str, Any], field: str) -> tuple[str, ...] | None:
-    """The steps to a field that the server has named in words."""
+    """The path of a field that the server named as text; None if it is not found."""
     from fairlead.fields.field_sets import InvalidFields, parsed, path_text, paths
 
     try:
@@ -106,7 +106,7 @@ def _path(entry: dict[str, Any], field: str) -> tuple[str, ...] | None:
 
 
 def _at(value: Any, path: tuple[str, ...] | None) -> Any:
-    """What is at a path; None for nothing."""
+    """The value at a path; None if there is none."""
     import orjson
 
     if path is None:
@@ -126,7 +126,8 @@ def _at(value: Any, path: tuple[str, ...] | None) -> Any:
 
 
 def _is(item: Any, wanted: Any) -> bool:
-    """Whether an item of a list is the one with these keys. One that is left out has a default."""
+    """Whether a list item has these keys. A key that the item leaves out matches: it has its
+    default."""
     if isinstance(wanted, dict) and isinstance(item, dict):
         return all(item.get(key, value) == value for key, value in wanted.items())
     return bool(item == wanted)

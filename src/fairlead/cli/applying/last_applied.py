@@ -1,4 +1,4 @@
-"""The annotation in which client-side apply keeps what it was given last."""
+"""The last-applied annotation, in which client-side apply stores the applied configuration."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ Object = dict[str, Any]
 
 
 def annotation_of(dialect: Dialect) -> str:
-    """The annotation's name."""
+    """The name of the annotation in this dialect."""
     return dialect.label(LAST_APPLIED)
 
 
 def recorded(value: Object, annotation: str) -> Object:
-    """A configuration with itself in the annotation."""
+    """The configuration with its own text in the annotation."""
     return annotated(value, annotation, text_of(value, annotation))
 
 
 def text_of(value: Object, annotation: str) -> str:
-    """What the annotation says of a configuration: never what it said before."""
+    """The text of the annotation for a configuration, without the annotation itself."""
     from fairlead.fields.values import compact_json
 
     metadata = value.get("metadata") or {}
@@ -39,7 +39,7 @@ def annotations_of(value: Object) -> dict[str, Any]:
 
 
 def last_applied(live: Object, annotation: str) -> Object | None:
-    """What was applied last; None where nobody has said, or it cannot be read."""
+    """The last applied configuration; None if the annotation is missing or not valid JSON."""
     import orjson
 
     text = annotations_of(live).get(annotation)

@@ -1,4 +1,4 @@
-"""From client-side to server-side apply: the fields of the one become those of the other."""
+"""Migrates an object from client-side to server-side apply by rewriting its managedFields."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fairlead.cli.changing import MANAGER
 from fairlead.client.resources import JSON_PATCH, Object, Resource
 
 CLIENT_SIDE = f"{MANAGER}-client-side-apply"
-# Those that apply on this side: us, and the tool that people come from.
+# Managers of client-side apply: ours and that of kubectl.
 CLIENT_SIDE_MANAGERS = (CLIENT_SIDE, "kubectl-client-side-apply")
 
 
@@ -27,8 +27,8 @@ def _is_client_side(entry: dict[str, Any]) -> bool:
 async def migrate(
     resource: Resource, live: Object, namespace: str, manager: str, annotation: str
 ) -> None:
-    """Hand the fields of client-side apply to a manager; raises Conflict if the object has changed
-    meanwhile."""
+    """Transfer the fields of client-side apply to `manager`; raises Conflict if the object changed
+    since `live` was read."""
     metadata = live["metadata"]
     patch = [
         {
@@ -46,8 +46,8 @@ async def migrate(
 
 
 def migrated(entries: list[Any], manager: str, annotation: str) -> list[Any]:
-    """The recorded owners after that. The annotation goes to a manager of its own: it is no part
-    of what people apply, and would be removed with the next one."""
+    """The managedFields after the migration. The annotation gets a manager of its own: it is not
+    part of the applied configuration, so the next apply would remove it."""
     from fairlead.fields.field_sets import FieldSet, difference, of, parsed, union
 
     own = [entry for entry in entries if _is_client_side(entry)]
@@ -71,7 +71,7 @@ def migrated(entries: list[Any], manager: str, annotation: str) -> list[Any]:
 
 
 def keeper(manager: str) -> str:
-    """Who owns the annotation while a manager applies on the server."""
+    """The manager that owns the annotation while `manager` uses server-side apply."""
     return f"{manager}-last-applied"
 
 

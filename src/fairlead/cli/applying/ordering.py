@@ -9,8 +9,8 @@ from fairlead.cli.manifests import Manifest
 
 
 def in_order(found: Sequence[Manifest], usual: str) -> list[Manifest]:
-    """As they stand in the files, but what needs a definition or a namespace that comes only later
-    comes after all others. `usual` is the namespace of those that name none."""
+    """Keep the order of the files, but move objects to the end if their definition or namespace
+    comes later in the files. `usual` is the namespace of objects that name none."""
     kinds = set[tuple[str, str]]().union(*(defined_kinds(one.value) for one in found))
     namespaces = {_name(one) for one in found if _is_namespace(one)}
     early: list[Manifest] = []

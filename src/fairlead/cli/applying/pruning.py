@@ -1,4 +1,4 @@
-"""Deleting what was applied before and is not among what is applied now."""
+"""Pruning: finds objects that were applied before and are not in the current set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.cli.errors import Mistake
 from fairlead.client import Client, Resource, UnknownKind
 from fairlead.client.resources import Object
 
-# What is looked through unless somebody says otherwise, by group and version.
+# The default kinds to prune, by API version.
 _USUAL: dict[str, tuple[str, ...]] = {
     "v1": (
         "ConfigMap",
@@ -35,7 +35,7 @@ class Leftover(NamedTuple):
 
 
 def usual_kinds(dialect: Dialect) -> list[tuple[str, str]]:
-    """Versions and kinds."""
+    """The default kinds to prune, as (API version, kind)."""
     return [
         (dialect.group_name(version), kind)
         for table in (_USUAL, _USUAL_CLUSTER)
@@ -45,7 +45,7 @@ def usual_kinds(dialect: Dialect) -> list[tuple[str, str]]:
 
 
 def allowed_kinds(texts: Sequence[str]) -> list[tuple[str, str]]:
-    """What a list such as `core/v1/ConfigMap` allows; raises Mistake."""
+    """Parse an allowlist with entries such as `core/v1/ConfigMap`; raises Mistake."""
     found = []
     for text in (one for given in texts for one in given.split(",")):
         parts = text.split("/")
@@ -66,8 +66,8 @@ async def leftovers(
     applied: set[str],
     is_ours: Ours,
 ) -> AsyncIterator[Leftover]:
-    """Objects with the selector in the namespaces, or in none, that were not applied now (by uid)
-    but before by us."""
+    """Yield objects that match the selector, are in the namespaces (or cluster-scoped), are not
+    among `applied` (uids) and pass `is_ours`."""
     query: dict[str, Any] = {"labelSelector": selector} if selector else {}
     for version, kind in kinds:
         try:
@@ -80,14 +80,14 @@ async def leftovers(
                 metadata = item["metadata"]
                 gone = "deletionTimestamp" in metadata
                 if metadata["uid"] not in applied and not gone and is_ours(item):
-                    # Lists leave out what their items are.
+                    # Items of a list have no apiVersion and kind.
                     value = {"apiVersion": version, "kind": kind, **item}
                     yield Leftover(resource, value)
 
 
 class Ours:
-    """Whether an object was applied by us: with the annotation on this side, by the manager on
-    the server's."""
+    """Whether this tool applied an object: by the annotation for client-side apply, by the manager
+    for server-side apply."""
 
     def __init__(self, annotation: str, manager: str, server_side: bool) -> None:
         self._annotation = annotation

@@ -1,4 +1,4 @@
-"""Server-side apply of one object, with all that may stand in its way."""
+"""Server-side apply of one object: conflicts, and migration from client-side apply."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from fairlead.cli.screen import Screen
 from fairlead.client.errors import Conflict, Invalid
 from fairlead.client.resources import Object
 
-_TRIES = 5  # to hand fields over while others change the object
+_TRIES = 5  # attempts to migrate while other clients change the object
 
 
 class ServerSide:
-    """How objects are applied. `annotation` is the one of client-side apply."""
+    """Applies objects with the given options. `annotation` is the last-applied annotation."""
 
     def __init__(
         self, screen: Screen, annotation: str, manager: str, force: bool, query: dict[str, Any]
@@ -36,8 +36,8 @@ class ServerSide:
         self._stores = "dryRun" not in query
 
     async def apply(self, one: Located) -> Object:
-        """The object as it is then. Fields of others are listed before they are taken; raises
-        CommandFailed where that is not wanted, and ApiError."""
+        """Apply one object and return it. With force, conflicting fields are listed as a warning
+        first; without, raises CommandFailed. Also raises ApiError."""
         require_name(one, "apply")
         try:
             made = await self._sent(one)
@@ -57,7 +57,8 @@ class ServerSide:
         )
 
     async def _despite(self, one: Located, error: Conflict) -> Object:
-        """Apply over the fields of others: those of client-side apply are ours after all."""
+        """Handle a conflict: fields of client-side apply are migrated to this manager; for others,
+        force or fail."""
         if self._manager == MANAGER and conflicts.owners(error) & {*CLIENT_SIDE_MANAGERS}:
             if not self._stores:
                 if conflicts.owners(error) <= {*CLIENT_SIDE_MANAGERS}:
@@ -76,7 +77,7 @@ class ServerSide:
         return await self._sent(one, force=True)
 
     async def _take_over(self, one: Located) -> bool:
-        """Whether the fields of client-side apply were handed to this manager."""
+        """Migrate the fields of client-side apply to this manager; return whether it was done."""
         for _ in range(_TRIES):
             live = await one.resource.get(one.name, one.namespace)
             if not has_client_side_fields(live):
@@ -89,15 +90,15 @@ class ServerSide:
         return False
 
     async def _kept_current(self, one: Located, made: Object) -> Object:
-        """The way back to client-side apply stays open: its annotation, where there is one, shows
-        what was applied now."""
+        """Update the last-applied annotation, if the object has one, so that client-side apply
+        remains possible."""
         standing = annotations_of(made).get(self._annotation)
         text = text_of(one.value, self._annotation)
         if not standing or standing == text or self._annotation in annotations_of(one.value):
             return made
         try:
             return await self._annotated(one, {self._annotation: text})
-        except Invalid:  # too long: better none than an old one
+        except Invalid:  # too long: remove the outdated annotation
             return await self._annotated(one, {})
 
     async def _annotated(self, one: Located, annotations: dict[str, str]) -> Object:

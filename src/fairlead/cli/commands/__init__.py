@@ -1,1 +1,1 @@
-"""One module a command of the client side: `add_flags(parser)` and `async run(at)`."""
+"""One module per client command, with `add_flags(parser)` and `async run(at)`."""

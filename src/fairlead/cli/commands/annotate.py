@@ -1,4 +1,4 @@
-"""Set and remove annotations."""
+"""`annotate`: sets and removes annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show what the server serves."""
+"""`api-resources`: shows the resources that the server serves."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def run(at: Invocation) -> int:
 
 
 async def _preferred(at: Invocation) -> Sequence[ResourceType]:
-    """Each resource in the version that its group prefers, or in another one that has it."""
+    """Each resource once, in the preferred version of its group if that version has it."""
     known: dict[tuple[str, str], ResourceType] = {}
     for type in await at.client.discovery.all_resources(preferred_only=False):
         known.setdefault((type.group, type.name), type)

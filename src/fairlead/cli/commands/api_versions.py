@@ -1,4 +1,4 @@
-"""Show which versions of which groups are served."""
+"""`api-versions`: shows the served versions of all groups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fairlead.cli.invocation import Invocation
 
 
 def add_flags(parser: ArgumentReader) -> None:
-    """There are none."""
+    """No flags of its own."""
 
 
 async def run(at: Invocation) -> int:

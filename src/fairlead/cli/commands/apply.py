@@ -1,4 +1,4 @@
-"""Make objects be as files say."""
+"""`apply`: makes objects match their files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from fairlead.client import ApiError
 from fairlead.client.errors import Forbidden, NotFound
 from fairlead.client.resources import Object
 
-_PATIENCE = 30.0  # seconds until a new namespace has all that objects in it need
+_PATIENCE = 30.0  # seconds until a new namespace must be ready for objects
 _PAUSE = 0.1
 
 Applier = Callable[[Located], Awaitable[tuple[Object, str]]]
@@ -87,7 +87,7 @@ async def run(at: Invocation) -> int:
 
 
 def _check(at: Invocation, client_side: bool) -> None:
-    """Raises Mistake for flags that do not go together."""
+    """Raises Mistake for flags that contradict each other."""
     options = at.options
     if options.force_conflicts and client_side:
         raise Mistake("--force-conflicts has no meaning with --client-side")
@@ -135,13 +135,13 @@ async def _applier(at: Invocation, client_side: bool, deletion: Deletion) -> App
 
 
 class _Batch:
-    """The objects of one command, one after the other."""
+    """Applies the objects of one command in order, and collects results and errors."""
 
     def __init__(self, at: Invocation, applier: Applier) -> None:
         self._at = at
         self._applier = applier
         self._places = Places(at)
-        self._namespaces: set[str] = set()  # made by this command
+        self._namespaces: set[str] = set()  # applied by this command
         self._results: list[Object] = []
         self.failures = Failures()
         self.applied: set[str] = set()
@@ -173,7 +173,8 @@ class _Batch:
             self.spaces[found.namespace] = None
 
     async def _patiently(self, found: Located) -> tuple[Object, str]:
-        """A namespace made by the same command may still lack what objects in it need."""
+        """Apply the object; retry for up to 30 seconds if its namespace was applied by the same
+        command and is not ready yet."""
         ends = monotonic() + _PATIENCE
         while True:
             try:
@@ -185,7 +186,7 @@ class _Batch:
             await asyncio.sleep(_PAUSE)
 
     def show(self) -> None:
-        """The objects as -o asks, several as one list."""
+        """Print the results in the format of -o; several as one List."""
         if len(self._results) == 1:
             show_document(self._at, self._results[0])
         elif self._results:
@@ -194,7 +195,8 @@ class _Batch:
 
 
 def _is_early(error: ApiError) -> bool:
-    """Whether something is missing that the server makes for every namespace."""
+    """Whether the namespace, or the service account that the server creates in it, does not exist
+    yet."""
     text = error.message
     return text.endswith("not found") and ("serviceaccount " in text or "namespaces " in text)
 

@@ -1,4 +1,4 @@
-"""Print what makes a shell complete words."""
+"""`completion`: prints the completion script of a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open the web console in a browser, signed in."""
+"""`console`: opens the web console in a browser, signed in by a one-time link."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def run(at: Invocation) -> int:
 
 
 async def _code(at: Invocation) -> str:
-    """Raises ApiError and CommandFailed."""
+    """Request a one-time code; raises ApiError and CommandFailed."""
     try:
         answer = await at.client.session.json(Request("POST", "/console/link", body=b"{}"))
     except ApiError as error:
@@ -56,7 +56,8 @@ async def _code(at: Invocation) -> str:
 
 
 def _open(link: str) -> bool:
-    """Whether a browser was found. Those that run in the terminal know no scripts."""
+    """Open the link; return whether a browser was found. On Linux without a display there are only
+    text browsers, which run no scripts."""
     if sys.platform == "linux" and not any(map(os.environ.get, _SCREENS)):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Create objects, from files or from flags."""
+"""`create`: creates objects from files or from flags."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def _create_from_flags(at: Invocation, form: str) -> int:
 
 
 async def _placed(at: Invocation, value: Object) -> Located:
-    """Where it belongs. The namespace is told only where one was asked for."""
+    """Resolve the object. A client dry run shows its namespace only if -n was given."""
     one = await Places(at).of(Manifest(value, ""))
     if one.namespace and not at.options.namespace and dry_run(at.options) == "client":
         del one.value["metadata"]["namespace"]

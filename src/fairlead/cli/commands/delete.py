@@ -1,4 +1,4 @@
-"""Delete objects and wait until they are gone."""
+"""`delete`: deletes objects and waits until they are gone."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def run(at: Invocation) -> int:
         return await _delete_raw(at)
     deletion = deletion_of(options, at.screen, options.force)
     check_choice(at, options.words)
-    dry_run(options)  # which may be wrong
+    dry_run(options)  # raises Mistake for an invalid value
     if deletion.forced:
         at.screen.warn(_AT_ONCE_WARNING)
     failures = Failures()
@@ -56,7 +56,7 @@ async def run(at: Invocation) -> int:
 
 
 async def _delete(at: Invocation, deletion: Deletion, failures: Failures) -> list[Doomed]:
-    """All objects that are meant, one after the other."""
+    """Delete all selected objects one by one; return the deleted objects to wait for."""
     options, by_rule = at.options, is_by_rule(at)
     ignores = by_rule if options.ignore_not_found is None else options.ignore_not_found
     doomed: list[Doomed] = []

@@ -1,4 +1,4 @@
-"""Show objects in detail, with what belongs to them."""
+"""`describe`: shows objects in detail, with related objects and events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_flags(parser: ArgumentReader) -> None:
         default=PAGE,
         help="objects that are asked for at a time; 0 for all at once",
     )
-    parser.set_defaults(field_selector="", subresource="")  # which other commands choose by
+    parser.set_defaults(field_selector="", subresource="")  # read by `asked_by`; no flags here
 
 
 async def run(at: Invocation) -> int:
@@ -78,12 +78,12 @@ def _waits_for_node(one: Described) -> bool:
 
 
 def _may_be_prefix(words: Sequence[str]) -> bool:
-    """Whether they are a kind and a single name."""
+    """Whether the words are a kind and a single name, so that the name may be a prefix."""
     return len(words) == 2 and "/" not in words[0]
 
 
 async def _objects(at: Invocation, failures: list[Exception]) -> AsyncIterator[Described]:
-    """All that is asked for and there."""
+    """Yield all requested objects that exist; errors are added to `failures`."""
     for wanted in (await asked_by(at)).wanted:
         resource = await _known(at, wanted.resource)
         asked = Wanted(resource, wanted.name, wanted.namespace, wanted.labels)
@@ -96,7 +96,7 @@ async def _objects(at: Invocation, failures: list[Exception]) -> AsyncIterator[D
 
 
 async def _known(at: Invocation, resource: Resource) -> Resource:
-    """The resource in the version that the layout of its kind knows, if the server has it."""
+    """The resource in the version that its layout supports, if the server serves that version."""
     from fairlead.cli.describing.layouts import layout_of
 
     type = resource.type
@@ -109,7 +109,7 @@ async def _known(at: Invocation, resource: Resource) -> Resource:
 
 
 async def _describe_matching(at: Invocation, missing: NotFound) -> int:
-    """All whose names begin with a word that is nobody's name."""
+    """Describe all objects whose name begins with the word; raises `missing` if there are none."""
     kind, prefix = at.options.words
     if "," in kind:
         raise CommandFailed("error: the beginning of a name goes with one kind, not with several")
@@ -131,7 +131,7 @@ async def _describe_matching(at: Invocation, missing: NotFound) -> int:
 async def _texts(
     at: Invocation, objects: Sequence[Described], failures: list[Exception]
 ) -> AsyncIterator[str]:
-    """The descriptions in the order of the objects."""
+    """Yield the descriptions in the order of the objects; errors are added to `failures`."""
     from fairlead.cli.describing.describer import Describer
     from fairlead.cli.describing.working import in_order
 
@@ -152,7 +152,7 @@ async def _texts(
 
 
 def _tell(at: Invocation, failures: Sequence[Exception]) -> int:
-    """Say each thing that went wrong once."""
+    """Print each distinct error once; return the exit code."""
     at.screen.flush()
     texts = (str(one) if isinstance(one, CommandFailed) else worded(one) for one in failures)
     for text in dict.fromkeys(texts):

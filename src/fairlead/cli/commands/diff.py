@@ -1,4 +1,4 @@
-"""Show what apply would change."""
+"""`diff`: shows what apply would change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairlead.cli.selectors import by_labels
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import Object
 
-MISUSED = FAILED  # the exit code for flags that are not understood: 1 would be a difference
+MISUSED = FAILED  # exit code of usage errors: 1 means a difference
 _DRY = {"dryRun": "All"}
 
 
@@ -49,7 +49,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(at: Invocation) -> int:
-    """A failure must not look like a difference."""
+    """Run the command; failures exit with a code above 1, since 1 means a difference."""
     try:
         return await _run(at)
     except UsageError as error:
@@ -111,7 +111,7 @@ class _Comparison:
             self._spaces[one.namespace] = None
 
     async def _merged(self, one: Located) -> Object:
-        """What the server says would come of it."""
+        """The object that a server dry run of apply returns."""
         if not self._client_side:
             force = self._at.options.force_conflicts
             screen = self._at.screen

@@ -1,4 +1,4 @@
-"""Change objects in an editor."""
+"""`edit`: changes objects in an editor."""
 
 from __future__ import annotations
 
@@ -67,17 +67,18 @@ async def run(at: Invocation) -> int:
 
 
 class _Editing:
-    """Objects until all are saved or given up."""
+    """The loop of editing and saving, until all objects are saved or the user stops."""
 
     def __init__(self, at: Invocation, path: Path, objects: list[Located]) -> None:
         self._at = at
         self._path = path
         self._objects = [one._replace(value=shown(one.value)) for one in objects]
         self._as_json = at.options.output == "json"
-        self.tried = False  # whether somebody has changed something
+        self.tried = False  # whether the user has changed the text
 
     async def run(self) -> None:
-        """Raises CommandFailed; the file is worth keeping then."""
+        """Raises CommandFailed; if `tried` is set, the file holds the user's text and must be
+        kept."""
         text = text_of([one.value for one in self._objects], self._as_json)
         while True:
             after = await edited(self._path, text)
@@ -96,7 +97,8 @@ class _Editing:
             text = commented(problems, without_comments(after))
 
     async def _saved(self, text: str) -> list[str]:
-        """What is wrong with it; what is right is saved, and not asked for again."""
+        """Save the objects of the text; return the problems of invalid objects. Saved objects are
+        not sent again."""
         try:
             values = self._matched(values_of(text))
         except ManifestError as error:
@@ -116,7 +118,7 @@ class _Editing:
         return problems
 
     def _matched(self, values: list[Object]) -> list[Object]:
-        """The edited values in the order of the objects; raises Mistake."""
+        """The edited values in the order of the objects; raises Mistake if an identity changed."""
         by_identity = {_identity(value): value for value in values}
         wanted = [_identity(one.value) for one in self._objects]
         if len(values) != len(wanted) or set(by_identity) != set(wanted):
@@ -133,7 +135,7 @@ class _Editing:
         query = write_query(self._at.options)
         await save(one, struct, patch, self._at.options.subresource, query)
         self._at.screen.print(f"{name} edited")
-        # What was saved is what a second try starts from.
+        # The next attempt computes its patch from the saved value.
         return one._replace(value=value)
 
 

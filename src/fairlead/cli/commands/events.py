@@ -1,4 +1,4 @@
-"""Show what happened."""
+"""`events`: shows events."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def run(at: Invocation) -> int:
 
 
 async def _about(at: Invocation) -> dict[str, Any]:
-    """The selector of events of one object; raises Mistake."""
+    """The field selector for events of the object in --for; raises Mistake."""
     about = at.options.about
     if not about:
         return {}
@@ -84,7 +84,7 @@ async def _follow(
 
 
 class _Show:
-    """Shows events in the format that is wanted."""
+    """Prints events as a table or in the format of -o."""
 
     def __init__(self, at: Invocation, types: Sequence[str], printer: Printer | None) -> None:
         self._at = at
@@ -94,7 +94,7 @@ class _Show:
         self._needs_head = not at.options.no_headers
 
     def __call__(self, events: Sequence[Object], is_alone: bool = False) -> int:
-        """How many there were of the types that are wanted."""
+        """Print the events of the wanted types; return how many there are."""
         found = [
             one
             for one in events
@@ -129,7 +129,7 @@ class _Show:
 
 
 def _seen(event: Object) -> str:
-    """How long ago, and how often since when."""
+    """The LAST SEEN column: time since the last occurrence, count, and time since the first."""
     series = event.get("series") or {}
     first = moment(event.get("firstTimestamp")) or moment(event.get("eventTime"))
     count = series.get("count") or event.get("count") or 1
@@ -145,7 +145,7 @@ def _ago(when: datetime | None, now: datetime) -> str:
 
 
 def _order(event: Object) -> datetime:
-    """By when it was seen last."""
+    """Sort key: the time of the last occurrence."""
     series = event.get("series") or {}
     stamps = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
     for stamp in stamps:

@@ -1,4 +1,4 @@
-"""Say what a kind or a field is for."""
+"""`explain`: describes a kind or a field."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ async def run(at: Invocation) -> int:
 
 
 async def _meant(at: Invocation, steps: Sequence[str]) -> tuple[ResourceType, Sequence[str]]:
-    """The kind and the path of a field. The words behind the kind may name its group first."""
+    """The kind and the path of the field. The group may follow the kind:
+    `deployments.apps.spec`."""
     discovery = at.client.discovery
     if len(steps) > 1:
         for end in range(len(steps), 1, -1):

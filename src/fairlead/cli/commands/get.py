@@ -1,4 +1,4 @@
-"""Show objects."""
+"""`get`: shows objects."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _choice(at: Invocation) -> Choice:
 
 
 def _check(at: Invocation) -> None:
-    """Raises CommandFailed for flags that do not go together."""
+    """Raises CommandFailed for flags that contradict each other."""
     options = at.options
     wrong = ""
     if options.raw and (options.watch or options.watch_only or options.selector):

@@ -1,4 +1,4 @@
-"""Show how an object has changed, and who changed it."""
+"""`history`: shows how an object has changed, and which manager changed it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ async def run(at: Invocation) -> int:
 
 
 async def _compare(at: Invocation, named: Named, sight: Sight) -> None:
-    """Show what is different between two revisions, in whichever order they are named."""
+    """Print the difference between two revisions, given in any order. Raises NotFound if the object
+    existed at neither."""
     from fairlead.cli.output.colours import Paint
     from fairlead.cli.versions.differences import painted
     from fairlead.cli.versions.retained import object_at
@@ -101,7 +102,7 @@ async def _compare(at: Invocation, named: Named, sight: Sight) -> None:
 
 
 async def _then(named: Named, revision: str) -> dict[str, Any] | None:
-    """The object at a revision; None if it was not there."""
+    """The object at a revision; None if it did not exist then."""
     from fairlead.cli.versions.retained import object_at
     from fairlead.client.errors import NotFound
 
@@ -118,7 +119,7 @@ def _sight(at: Invocation) -> Sight:
         fields = [parsed_path(text) for given in at.options.fields for text in given.split(",")]
     except ValueError as error:
         raise UsageError(f"--fields: {str(error)!r} is not the path of a field") from None
-    # A version is told apart by its revision, so one that is asked for by it shows it.
+    # With --revision, show the resourceVersion: it identifies the version.
     noise = at.options.all or bool(fields) or at.options.revision is not None
     return Sight(noise=noise, secrets=at.options.show_secrets, fields=fields)
 
@@ -138,7 +139,7 @@ def _whole(text: str, flag: str) -> str:
 
 
 def _start(text: str | None) -> datetime | None:
-    """The moment that an age or a time means."""
+    """Parse an age or a time to a point in time."""
     from fairlead.codec.types.times import DurationError, TimeError, parse_duration, parse_time
 
     if text is None:

@@ -1,4 +1,4 @@
-"""Set and remove labels."""
+"""`label`: sets and removes labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show what containers print."""
+"""`logs`: shows logs of containers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _USAGE = (
     " app=web"
 )
 _HINT = "\nSee 'fairlead logs -h' for help and examples"
-_SELECTED_TAIL = 10  # lines of each where labels say which pods
+_SELECTED_TAIL = 10  # default number of lines per container with a selector
 _SWITCHES = {
     ("--all-containers",): "all containers of the pods",
     ("-f", "--follow"): "go on as more is printed",
@@ -81,7 +81,8 @@ async def run(at: Invocation) -> int:
 
 
 def _container(at: Invocation) -> str:
-    """Raises Mistake for words that do not go together."""
+    """The container from -c or the second word; raises Mistake for words that contradict each
+    other."""
     words, named = at.options.words, str(at.options.container)
     if at.options.selector:
         if len(words) > 0:

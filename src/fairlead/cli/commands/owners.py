@@ -1,4 +1,4 @@
-"""Show which manager owns each field of an object."""
+"""`owners`: shows which manager owns each field of an object."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def _run_plans(at: Invocation) -> int:
 
 
 async def _named_by(at: Invocation, manifest: Manifest) -> Named:
-    """The object that a file is about, in the namespace that it names."""
+    """The object of a manifest, in the namespace of the manifest or the current one."""
     resource = await at.client.resource_of(manifest.value)
     metadata = manifest.value.get("metadata") or {}
     name = metadata.get("name")
@@ -105,7 +105,7 @@ async def _named_by(at: Invocation, manifest: Manifest) -> Named:
 
 
 def _same(one: Named, other: Named) -> bool:
-    """The file may be in another version than the one that a word means."""
+    """Whether both are the same object, regardless of the API version."""
     return (one.resource.type.group, one.resource.type.kind, one.name, one.namespace) == (
         other.resource.type.group,
         other.resource.type.kind,
@@ -131,7 +131,7 @@ def _show(
 
 
 def _wanted(at: Invocation, named: Named, managers: list[Manager]) -> Wanted | None:
-    """What `--manager` leaves of the fields; raises CommandFailed if that is nothing."""
+    """The filter of `--manager`; raises CommandFailed if the manager owns no fields."""
     only = at.options.manager
     if not only:
         return None

@@ -1,4 +1,4 @@
-"""Change fields of objects."""
+"""`patch`: changes fields of objects."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def run(at: Invocation) -> int:
 
 
 def _patch(at: Invocation) -> Any:
-    """The patch as JSON values; raises Mistake."""
+    """The parsed patch; raises Mistake."""
     options = at.options
     if options.patch and options.patch_file:
         raise Mistake("--patch and --patch-file are two patches: give one of them")
@@ -134,7 +134,9 @@ async def _merged_here(at: Invocation, one: Located, patch: Any) -> Object:
 
 
 def _is_same(at: Invocation, before: Object, after: Object) -> bool:
-    """An object that goes away by it keeps its version, and one may change in who owns what."""
+    """Whether the patch changed nothing. Compares version and content: a patch that deletes the
+    object (by removing its last finalizer) keeps its version, and a patch may change only
+    managedFields."""
     version = before["metadata"].get("resourceVersion")
     stays = dry_run(at.options) != "none" or version == after["metadata"].get("resourceVersion")
     return stays and same_content(before, after)

@@ -1,4 +1,4 @@
-"""Send any request and show the answer."""
+"""`raw`: sends any request and shows the response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Put objects in the place of those that are there."""
+"""`replace`: replaces objects with the objects of files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def run(at: Invocation) -> int:
 
 
 def _deletion(at: Invocation) -> Deletion | None:
-    """How the old objects are deleted; None if they are changed. Raises Mistake."""
+    """The deletion options of --force; None to update objects in place. Raises Mistake."""
     options = at.options
     if not options.force:
         for flag, usual in (("grace_period", "-1"), ("timeout", "0s")):
@@ -94,7 +94,8 @@ async def _replaced(
 
 
 async def _prepared(at: Invocation, value: Object) -> Object:
-    """An object that has the annotation of client-side apply keeps it current."""
+    """The object with an updated last-applied annotation, if it has one or --save-config is
+    given."""
     if not at.options.save_config and not annotations_of(value):
         return value
     annotation = annotation_of(await at.client.discovery.dialect())

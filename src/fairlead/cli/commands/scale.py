@@ -1,4 +1,4 @@
-"""Set how many replicas there shall be."""
+"""`scale`: sets the number of replicas."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def run(at: Invocation) -> int:
 
 
 async def _scaled(at: Invocation, one: Located, query: Mapping[str, str]) -> Mapping[str, Any]:
-    """The object as it is afterwards, if somebody wants to see it."""
+    """Scale one object and return it; it is read again only if -o needs its new state."""
     if dry_run(at.options) == "client":
         return one.value
     await _write(at, one, query)
@@ -84,7 +84,8 @@ async def _scaled(at: Invocation, one: Located, query: Mapping[str, str]) -> Map
 
 
 async def _write(at: Invocation, one: Located, query: Mapping[str, str]) -> None:
-    """With conditions what was read is what is written back, so that they still hold then."""
+    """Set the replicas. With preconditions, replace the scale that was read, so that its
+    resourceVersion guarantees they still hold; retry on conflicts up to 10 times."""
     options, resource = at.options, one.resource
     if options.current_replicas is None and not options.resource_version:
         await resource.patch(
@@ -107,7 +108,7 @@ async def _write(at: Invocation, one: Located, query: Mapping[str, str]) -> None
         try:
             await resource.replace(scale, one.namespace, subresource=_SCALE, **query)
             return
-        except Conflict:  # such as with a controller that tells how far it is
+        except Conflict:  # for example, the controller updated the status
             if attempt + 1 == _MOST_TRIES:
                 raise
 
@@ -117,7 +118,8 @@ def _unexpected(what: str, wanted: object, found: object) -> None:
 
 
 async def _wait(at: Invocation, one: Located) -> None:
-    """The scale of a kind cannot be watched, so it is looked at again and again."""
+    """Poll the scale until it has the replicas, because a scale subresource cannot be watched. The
+    interval doubles from 0.1 to 1 second."""
     ends = monotonic() + at.options.timeout
     wanted, pause = at.options.replicas, _BETWEEN_LOOKS
     while True:

@@ -1,4 +1,4 @@
-"""Show what an object owns, down to the pods."""
+"""`tree`: shows what an object owns, down to the pods."""
 
 from __future__ import annotations
 

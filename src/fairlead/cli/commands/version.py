@@ -1,4 +1,4 @@
-"""Show the versions of this command and of the server."""
+"""`version`: shows the versions of the client and of the server."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def _server(at: Invocation) -> dict[str, Any]:
 
 
 def _has_configuration(at: Invocation) -> bool:
-    """Whether anybody has said which server is meant."""
+    """Whether there is any client configuration, from flags, files or inside a cluster."""
     from fairlead.client.access.files import sources_of
     from fairlead.client.access.in_cluster import surroundings
 

@@ -1,4 +1,4 @@
-"""Wait until objects are as they should be."""
+"""`wait`: waits until objects meet a condition."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ async def run(at: Invocation) -> int:
 
 
 async def _found(at: Invocation, wanted: Wanted, failures: Failures) -> list[Chosen]:
-    """The objects as they are; one that is not there may be what is waited for."""
+    """The selected objects with their current values. With --for=create a missing object is
+    included; with --for=delete it is skipped."""
     found: list[Chosen] = []
     async for one in chosen(at, at.options.words, failures):
         try:
@@ -81,7 +82,8 @@ async def _found(at: Invocation, wanted: Wanted, failures: Failures) -> list[Cho
 async def _wait(
     at: Invocation, group: Sequence[Chosen], wanted: Wanted, failures: Failures
 ) -> Collection[Chosen]:
-    """Objects of one resource and namespace; gives those for which the time was too short."""
+    """Wait for objects of one resource and namespace; return the objects that do not meet the
+    condition in time."""
     resource, space = group[0].resource, group[0].namespace
     open = {(space, one.name): one for one in group}
     holds = {key: wanted.holds(one.value) for key, one in open.items()}

@@ -1,4 +1,4 @@
-"""Show all changes as they happen."""
+"""`watch`: shows changes as they happen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairlead.cli.refusals import worded
 from fairlead.cli.targets import targets_of
 from fairlead.client import ApiError, Resource
 
-_NOISE = ("leases", "events")  # unless they are named
+_NOISE = ("leases", "events")  # left out unless named
 _VALUES = {
     ("-l", "--selector"): ("LABELS", "only objects with these labels"),
     ("--field-selector",): ("FIELDS", "only objects with these values of fields"),
@@ -60,7 +60,7 @@ async def run(at: Invocation) -> int:
 async def _new_kinds(
     at: Invocation, feed: Feed, resources: Sequence[tuple[Resource, str]]
 ) -> AsyncIterator[None]:
-    """Unless kinds are named, those that come later belong to all kinds too."""
+    """Also watch kinds that are defined later, unless the command names kinds."""
     if at.options.words:
         yield
         return
@@ -81,7 +81,8 @@ def _query(at: Invocation) -> dict[str, Any]:
 
 
 async def _resources(at: Invocation) -> list[tuple[Resource, str]]:
-    """What to watch and where; without -A only what is in the namespace, unless it is named."""
+    """The resources to watch, each with a namespace. Without -A, cluster-scoped resources are
+    included only if named."""
     options = at.options
     namespace = "" if options.all_namespaces else at.namespace
     if options.words:
@@ -99,7 +100,8 @@ async def _resources(at: Invocation) -> list[tuple[Resource, str]]:
 
 
 def _refused(at: Invocation) -> Any:
-    """One of all kinds may be left out; one that was asked for may not."""
+    """The error callback: skip a resource that cannot be watched with a warning, but raise if the
+    command names kinds."""
 
     def tell(resource: Resource, error: ApiError) -> None:
         if at.options.words or error.code in (400, 401):

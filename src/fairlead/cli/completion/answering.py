@@ -1,4 +1,4 @@
-"""The hidden command `__complete`: the words that can stand at the end of a command."""
+"""The hidden command `__complete`: prints candidates for the last word of a command line."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from fairlead.cli.connecting import add_connection_flags, behind_command
 from fairlead.cli.errors import UsageError
 from fairlead.cli.overview import SERVER_SIDE
 
-_PATIENCE = 3.0  # seconds for a server to answer
+_PATIENCE = 3.0  # seconds to wait for the server
 
 
 class Typed(NamedTuple):
-    """What stands before the word that is being typed."""
+    """The parsed command line before the word to complete."""
 
     command: str
     reader: ArgumentReader
-    before: Sequence[str]  # the command's words and flags
+    before: Sequence[str]  # words and flags after the command
     current: str
 
 
 def complete(words: Sequence[str]) -> int:
-    """Print what could stand for the last word, each with a tab and what it is for. Silent about
-    everything that goes wrong: nobody wants to read errors while typing."""
+    """Print the candidates for the last word, each followed by a tab and its description. Ignores
+    all errors: they would disturb the shell while the user types."""
     try:
         for word, told in _offered(list(words) or [""]):
             print(f"{word}\t{told}" if told else word)
@@ -101,7 +101,7 @@ def _words(typed: Typed) -> Iterator[tuple[str, str]]:
 
 
 def _wants_value(reader: ArgumentReader, word: str) -> bool:
-    """Whether it is a flag that is nothing without the word behind it."""
+    """Whether the word is a flag that needs a value."""
     action = reader._option_string_actions.get(word)
     return action is not None and action.nargs != 0
 
@@ -115,7 +115,7 @@ def _flags(actions: dict[str, argparse.Action]) -> dict[str, str]:
 
 
 def _positionals(reader: ArgumentReader, words: Sequence[str]) -> list[str]:
-    """The words that are neither flags nor their values."""
+    """The words that are neither flags nor values of flags."""
     found = []
     skip = False
     for word in words:
@@ -129,8 +129,8 @@ def _positionals(reader: ArgumentReader, words: Sequence[str]) -> list[str]:
 
 
 def _ask(typed: Typed, offers: Offers | None) -> dict[str, str]:
-    """Names that others chose. A shell puts them into the command line as they are, so those are
-    left out that it would not read as one plain word, or that would be read as flags."""
+    """Candidates from the server or configuration. The shell inserts them verbatim, so names that
+    need quoting or look like a flag are left out."""
     if offers is None:
         return {}
     found = asyncio.run(asyncio.wait_for(offers(_options(typed)), _PATIENCE))
@@ -142,7 +142,7 @@ def _ask(typed: Typed, offers: Offers | None) -> dict[str, str]:
 
 
 def _options(typed: Typed) -> argparse.Namespace:
-    """The flags as far as they can be read."""
+    """The parsed flags; the defaults if they cannot be parsed."""
     try:
         return typed.reader.parse_known_intermixed_args(list(typed.before))[0]
     except UsageError:

@@ -1,4 +1,4 @@
-"""What can stand where: kinds, names, namespaces, contexts, formats."""
+"""The candidates for words and flag values: kinds, names, namespaces, contexts, formats."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Offers = Callable[[argparse.Namespace], Awaitable[dict[str, str]]]
 _MOST = 500
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 _SHORT_FORMATS = ("json", "yaml", "name")
-# The words of commands that do not begin with a kind: what each of them is one of. The last one
-# goes for all that follow.
+# Commands whose first word is not a kind: the kind of candidates per position. The last entry also
+# applies to all further positions.
 _PLACES: dict[str, tuple[str, ...]] = {
     "logs": ("names of pods",),
     "auth can-i": ("verbs", "kinds"),
@@ -35,7 +35,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
 
 
 def offers_for(command: str, said: Sequence[str], current: str) -> Offers | None:
-    """For the next word of a command after those that were said."""
+    """The candidates for the next word of a command after the words `said`."""
     places = _PLACES.get(command)
     if places is not None:
         return _offers(places[min(len(said), len(places) - 1)])
@@ -50,7 +50,7 @@ def offers_for(command: str, said: Sequence[str], current: str) -> Offers | None
 
 
 def value_offers(command: str, action: argparse.Action) -> Offers | None:
-    """For the value of a flag."""
+    """The candidates for the value of a flag."""
     if action.dest == "namespace":
         return _names("namespaces")
     if action.dest == "context":
@@ -96,7 +96,7 @@ async def _contexts(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _kinds(front: str) -> Offers:
-    """The resources, by their plain names where these are not taken twice."""
+    """Resource names; with their group if the plain name is already taken."""
 
     async def offers(options: argparse.Namespace) -> dict[str, str]:
         at = Invocation(options)
@@ -127,7 +127,7 @@ def _names(kind: str) -> Offers:
 
 
 def _pairs(kind: str) -> Offers:
-    """KIND/NAME."""
+    """KIND/NAME candidates."""
 
     async def offers(options: argparse.Namespace) -> dict[str, str]:
         if not kind:

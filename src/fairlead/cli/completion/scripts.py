@@ -1,9 +1,9 @@
-"""What makes a shell ask the hidden command `__complete`."""
+"""Shell scripts that call the hidden command `__complete`."""
 
 from __future__ import annotations
 
-# readline takes = and : for ends of words unless told otherwise; what is in front of them is typed
-# already and must not be offered again.
+# readline splits words at = and : by default. The part before them is already on the command line,
+# so it is cut from the candidates.
 _BASH = r"""
 _fairlead() {
     local line=${COMP_LINE:0:COMP_POINT} words current typed

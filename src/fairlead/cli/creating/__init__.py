@@ -1,1 +1,1 @@
-"""Objects made from flags instead of files, one builder a kind."""
+"""`create` from flags instead of files, with one builder per kind."""

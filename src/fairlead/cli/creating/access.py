@@ -1,4 +1,4 @@
-"""Service accounts, roles and bindings."""
+"""Builders of service accounts, roles and bindings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _verbs(at: Making) -> list[str]:
 
 
 async def _resource_rules(at: Making, verbs: list[str]) -> list[Object]:
-    """One rule for each group of the resources."""
+    """One rule per API group of the resources."""
     by_group: dict[str, list[str]] = {}
     for text in dict.fromkeys(at.values("resource")):
         word, slash, sub = text.partition("/")

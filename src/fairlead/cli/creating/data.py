@@ -1,4 +1,4 @@
-"""Config maps and secrets."""
+"""Builders of config maps and secrets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SOURCES = (
 
 
 def _contents(at: Making, kind: str) -> dict[str, bytes]:
-    """What the flags say is to be in the object; raises Mistake."""
+    """The keys and values from the flags; raises Mistake."""
     options = at.options
     if options.from_env_file and (options.from_file or options.from_literal):
         raise Mistake("--from-env-file gives all keys: leave out --from-file and --from-literal")
@@ -82,7 +82,8 @@ def content_of(path: Path) -> bytes:
 
 
 def _variables(name: str) -> Iterator[tuple[str, bytes]]:
-    """A name without a value takes that of the environment, if there is one."""
+    """Parse lines KEY=VALUE. A key without `=` takes its value from the environment, or is
+    empty."""
     try:
         text = content_of(Path(name)).decode()
     except UnicodeDecodeError:
@@ -198,16 +199,16 @@ FORMS = {
 }
 
 
-# Names that change with the content: a hash of it behind them.
+# Content hashes in names
 
 _LETTERS = 10
-# So that no hash spells a word.
+# Replaces vowels and similar digits so that no hash spells a word.
 _HARMLESS = str.maketrans({"0": "g", "1": "h", "3": "k", "a": "m", "e": "t"})
 
 
 def with_hash(value: Object) -> Object:
-    """A config map or secret under its name with the hash, which is the one that other tools
-    compute for the same content."""
+    """The config map or secret with the hash appended to its name. The hash equals that of other
+    tools for the same content."""
     held: Object = {"kind": value["kind"], "name": value["metadata"]["name"]}
     held["data"] = value.get("data") or {}
     if value["kind"] == "Secret":

@@ -1,4 +1,4 @@
-"""What the forms of `create` are made of."""
+"""The building blocks of the forms of `create`: flags, forms and their input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Object = dict[str, Any]
 
 
 class Flag(NamedTuple):
-    """A flag of one form; `many` may be given more than once."""
+    """A flag of one form; with `many` it can be repeated."""
 
     name: str
     help: str
@@ -28,7 +28,7 @@ class Flag(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """An object that is to be made: its name, the flags, and whom to ask."""
+    """The input of a builder: the name of the new object, the flags, and the client."""
 
     name: str
     options: argparse.Namespace
@@ -39,13 +39,13 @@ class Making:
         return str(getattr(self.options, flag) or "")
 
     def required(self, flag: str) -> str:
-        """Raises Mistake."""
+        """The value of a required flag; raises Mistake if it is missing."""
         if not self.text(flag):
             raise Mistake(f'required flag(s) "{flag.replace("_", "-")}" not set')
         return self.text(flag)
 
     def number(self, flag: str) -> int:
-        """Raises Mistake."""
+        """The value of an integer flag; raises Mistake."""
         given = str(getattr(self.options, flag))
         try:
             return int(given)
@@ -56,14 +56,14 @@ class Making:
             ) from None
 
     def values(self, flag: str) -> list[str]:
-        """All values of a flag that is to be split at commas."""
+        """All values of a repeatable flag, split at commas."""
         return [one for given in getattr(self.options, flag) for one in given.split(",") if one]
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One way to create an object. `said` stands before what the server refuses; `has_command`
-    is for what is told behind `--` what to run."""
+    """One way to create an object. `said` precedes errors of the server; with `has_command` the
+    words after `--` are the command to run."""
 
     help: str
     build: Callable[[Making], Awaitable[Object]]
@@ -73,7 +73,7 @@ class Form:
 
 
 def pairs(texts: list[str], wrong: str) -> dict[str, str]:
-    """`key=value` each; raises Mistake with the text that was wrong put into `wrong`."""
+    """Parse `key=value` texts; raises Mistake with `wrong` formatted with the invalid text."""
     found: dict[str, str] = {}
     for text in texts:
         key, sign, value = text.partition("=")

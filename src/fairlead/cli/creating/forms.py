@@ -1,4 +1,4 @@
-"""All forms of `create`, and which one the words of a command mean."""
+"""The table of all forms of `create`, and the choice of a form by the words of the command."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _SHORT = {
 
 
 def form_of(words: Sequence[str], valued: Sequence[str]) -> str:
-    """The name of the form that the first words say, without flags; empty for none. `valued` are
-    flags that take the next word as their value."""
+    """The name of the form given by the first words that are not flags; empty if there is none.
+    `valued` are flags whose value is the next word."""
     plain = _plain(words, {*valued, *VALUED})
     if not plain:
         return ""
@@ -61,8 +61,8 @@ def _plain(words: Sequence[str], valued: set[str]) -> list[str]:
 
 
 def add_form_flags(parser: ArgumentReader, form: Form) -> None:
-    """`options_of` finds their values again: some have names that flags of connections have too,
-    which cannot be given then."""
+    """Add the flags of the form with a prefixed `dest`, which `options_of` maps back. A flag with
+    the name of a connection flag replaces that flag."""
     for flag in form.flags:
         names = [f"--{flag.name.replace('_', '-')}"]
         if names[0] in VALUED:
@@ -82,6 +82,6 @@ def add_form_flags(parser: ArgumentReader, form: Form) -> None:
 
 
 def options_of(form: Form, options: Namespace) -> Namespace:
-    """The options as a form sees them, with its flags by their names."""
+    """The options with the form's flags under their own names."""
     own = {flag.name: getattr(options, _OWN + flag.name) for flag in form.flags}
     return Namespace(**{**vars(options), **own})

@@ -1,4 +1,4 @@
-"""Namespaces, quotas, priorities and disruption budgets."""
+"""Builders of namespaces, quotas, priority classes and disruption budgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services and ingresses."""
+"""Builders of services and ingresses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _port_number(text: str) -> int:
 
 
 def _port(text: str) -> Object:
-    """`80` or `80:8080`; the second can be a name."""
+    """Parse `80` or `80:8080`; the target may be a port name."""
     first, colon, second = text.partition(":")
     port = _port_number(first)
     target: Any = port

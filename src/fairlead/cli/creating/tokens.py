@@ -1,4 +1,4 @@
-"""Tokens of service accounts."""
+"""Builder of service account token requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BOUND = {"Pod": "v1", "Secret": "v1"}
 
 
 async def _request(at: Making) -> Object:
-    """What is asked for; the token is in the status of the answer."""
+    """The TokenRequest; the server returns the token in its status."""
     spec: Object = {}
     audiences = at.values("audience")
     if audiences:

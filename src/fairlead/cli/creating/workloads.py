@@ -1,4 +1,4 @@
-"""Deployments, jobs and cron jobs."""
+"""Builders of deployments, jobs and cron jobs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _container(name: str, image: str, command: list[str]) -> Object:
 
 
 def _named_after(image: str) -> str:
-    """The last step of an image's name, without its tag and digest."""
+    """A container name from the last path segment of the image, without tag and digest."""
     last = image.rpartition("/")[2].partition(":")[0].partition("@")[0]
     return _NOT_IN_NAMES.sub("-", last.lower())[:_LONGEST_NAME].strip("-") or "main"
 
@@ -67,7 +67,7 @@ async def _job(at: Making) -> Object:
 
 
 async def _job_of(at: Making, origin: str) -> Object:
-    """A job that a cron job would make now."""
+    """The job that the cron job would create now."""
     if at.options.behind:
         raise Mistake("cannot specify --from and command")
     kind, slash, name = origin.partition("/")

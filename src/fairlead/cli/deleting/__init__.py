@@ -1,1 +1,1 @@
-"""Deleting objects, and waiting until they are gone."""
+"""Deletion, and waiting until objects are gone."""

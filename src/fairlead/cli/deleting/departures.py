@@ -1,4 +1,4 @@
-"""Waiting until deleted objects are gone."""
+"""Waits until deleted objects are gone."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fairlead.client.errors import Forbidden, MethodNotAllowed, NotFound
 from fairlead.client.resources import Object
 from fairlead.client.watch import DELETED
 
-_MOST_WATCHES = 8  # of one resource, one for each namespace
+_MOST_WATCHES = 8  # per resource, one for each namespace
 
 
 class Doomed(NamedTuple):
-    """An object that was deleted and may still be there."""
+    """A deleted object that may still exist."""
 
     resource: Resource
     namespace: str
@@ -25,7 +25,8 @@ class Doomed(NamedTuple):
 
 
 class Departures:
-    """Objects on their way out. `left` are those still there, as they were seen last."""
+    """Tracks deleted objects. `left` maps the uids of objects that still exist to their last seen
+    state."""
 
     def __init__(self, doomed: Iterable[Doomed]) -> None:
         self._doomed = {one.uid: one for one in doomed}
@@ -35,7 +36,7 @@ class Departures:
         return [(self._doomed[uid], value) for uid, value in self.left.items()]
 
     async def wait(self) -> None:
-        """Until none is left, by one watch for each resource and namespace."""
+        """Wait until no object is left, with one watch for each resource and namespace."""
         tasks = [
             asyncio.create_task(self._follow(space, group))
             for (_, space), group in _grouped(list(self._doomed.values())).items()
@@ -68,7 +69,8 @@ class Departures:
                     if not uids & self.left.keys():
                         return
         except (Forbidden, MethodNotAllowed, NotFound):
-            # Who may delete need not be allowed to look; and a kind can go with its definition.
+            # The user may be allowed to delete but not to list or watch; and a kind may disappear
+            # with its definition.
             for uid in uids:
                 self.left.pop(uid, None)
 
@@ -80,7 +82,8 @@ class Departures:
 
 
 def _grouped(doomed: list[Doomed]) -> dict[tuple[str, str], list[Doomed]]:
-    """Those that one watch can follow: of a namespace, or of all where they lie in many."""
+    """Group objects by watch: one for each namespace, or one for all namespaces if there are more
+    than 8."""
     spaces: dict[str, set[str]] = {}
     for one in doomed:
         spaces.setdefault(one.resource.type.qualified, set()).add(one.namespace)

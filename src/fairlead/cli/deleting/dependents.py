@@ -1,4 +1,4 @@
-"""What an object that is deleted in the foreground waits for: the objects it owns."""
+"""Finds the dependents that block a foreground deletion."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fairlead.cli.output.formats import named
 from fairlead.client import ApiError, Client, ResourceType
 from fairlead.client.resources import METADATA_LIST, PAGE
 
-_BETWEEN = 3.0  # seconds: all kinds have to be asked
+_BETWEEN = 3.0  # seconds between refreshes, since each one lists all kinds
 _AT_ONCE = 8
 
 
 class Dependents:
-    """Finds the objects that hold back their owners."""
+    """Finds objects that block the deletion of their owners."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -26,8 +26,8 @@ class Dependents:
         return self._found.get(uid, [])
 
     async def refresh(self, owners: Mapping[str, str]) -> None:
-        """Look for what the owners, by uid with their namespace, have; not more often than is
-        good for the server."""
+        """Find the dependents of the owners (uid to namespace), at most every 3 seconds to limit
+        the load on the server."""
         if not owners or monotonic() < self._asked + _BETWEEN:
             return
         found: dict[str, list[str]] = {}
@@ -63,4 +63,4 @@ class Dependents:
                             name = named(type, item["metadata"]["name"])
                             found.setdefault(owner["uid"], []).append(name)
         except ApiError:
-            return  # what may not be seen cannot be told
+            return  # resources that may not be listed are skipped

@@ -1,4 +1,4 @@
-"""How objects are deleted: the flags of `delete`, and of what also deletes."""
+"""Deletion options: the flags of `delete` and of other commands that delete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _USUAL = -1
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """`grace` is in seconds, None for what the object says. `timeout` is None for no end."""
+    """`grace` is in seconds, None for the default of the object. `timeout` is None for no limit."""
 
     policy: str
     grace: int | None = None
@@ -27,7 +27,7 @@ class Deletion:
     timeout: float | None = None
 
     def options(self, dry_run: bool = False) -> dict[str, Any]:
-        """What is sent with a DELETE."""
+        """The DeleteOptions of a request."""
         made: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
@@ -65,7 +65,7 @@ def add_deletion_flags(parser: ArgumentReader, waits: bool, with_force: bool = T
 
 
 def deletion_of(options: argparse.Namespace, screen: Screen, forced: bool = False) -> Deletion:
-    """What the flags say; raises CommandFailed, UsageError."""
+    """Parse the deletion flags; raises CommandFailed and UsageError."""
     grace = _number(options.grace_period)
     if getattr(options, "now", False):
         if grace != _USUAL:
@@ -76,7 +76,7 @@ def deletion_of(options: argparse.Namespace, screen: Screen, forced: bool = Fals
     if forced:
         grace = 0
     elif grace == 0:
-        grace = 1  # only --force may leave running what nobody sees any more
+        grace = 1  # only --force may remove an object whose containers may still run
     timeout = seconds_of(options.timeout, "--timeout")
     return Deletion(
         _policy(options.cascade, screen),

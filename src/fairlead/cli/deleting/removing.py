@@ -1,4 +1,4 @@
-"""Deleting one object after the other, and waiting for all of them."""
+"""Deletes objects one by one, and waits for all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from fairlead.client import Resource
 async def remove(
     resource: Resource, name: str, namespace: str, deletion: Deletion, dry_run: bool = False
 ) -> Doomed:
-    """Raises ApiError. What there is to wait for has a uid."""
+    """Delete one object; raises ApiError. The uid of the result is empty if there is nothing to
+    wait for."""
     answer = await resource.delete(name, namespace, deletion.options(dry_run))
     status = answer.get("kind") == "Status"
     holder = answer.get("details") if status else answer.get("metadata")
@@ -23,7 +24,8 @@ async def remove(
 
 
 async def await_departure(at: Invocation, doomed: list[Doomed], timeout: float | None) -> None:
-    """Until all are gone; raises CommandFailed with those that are not in time."""
+    """Wait until all objects are gone; after the timeout, raises CommandFailed that lists the
+    remaining objects."""
     departures = Departures(one for one in doomed if one.uid)
     if not departures.left:
         return

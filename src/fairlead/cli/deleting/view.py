@@ -1,4 +1,4 @@
-"""The live view of objects that are being deleted: since when, and what holds them."""
+"""Live view of objects in deletion: since when, and what blocks them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 FOREGROUND = "foregroundDeletion"
-_FIRST = 1.0  # seconds before anything is shown: most objects are gone by then
+_FIRST = 1.0  # seconds until the view appears: most objects are gone by then
 _BETWEEN = 0.5
 _MOST_ROWS = 20
 _MOST_NAMED = 3
@@ -28,7 +28,7 @@ _MOST_NAMED = 3
 
 @asynccontextmanager
 async def watching(at: Invocation, departures: Departures) -> AsyncIterator[None]:
-    """Shows what is left while the block runs; nothing where nobody looks."""
+    """Show the remaining objects while the block runs, if the output is a terminal."""
     if not at.screen.is_terminal:
         yield
         return
@@ -94,20 +94,20 @@ def _finalizers(value: Object) -> list[str]:
 
 
 def _since(value: Object, dialect: Dialect) -> str:
-    """How long ago an object was deleted."""
+    """Time since the deletion was requested."""
     metadata = value.get("metadata") or {}
     try:
         moment = datetime.fromisoformat(str(metadata.get("deletionTimestamp")))
     except ValueError:
         return "-"
     passed = (datetime.now(UTC) - moment).total_seconds()
-    if not dialect.deletion_starts_now:  # the moment is the end of the grace period
+    if not dialect.deletion_starts_now:  # deletionTimestamp is the end of the grace period
         passed += metadata.get("deletionGracePeriodSeconds") or 0
     return f"{max(0, int(passed))}s"
 
 
 def held_by(kind: str, value: Object, dependents: list[str]) -> str:
-    """Why an object that was deleted is still there."""
+    """Why a deleted object still exists."""
     reasons = [f"finalizer {name}" for name in _finalizers(value) if name != FOREGROUND]
     if FOREGROUND in _finalizers(value):
         reasons.append(_waiting_for(dependents))
@@ -120,7 +120,8 @@ def held_by(kind: str, value: Object, dependents: list[str]) -> str:
 
 
 def _left_in_namespace(value: Object) -> list[str]:
-    """What the server says of a namespace that it empties."""
+    """The remaining content from the conditions of a terminating namespace, or else its
+    finalizers."""
     conditions: list[dict[str, Any]] = (value.get("status") or {}).get("conditions") or []
     left = [
         str(condition.get("message"))

@@ -1,1 +1,1 @@
-"""Objects in detail, as `describe` shows them: one module a group of kinds."""
+"""Text pages of `describe`, with one module per group of kinds."""

@@ -1,4 +1,5 @@
-"""Questions to the server about what belongs to an object. A refusal is an answer too."""
+"""Queries for objects related to a described object. API errors are returned in the result, not
+raised."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ REPLICA_SETS = ResourceType("apps", "v1", "replicasets", "ReplicaSet", True)
 
 @dataclass(slots=True)
 class Found:
-    """Objects, or why there are none to see."""
+    """The result of a query: objects, or the error."""
 
     items: list[Fields] = field(default_factory=list)
     error: ApiError | None = None
@@ -33,7 +34,7 @@ class Found:
 
 
 class Asker:
-    """Asks in pages of `chunk` objects; 0 stands for all at once."""
+    """Queries the server in pages of `chunk` objects; 0 requests all at once."""
 
     def __init__(self, client: Client, dialect: Dialect, chunk: int) -> None:
         self.dialect = dialect
@@ -61,7 +62,7 @@ class Asker:
 
 
 def _escaped(value: str) -> str:
-    """A value of a field selector, in which some characters have a meaning."""
+    """Escape the special characters of a field selector value."""
     for mark in ("\\", ",", "="):
         value = value.replace(mark, f"\\{mark}")
     return value

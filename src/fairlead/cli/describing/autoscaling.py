@@ -1,4 +1,4 @@
-"""Autoscalers."""
+"""Layout of autoscalers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.cli.describing.parts.times import in_full
 from fairlead.cli.describing.parts.words import UNSET
 from fairlead.codec.types.times import UNKNOWN
 
-# Where the numbers of a type of metric are.
+# The field of each metric type.
 _PLACES = {
     "External": "external",
     "Pods": "pods",
@@ -50,7 +50,7 @@ def _draw(page: Page, scaler: Subject) -> None:
 
 
 def _draw_utilization(page: Page, scaler: Subject) -> None:
-    """What a server without the newer version knows."""
+    """The CPU target of autoscaling/v1, for servers without v2."""
     path = "CPUUtilizationPercentage"
     if scaler.has(f"spec.target{path}"):
         page.pair("Target CPU utilization", f"{scaler.number(f'spec.target{path}')}%")

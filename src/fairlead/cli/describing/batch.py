@@ -1,4 +1,4 @@
-"""Jobs, once or again and again."""
+"""Layouts of jobs and cron jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairlead.cli.describing.parts.times import in_full
 from fairlead.cli.describing.parts.words import NONE, UNSET, yes_or_no
 from fairlead.codec.types.times import duration_text, moment
 
-_MOST_INDEXES = 50  # characters, and what belongs to the last number
+_MOST_INDEXES = 50  # characters; the last index is completed
 
 
 def _draw_job(page: Page, job: Subject) -> None:
@@ -52,7 +52,7 @@ def _counts(job: Subject) -> str:
 
 
 def _indexes(text: str) -> str:
-    """The first ones of a long list, none of them cut in two."""
+    """Shorten a long list of indexes after a comma."""
     end = text.find(",", _MOST_INDEXES)
     return (text if end < 0 else f"{text[: end + 1]}...") or NONE
 

@@ -1,4 +1,4 @@
-"""Requests for certificates."""
+"""Layout of certificate signing requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairlead.codec.types.times import duration_text
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest, GeneralName, Name
 
-# Parts of a subject's name: what they are called, and their identifiers.
+# Attributes of a subject: title and OID.
 _ONE_LINE = (("Common Name", "2.5.4.3"), ("Serial Number", "2.5.4.5"))
 _LISTED = (
     ("Organization", "2.5.4.10"),
@@ -32,7 +32,7 @@ _UNREADABLE = "error: its request is no signing request in PEM"
 
 
 def _draw(page: Page, request: Subject) -> None:
-    """Raises CommandFailed for one that cannot be read."""
+    """Raises CommandFailed if the request cannot be parsed."""
     parsed = _parsed(request.text("spec.request"))
     page.pairs(
         ("Name", request.name),
@@ -88,7 +88,7 @@ def _draw_list(page: Page, title: str, values: Iterable[str]) -> None:
 
 
 def _other_names(request: CertificateSigningRequest) -> dict[str, list[str]]:
-    """Subject alternative names by what they are."""
+    """Subject alternative names by title."""
     from cryptography import x509
 
     titles: dict[type[GeneralName], str] = {

@@ -1,4 +1,4 @@
-"""Config maps, secrets and service accounts."""
+"""Layouts of config maps, secrets and service accounts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _size(encoded: str) -> int:
 
 
 def _draw_secret(page: Page, secret: Subject) -> None:
-    """Sizes only: what is secret does not belong on a screen."""
+    """Show only sizes, not the secret values."""
     draw_head(page, secret)
     page.write(f"\nType:\t{secret.text('type')}\n\nData\n====")
     for key, value in secret.map("data").items():

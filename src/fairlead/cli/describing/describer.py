@@ -1,4 +1,4 @@
-"""Describing one object: asking for what belongs to it, and drawing it."""
+"""Describes one object: fetches related objects and draws the page."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _EVENTS = "events of the object"
 
 
 class Describer:
-    """Gives the texts of objects. Raises Unreachable, AccessError, and CommandFailed for an object
-    that cannot be read; what the server refuses to tell beside it is part of the text."""
+    """Renders objects as text. Raises Unreachable, AccessError, and CommandFailed for an object
+    that cannot be read. API errors of related queries become part of the text."""
 
     def __init__(self, client: Client, dialect: Dialect, chunk: int, show_events: bool) -> None:
         self._asker = Asker(client, dialect, chunk)
@@ -27,7 +27,7 @@ class Describer:
         self._show_events = show_events
 
     async def describe(self, type: ResourceType, value: Object) -> str:
-        # Objects of a list do not say what they are.
+        # Items of a list have no apiVersion and kind.
         whole = {"apiVersion": type.api_version, "kind": type.kind, **value}
         layout = layout_of(type, self._dialect)
         subject = Subject(whole, self._dialect)

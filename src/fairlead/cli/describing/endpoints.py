@@ -1,4 +1,4 @@
-"""Endpoints and slices of them."""
+"""Layouts of endpoints and endpoint slices."""
 
 from __future__ import annotations
 

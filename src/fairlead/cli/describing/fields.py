@@ -1,5 +1,5 @@
-"""Objects of a server as somebody reads them who trusts nothing: a field may be missing, null or of
-another type than it should be, and none of that is an error."""
+"""Tolerant access to untrusted objects: missing, null or mistyped fields yield defaults, never
+errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.cli.describing.parts.words import shown
 
 
 class Fields:
-    """A value and what is in it, by dotted paths; "" is the value itself."""
+    """A value, with access to its fields by dotted paths; "" is the value itself."""
 
     __slots__ = ("value",)
 
@@ -18,7 +18,7 @@ class Fields:
         self.value = value
 
     def at(self, path: str) -> Any:
-        """Whatever is there; None for nothing."""
+        """The value at the path; None if there is none."""
         value = self.value
         for step in path.split(".") if path else ():
             if not isinstance(value, dict):
@@ -33,12 +33,12 @@ class Fields:
         return self.at(path) is not None
 
     def text(self, path: str = "", missing: str = "") -> str:
-        """A scalar as text. What is missing or empty is shown as `missing`."""
+        """The scalar at the path as text; `missing` if it is absent or empty."""
         value = self.at(path)
         return missing if value is None or value == "" else shown(value)
 
     def number(self, path: str) -> int:
-        """0 for what is not a number."""
+        """The integer at the path; 0 if it is not a number."""
         value = self.at(path)
         return int(value) if isinstance(value, int | float) and abs(value) < 2**63 else 0
 
@@ -53,11 +53,11 @@ class Fields:
         return [item.text() for item in self.items(path)]
 
     def map(self, path: str = "") -> dict[str, str]:
-        """Keys and values as text, in the order of the keys."""
+        """The map at the path with values as text, sorted by key."""
         return {key: value.text() for key, value in self.parts(path)}
 
     def parts(self, path: str = "") -> Iterator[tuple[str, Fields]]:
-        """What is in a map, in the order of its keys."""
+        """The entries of the map at the path, sorted by key."""
         value = self.at(path)
         if isinstance(value, dict):
             for key in sorted(value):

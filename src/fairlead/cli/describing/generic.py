@@ -1,4 +1,4 @@
-"""The layout of kinds that have none of their own: every field, in the order of the names."""
+"""The generic layout, for kinds without their own: all fields, sorted by name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ GENERIC = Layout(_draw)
 
 
 def title(key: str) -> str:
-    """A field's name as words: `API Version`. Names that are not words stay as they are."""
+    """A field name as words: `API Version`. Names with characters other than letters and `-` stay
+    unchanged."""
     if not all(letter.isalpha() or letter == "-" for letter in key):
         return key
     return " ".join(
@@ -54,7 +55,8 @@ def title(key: str) -> str:
 
 
 def _words(key: str) -> Iterator[str]:
-    """The last capital in front of small letters belongs to them: `HTTPGet` is `HTTP`, `Get`."""
+    """Split camel case. The last capital of a run belongs to the next word: `HTTPGet` is `HTTP`,
+    `Get`."""
     runs = ["".join(run) for _, run in groupby(key, _class_of)]
     for at, run in enumerate(runs[:-1]):
         if run[:1].isupper() and runs[at + 1][:1].islower():

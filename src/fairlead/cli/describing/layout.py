@@ -1,4 +1,4 @@
-"""What a layout is: how the objects of a kind are drawn, and what else has to be known for it."""
+"""Layouts: how objects of a kind are drawn, and which related objects they need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.cli.describing.page import Page
 
 @dataclass(slots=True)
 class Subject(Fields):
-    """An object that is described, with the answers to what its layout asked."""
+    """The object to describe, with the results of its layout's queries."""
 
     value: Any
     dialect: Dialect
@@ -45,7 +45,7 @@ class Subject(Fields):
         return self.has("metadata.deletionTimestamp")
 
     def found(self, question: str) -> Found:
-        """What came of a question for objects."""
+        """The result of a query for objects; empty if there is none."""
         answer = self.answers.get(question)
         return answer if isinstance(answer, Found) else Found()
 
@@ -55,7 +55,7 @@ Selectors = Callable[[Subject], Sequence[Mapping[str, str]]]
 
 
 def by_reference(subject: Subject) -> Sequence[Mapping[str, str]]:
-    """Events that name the object in full."""
+    """The selector of events whose involvedObject is this object."""
     return [
         {
             "name": subject.name,
@@ -68,9 +68,9 @@ def by_reference(subject: Subject) -> Sequence[Mapping[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a kind is drawn. `related` is asked for all at once before; `events` says which ones are
-    the object's, None that none are shown; `version` is the one that the layout knows, where a
-    group has several."""
+    """How a kind is drawn. `related` queries run concurrently before drawing; `events` returns the
+    selectors of the object's events, or None to show no events; `version` is the API version that
+    the layout expects, where a group has several."""
 
     draw: Callable[[Page, Subject], None]
     related: Mapping[str, Question] = field(default_factory=dict)

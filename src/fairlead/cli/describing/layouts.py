@@ -1,4 +1,4 @@
-"""Which layout the objects of a kind have."""
+"""The table of layouts by kind."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fairlead.base.dialect import Dialect
 from fairlead.cli.describing.layout import Layout
 from fairlead.client import ResourceType
 
-# By group (`@` stands for the domain) and kind: the module, loaded when it is wanted, and the name
-# in it.
+# By group (`@` stands for the domain) and kind: module and name of the layout. Modules are imported
+# lazily.
 LAYOUTS: dict[tuple[str, str], str] = {
     ("", "Pod"): "pods.POD",
     ("", "Node"): "nodes.NODE",
@@ -50,7 +50,7 @@ _GENERIC = "generic.GENERIC"
 
 
 def layout_of(type: ResourceType, dialect: Dialect) -> Layout:
-    """Its own, or the one of all other kinds."""
+    """The layout of the kind, or the generic layout."""
     group = type.group
     if group.endswith(f".{dialect.group_domain}"):
         group = group.removesuffix(dialect.group_domain) + "@"

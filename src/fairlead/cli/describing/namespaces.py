@@ -1,4 +1,4 @@
-"""Namespaces, and what limits them."""
+"""Layouts of namespaces, quotas and limit ranges."""
 
 from __future__ import annotations
 
@@ -109,7 +109,8 @@ def _draw_quota(page: Page, quota: Subject) -> None:
 
 
 def _used_as(quota: Fields, name: str, hard: Fields) -> str:
-    """What is used, in whole numbers of the limit's format if that is another one."""
+    """The used amount; if its format differs from that of the limit, rounded up to a whole number
+    in the limit's format."""
     used, kind = amount_of(_used(quota, name)), amount_of(hard).kind
     if used.kind == kind:
         return str(used)

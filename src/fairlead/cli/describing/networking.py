@@ -1,4 +1,4 @@
-"""Ingresses, their classes, and network policies."""
+"""Layouts of ingresses, ingress classes and network policies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_BACKEND = "<default>"
 
 
 async def _backends(ingress: Subject, asker: Asker) -> dict[str, list[Found]]:
-    """The endpoints and the service of each name that is used."""
+    """The endpoints and the service for each service name in use."""
     used = [ingress.part("spec.defaultBackend"), *map(_backend, _paths(ingress))]
     names = dict.fromkeys(backend.text("service.name") for backend in used)
     names.pop("", None)
@@ -94,7 +94,7 @@ def _backend_text(ingress: Subject, backend: Fields) -> str:
 
 
 def _port_name(service: Fields, port: Fields) -> str:
-    """What a service calls the port that a backend means."""
+    """The name that the service gives to the backend's port."""
     number, name = port.number("number"), port.text("name")
     for one in service.items("spec.ports"):
         if (number and one.number("port") == number) or (name and one.text("name") == name):

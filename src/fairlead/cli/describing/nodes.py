@@ -1,4 +1,4 @@
-"""Nodes, with the pods that run on them."""
+"""Layout of nodes, with the pods on them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _lease(node: Subject, asker: Asker) -> Found:
 
 
 async def _pods(node: Subject, asker: Asker) -> Found:
-    """Those that have not ended."""
+    """The node's pods that have not terminated."""
     fields = f"spec.nodeName={node.name},status.phase!=Succeeded,status.phase!=Failed"
     return await asker.all(PODS, "", fieldSelector=fields)
 
@@ -120,7 +120,7 @@ def _pod_row(pod: Fields, room: Amounts) -> list[str]:
 
 
 def _totals(pods: Sequence[Fields], room: Amounts) -> Iterable[list[str]]:
-    """What all pods together take: the usual resources, huge pages, all others."""
+    """Totals of all pods: standard resources, huge pages, all others."""
     requests, limits = of_pods(pods, "requests"), of_pods(pods, "limits")
     huge = sorted(name for name in room if name.startswith(_HUGE_PAGES))
     for name in (*_STANDARD, *huge):
@@ -136,7 +136,7 @@ def _share(part: Amount, whole: Amount) -> str:
 
 
 def _events(node: Subject) -> Sequence[Mapping[str, str]]:
-    """Its own agent names a node by its name where others use its uid."""
+    """Select events by uid and also by name as uid: the kubelet uses the node's name as its uid."""
     about = {"name": node.name, "namespace": "", "kind": "Node"}
     return [{**about, "uid": uid} for uid in (node.uid, node.name)]
 

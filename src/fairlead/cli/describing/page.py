@@ -1,4 +1,4 @@
-"""The sheet that a description is written on: levels, and columns that line up."""
+"""The text buffer of a description: indentation levels and aligned columns."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from fairlead.base.terminal import printable
 
-_STEP = "  "  # of a level
-_GAP = 2  # behind the widest cell of a column
+_STEP = "  "  # per level
+_GAP = 2  # spaces after the widest cell of a column
 
 
 class Page:
-    """Lines whose cells end in tabs. Cells below each other in lines that follow each other make a
-    column; what stands behind a line's last tab belongs to none."""
+    """Lines of tab-terminated cells. Cells at the same position in consecutive lines form a column;
+    text after the last tab is not aligned."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -29,11 +29,11 @@ class Page:
             self.pair(name, value, level)
 
     def pairs_if(self, *pairs: tuple[str, Any], level: int = 0) -> None:
-        """Those that have a value."""
+        """Write the pairs that have a value."""
         self.pairs(*(pair for pair in pairs if pair[1] not in ("", None)), level=level)
 
     def entries(self, name: str, lines: Sequence[str], level: int = 0) -> None:
-        """A name and, beside it, lines below each other."""
+        """Write a name with several lines beside it."""
         first, *others = lines or ["<none>"]
         self.pair(name, first, level)
         for line in others:
@@ -49,14 +49,14 @@ class Page:
         level: int = 1,
         rules: Sequence[str] = (),
     ) -> None:
-        """A head, a rule under each of its cells unless others are given, and rows."""
+        """Write a head, rules below it (by default as long as its cells), and rows."""
         self.row(*head, level=level)
         self.row(*(rules or ["-" * len(cell) for cell in head]), level=level)
         for row in rows:
             self.row(*row, level=level)
 
     def unaligned(self) -> str:
-        """With tabs, and without the last line's end."""
+        """The text with tabs, without the final line break."""
         return printable("\n".join(self._lines))
 
     def text(self) -> str:
@@ -64,7 +64,7 @@ class Page:
 
 
 def aligned(lines: Sequence[str]) -> list[str]:
-    """Lines with spaces for their tabs, and nothing that a terminal would obey."""
+    """Replace tabs by spaces so that columns align, and escape control characters."""
     table = [[printable(cell) for cell in line.split("\t")] for line in lines]
     column = 0
     within = [at for at, cells in enumerate(table) if len(cells) > 1]
@@ -79,7 +79,7 @@ def aligned(lines: Sequence[str]) -> list[str]:
 
 
 def _runs(numbers: Sequence[int]) -> Iterable[list[int]]:
-    """Numbers that follow each other without a gap."""
+    """Split sorted numbers into runs of consecutive numbers."""
     run: list[int] = []
     for number in numbers:
         if run and number != run[-1] + 1:

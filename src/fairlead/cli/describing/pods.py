@@ -1,4 +1,4 @@
-"""Pods."""
+"""Layout of pods."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _draw_states(page: Page, name: str, states: Sequence[tuple[str, str]]) -> No
 
 
 def _events(pod: Subject) -> Sequence[Mapping[str, str]]:
-    """Those of a static pod name it by what its node calls it."""
+    """The event selector. Events of a static pod have the uid in its mirror annotation."""
     uid = pod.annotations.get(pod.dialect.label(_MIRROR)) or pod.uid
     return [{"name": pod.name, "namespace": pod.namespace, "uid": uid}]
 

@@ -1,4 +1,4 @@
-"""Roles and what binds them."""
+"""Layouts of roles and bindings."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fairlead.cli.describing.page import Page
 from fairlead.cli.describing.parts.metadata import draw_cluster_head
 from fairlead.cli.describing.parts.words import listed
 
-_MOST = 20_000  # lines of a role: a short one can stand for any number of them
+_MOST = 20_000  # lines per role: a short role can expand to any number
 
 
 class Permission(NamedTuple):
-    """What verbs are for: objects of a resource, or one of them, or a path."""
+    """The target of verbs: a resource, one named object, or a path."""
 
     group: str = ""
     resource: str = ""
@@ -44,7 +44,7 @@ def _draw_role(page: Page, role: Subject) -> None:
 
 
 def _permissions(rules: Sequence[Fields]) -> Iterator[tuple[Permission, list[str]]]:
-    """Rules taken apart."""
+    """Split rules into single permissions."""
     for rule in rules:
         verbs = rule.texts("verbs")
         names: list[tuple[str, ...]] = [(name,) for name in rule.texts("resourceNames")]
@@ -60,8 +60,8 @@ def _permissions(rules: Sequence[Fields]) -> Iterator[tuple[Permission, list[str
 def _together(
     permissions: Sequence[tuple[Permission, list[str]]],
 ) -> list[tuple[Permission, list[str]]]:
-    """All verbs for the same resource in one line; paths keep theirs apart. The order is that of
-    the rules' own text."""
+    """Merge the verbs of the same resource; paths are not merged. Sorted by the text of the
+    rules."""
     verbs: dict[Permission, list[str]] = {}
     apart: list[tuple[Permission, list[str]]] = []
     for key, added in permissions:

@@ -1,4 +1,4 @@
-"""Priorities of pods, and budgets for disrupting them."""
+"""Layouts of priority classes and disruption budgets."""
 
 from __future__ import annotations
 

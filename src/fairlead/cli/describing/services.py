@@ -1,4 +1,4 @@
-"""Services."""
+"""Layout of services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes of storage, and the drivers on a node."""
+"""Layouts of storage classes and CSI nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Persistent volumes and claims of them."""
+"""Layouts of persistent volumes and claims."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _draw_volume(page: Page, volume: Subject) -> None:
 
 
 def _draw_affinity(page: Page, required: Fields) -> None:
-    """The nodes from which a volume can be reached."""
+    """Draw the nodes that can access the volume."""
     page.pair("Node Affinity", "" if required.has() else NONE)
     if required.has():
         terms = required.items("nodeSelectorTerms")
@@ -61,7 +61,7 @@ def _draw_claim(page: Page, claim: Subject) -> None:
 
 
 def _users(claim: Subject, pods: list[Fields]) -> list[str]:
-    """Pods that mount a claim by its name, once for each volume."""
+    """The pods that mount the claim, once per volume."""
     return [
         pod.text("metadata.name")
         for pod in pods

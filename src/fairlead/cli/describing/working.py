@@ -1,4 +1,4 @@
-"""Doing many things a few at a time."""
+"""Bounded concurrency with ordered results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _AT_ONCE = 8
 async def in_order(
     work: Callable[[Item], Awaitable[Result]], items: Sequence[Item]
 ) -> AsyncIterator[Result]:
-    """What comes of some work on each item, in the order of the items. Close it to stop early."""
+    """Run `work` on all items, up to 8 at a time, and yield the results in the order of the items.
+    Closing the iterator cancels the running tasks."""
     running: deque[asyncio.Future[Result]] = deque()
     try:
         for item in items:

@@ -1,4 +1,5 @@
-"""Workloads that keep pods running."""
+"""Layouts of workloads: replication controllers, replica sets, deployments, stateful and daemon
+sets."""
 
 from __future__ import annotations
 
@@ -110,7 +111,8 @@ async def _replica_sets(deployment: Subject, asker: Asker) -> Found:
 def _old_and_new(
     deployment: Subject, replica_sets: list[Fields]
 ) -> tuple[list[Fields], list[Fields]]:
-    """The one with the deployment's template is new: the first of them, if there are several."""
+    """Split the replica sets of a deployment. The first one with the deployment's template is the
+    new one."""
     own = [one for one in replica_sets if controller_of(one).text("uid") == deployment.uid]
     own.sort(key=lambda one: (one.text("metadata.creationTimestamp"), one.text("metadata.name")))
     template = _without_hash(deployment.at("spec.template"))
@@ -119,7 +121,7 @@ def _old_and_new(
 
 
 def _without_hash(template: Any) -> Any:
-    """A template without the label that a deployment gives to its pods."""
+    """The template without the label that the deployment controller adds."""
     labels = Fields(template).at("metadata.labels")
     if not isinstance(labels, Mapping):
         return template

@@ -1,1 +1,1 @@
-"""Objects as they are and as they would be, side by side."""
+"""Comparison of live objects with the result of apply."""

@@ -1,4 +1,4 @@
-"""One object as it is and as it would be."""
+"""The two sides of a comparison: the live object and the merged one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Object = dict[str, Any]
 
 
 class Pair(NamedTuple):
-    """`name` is that of both sides, as a file; an empty text stands for no object."""
+    """Both sides as text; an empty text means that there is no object. `name` is the file name."""
 
     name: str
     live: str
@@ -25,7 +25,7 @@ def pair(
     merged: Object | None,
     show_managers: bool = False,
 ) -> Pair:
-    """Both sides as YAML, without who owns what unless that is wanted, and without secrets."""
+    """Both sides as YAML, with Secrets masked, and without managedFields unless `show_managers`."""
     before, after = (_plain(side or {}, show_managers) for side in (live, merged))
     sides = masked_pair(before, after)
     texts = [documents.as_yaml(side) + "\n" if side else "" for side in sides]

@@ -1,4 +1,4 @@
-"""Showing differences: our own unified diff, or a program that people prefer."""
+"""Prints differences as unified diff, or runs the program of FAIRLEAD_EXTERNAL_DIFF."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAILED = 2
 
 
 def show(at: Invocation, pairs: list[Pair]) -> int:
-    """0 if nothing differs, 1 if something does; raises CommandFailed with a greater code."""
+    """Return 0 if nothing differs, else 1; raises CommandFailed with a code above 1."""
     differing = [one for one in pairs if one.live != one.merged]
     if not differing:
         return 0
@@ -41,7 +41,8 @@ def _unified(one: Pair) -> Iterator[str]:
 
 
 def _show_with(at: Invocation, command: str, pairs: list[Pair]) -> int:
-    """Both sides as two folders, and what the program's exit code says: 0, 1 or a failure."""
+    """Run the program on two folders with the sides; return its exit code 0 or 1, or raise Mistake
+    for others."""
     import shlex
     import subprocess
     import tempfile

@@ -1,1 +1,1 @@
-"""Objects in an editor."""
+"""Editing objects in an editor."""

@@ -1,4 +1,4 @@
-"""The editor that people prefer, on a file that only they can read."""
+"""Runs the user's editor on a temporary file that only the user can read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def new_file(ending: str) -> Path:
 
 
 async def edited(path: Path, text: str) -> str:
-    """What somebody makes of a text; raises Mistake."""
+    """The text after editing; raises Mistake."""
     command = next((os.environ[name] for name in _VARIABLES if os.environ.get(name)), _USUAL)
     await asyncio.to_thread(path.write_text, text)
     try:

@@ -1,5 +1,5 @@
-"""Sending what was edited: only what differs from what was shown, and never over the changes of
-others to the same fields."""
+"""Saves edited objects: sends only the edited fields, and raises a conflict if another client
+changed the same fields meanwhile."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _SHOWN_AS_IS = ("managedFields",)
 
 
 def shown(value: Object) -> Object:
-    """What of an object is put into the editor."""
+    """The object as it is shown in the editor."""
     return without(value, _SHOWN_AS_IS)
 
 
 def patch_of(struct: Struct | None, before: Object, after: Object) -> Object:
-    """What was edited; empty for nothing."""
+    """The patch of the edit; empty if nothing changed."""
     return changes(struct, before, after, before)
 
 
 async def save(
     one: Located, struct: Struct | None, patch: Object, subresource: str, query: dict[str, Any]
 ) -> Object:
-    """Raises Conflict if others have changed the same fields since they were shown, and ApiError
-    for whatever else the server has against it."""
+    """Send the patch with the current resourceVersion; up to 5 attempts. Raises Conflict if another
+    client changed the same fields since the object was shown, and ApiError."""
     for _ in range(_TRIES):
         live = await one.resource.get(one.name, one.namespace, subresource=subresource)
         if _overlap(patch, _changes_of_others(struct, one.value, live)):
@@ -57,7 +57,7 @@ def _changes_of_others(struct: Struct | None, before: Object, live: Object) -> O
 
 
 def _overlap(one: Any, other: Any) -> bool:
-    """Whether two patches touch the same fields. Lists count as one."""
+    """Whether two patches touch the same field. A list counts as one field."""
     if not isinstance(one, dict) or not isinstance(other, dict):
         return True
     return any(key in other and _overlap(value, other[key]) for key, value in one.items())

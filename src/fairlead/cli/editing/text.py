@@ -1,4 +1,4 @@
-"""The text in which objects are edited."""
+"""The text format of the editor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ you get it back, with the reasons up here.
 
 
 def text_of(values: Sequence[Object], as_json: bool) -> str:
-    """One object as it is, several as a list."""
+    """A single object as it is, several as a List."""
     listed = {"apiVersion": "v1", "items": [*values], "kind": "List", "metadata": {}}
     value = values[0] if len(values) == 1 else listed
     body = documents.as_json(value) if as_json else documents.as_yaml(value)
@@ -27,7 +27,7 @@ def text_of(values: Sequence[Object], as_json: bool) -> str:
 
 
 def commented(problems: Sequence[str], body: str) -> str:
-    """A text below what to do with it, and what was wrong with it before."""
+    """The body below the instructions and the problems of the last attempt, as comments."""
     texts = (_HEAD, *map(printable, problems))
     lines = [line for text in texts for line in (*text.splitlines(), "")]
     head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
@@ -39,6 +39,6 @@ def without_comments(text: str) -> str:
 
 
 def values_of(text: str) -> list[Object]:
-    """The objects of an edited text; raises ManifestError."""
+    """The objects in the edited text; raises ManifestError."""
     found: list[Manifest] = list(parsed(without_comments(text), "the edited file"))
     return [one.value for one in found]

@@ -1,1 +1,1 @@
-"""The parts of `fairlead explain`: schemas of a server, and how they are told."""
+"""Schemas from the server and their text, for `fairlead explain`."""

@@ -1,4 +1,4 @@
-"""What is told of a kind or of a field."""
+"""Formats the explanation of a kind or field."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from fairlead.cli.errors import CommandFailed
 from fairlead.cli.explaining.schemas import Schema
 from fairlead.client import ResourceType
 
-_FIELD = 3  # spaces in front of a field, and of each level below it
+_FIELD = 3  # spaces before a field, per level
 _TEXT = 5
-_DEEPEST = 20  # lists in lists; a schema can also be wrong
+_DEEPEST = 20  # limit of nested lists, for malformed schemas
 
 
 def at_path(schema: Schema, path: Sequence[str]) -> Schema:
-    """The schema of a field, through lists and maps; raises CommandFailed."""
+    """The schema of a field, passing through lists and maps; raises CommandFailed."""
     for name in path:
         field = _innermost(schema).fields.get(name)
         if field is None:
@@ -26,7 +26,7 @@ def at_path(schema: Schema, path: Sequence[str]) -> Schema:
 
 
 def _innermost(schema: Schema) -> Schema:
-    """What stands in a list, in a list of lists and so on."""
+    """The schema of the elements of nested lists and maps."""
     for _ in range(_DEEPEST):
         if schema.items is None or schema.fields:
             break
@@ -35,7 +35,7 @@ def _innermost(schema: Schema) -> Schema:
 
 
 def page(type: ResourceType, schema: Schema, path: Sequence[str], recursive: bool) -> Iterator[str]:
-    """The lines of all that is told."""
+    """The lines of the explanation."""
     inner = _innermost(schema)
     yield f"KIND:     {type.kind}"
     yield f"VERSION:  {type.api_version}"
@@ -75,7 +75,7 @@ def _listed(schema: Schema) -> Iterator[str]:
 
 
 def _tree(schema: Schema, indent: int, above: frozenset[str]) -> Iterator[str]:
-    """All fields below; one that contains itself is not opened again."""
+    """All fields recursively. Recursive schemas are expanded once."""
     for name, field in schema.fields.items():
         yield _head(name, field, indent)
         inner = _innermost(field)
@@ -85,7 +85,7 @@ def _tree(schema: Schema, indent: int, above: frozenset[str]) -> Iterator[str]:
             yield from _tree(inner, indent + _FIELD, above | {inner.name})
 
 
-# Descriptions in lines that fit.
+# Line wrapping of descriptions
 
 _WIDTH = 80
 _CODE = "    "
@@ -93,7 +93,7 @@ _BULLET = re.compile(r"(\d+\.?|-|\*)\s")
 
 
 def wrapped(text: str, indent: int) -> Iterator[str]:
-    """Lines with their indent. Blank lines, code and lists stay as they are."""
+    """Wrapped and indented lines. Blank lines, code and lists keep their lines."""
     for line in _lines(text, _WIDTH - indent):
         yield f"{' ' * indent}{line}" if line else ""
 

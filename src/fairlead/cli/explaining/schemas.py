@@ -1,4 +1,4 @@
-"""The schema of a kind as the server publishes it."""
+"""Reads the schema of a kind from the server's OpenAPI documents."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from fairlead.client.session import Request
 
 Object = Mapping[str, Any]
 
-_KINDS = "-group-version-kind"  # behind the dialect's prefix of extensions
+_KINDS = "-group-version-kind"  # suffix of the extension; the prefix depends on the dialect
 _SCALARS = ("string", "integer", "number", "boolean")
 
 
 class Schema:
-    """One schema of a document, seen through its references."""
+    """A schema of the document, with references resolved."""
 
     def __init__(self, of: Object, all: Mapping[str, Object]) -> None:
         self._written = of
         self._all = all
         self._meant, self.name, told = self._resolved(of)
-        self.descriptions = told  # from the outside in, without empty ones
+        self.descriptions = told  # of all references, outermost first, without empty ones
 
     def _resolved(self, of: Object) -> tuple[Object, str, list[str]]:
-        """What a reference leads to, its name, and what is said on the way."""
+        """Follow references; return the target, its name, and the descriptions on the way."""
         name = ""
         told: list[str] = []
         for _ in range(len(self._all) + 1):
@@ -41,7 +41,7 @@ class Schema:
 
     @property
     def description(self) -> str:
-        """What is said at the place itself."""
+        """The description at the reference itself, not of its target."""
         return str(self._written.get("description") or "")
 
     @property
@@ -57,13 +57,13 @@ class Schema:
 
     @property
     def items(self) -> Schema | None:
-        """What stands in the list or in the map."""
+        """The schema of list elements or map values."""
         of = self._meant.get("items") or self._meant.get("additionalProperties")
         return Schema(of, self._all) if isinstance(of, Mapping) else None
 
     @property
     def type(self) -> str:
-        """As it is told: `string`, `[]Object`, `map[string]string`; empty for anything at all."""
+        """The displayed type: `string`, `[]Object`, `map[string]string`; empty for any value."""
         kind = self._meant.get("type")
         if self._meant.get("properties"):
             return "Object"
@@ -78,15 +78,16 @@ class Schema:
 
 
 def _reference(of: Object) -> str:
-    """The name of the schema that is meant; v3 wraps a reference that has a description."""
+    """The name of the referenced schema. OpenAPI v3 wraps a reference with a description in
+    allOf."""
     wrapped = of.get("allOf") or []
     found = of.get("$ref") or (wrapped[0].get("$ref") if len(wrapped) == 1 else "")
     return str(found or "").rpartition("/")[2]
 
 
 async def schema_of(client: Client, type: ResourceType) -> Schema:
-    """Raises CommandFailed where the server says nothing about it. A server that publishes
-    schemas by group is asked for those of the one only."""
+    """The schema of a kind; raises CommandFailed if the server publishes none. Requests only the
+    document of the group from OpenAPI v3, and falls back to the whole of v2."""
     document = await _document(client, f"/openapi/v3{type.prefix}")
     parts: dict[str, Object] = (document.get("components") or {}).get("schemas") or {}
     if not parts:

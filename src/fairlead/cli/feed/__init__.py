@@ -1,1 +1,1 @@
-"""The parts of `fairlead watch`: changes of many kinds, and how they are told."""
+"""Live changes of many kinds, for `fairlead watch`."""

@@ -1,4 +1,4 @@
-"""Changes of many resources as they happen, one watch each."""
+"""Merges the watches of many resources into one stream of changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_PENDING = 1000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an object became, and what it was."""
+    """A change of an object: the new version and the previous one."""
 
     time: datetime
     type: ResourceType
@@ -28,7 +28,8 @@ class Change:
 
 
 class Feed:
-    """`refused` is told of resources that cannot be followed, `ready` once when all others are."""
+    """Watches all resources and queues their changes. `refused` is called for each resource that
+    cannot be watched, `ready` once when all others have sent their initial list."""
 
     def __init__(
         self,
@@ -48,8 +49,8 @@ class Feed:
         self._changes: asyncio.Queue[Change | BaseException | None] = asyncio.Queue(_MOST_PENDING)
 
     async def changes(self) -> AsyncGenerator[Change, None]:
-        """Never ends as long as there is something to follow; raises Unreachable and what
-        `refused` raises."""
+        """Yield changes as long as any resource is watched; raises Unreachable and exceptions of
+        `refused`."""
         for resource, namespace in self._first:
             self._start(self._follow(resource, namespace, is_new=False))
         try:
@@ -66,7 +67,7 @@ class Feed:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def add(self, resource: Resource, namespace: str) -> None:
-        """Follow a kind that there was not before: all of its objects are news."""
+        """Watch a newly defined kind; its existing objects count as changes."""
         self._open += 1
         self._start(self._follow(resource, namespace, is_new=True))
 
@@ -91,7 +92,7 @@ class Feed:
         known: dict[Key, Object] = {}
         async for event in watch:
             before = _noted(known, event)
-            if is_new or watch.listed.is_set():  # what was there before is not news
+            if is_new or watch.listed.is_set():  # skip the initial list
                 await self._changes.put(_change(type, event, before))
 
     async def _await_list(self, watch: Watch) -> None:
@@ -100,7 +101,7 @@ class Feed:
         self._settle()
 
     def _settle(self) -> None:
-        """One more is followed, or never will be."""
+        """Count a resource as listed or rejected; call `ready` when none is left."""
         self._open -= 1
         if not self._open and self._followed and not self._is_ready:
             self._is_ready = True
@@ -120,7 +121,7 @@ class Feed:
 
 
 def _noted(known: dict[Key, Object], event: Event) -> Object | None:
-    """What the object was before."""
+    """Record the event's object; return the previous one."""
     key = key_of(event.object)
     before = known.pop(key, None)
     if CHANGES[event.type] != DELETED:

@@ -1,4 +1,4 @@
-"""Kinds that are defined while changes are being watched."""
+"""Watches for kinds that are defined while the command runs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from fairlead.client import ApiError, Client, ResourceType, UnknownResource, has
 from fairlead.client.watch import DELETED
 
 _DEFINITIONS = "customresourcedefinitions"
-_TRIES = 10  # until the server lists what it has just established
+_TRIES = 10  # attempts until discovery lists the new kind
 _PAUSE = 0.3
 
 
 async def follow_new_kinds(
     client: Client, feed: Feed, types: Iterable[ResourceType], namespace: str
 ) -> None:
-    """Add kinds to a feed as they are established: in a namespace only those that are in one."""
+    """Add kinds to the feed when they become established; with a namespace, only namespaced
+    kinds."""
     known = {f"{type.name}.{type.group}" for type in types}
     try:
         definitions = await client.resource(_DEFINITIONS)
@@ -32,7 +33,7 @@ async def follow_new_kinds(
                 if type is not None and (type.namespaced or not namespace):
                     feed.add(client.of(type), namespace)
     except (ApiError, UnknownResource):
-        return  # who may not see definitions sees what there was
+        return  # without access to definitions, only the initial kinds are watched
 
 
 async def _served(client: Client, definition: dict[str, Any]) -> ResourceType | None:

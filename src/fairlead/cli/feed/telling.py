@@ -1,4 +1,4 @@
-"""Changes as lines, for people and for programs."""
+"""Formats changes as text lines or JSON lines."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED
 
 _COLOURS = {CREATED: GREEN, CHANGED: YELLOW, DELETED: RED}
 _WIDTH = 9
-_WIDTHS = (20, 30, 20)  # of kind, name and manager, as far as that is enough
+_WIDTHS = (20, 30, 20)  # minimum widths of kind, name and manager
 _ONLY_NOISE = "(nothing but managedFields, resourceVersion or generation)"
 
 
 def managers_behind(change: Change) -> list[Manager]:
-    """Objects of others may have odd entries: then nobody is known."""
+    """The managers that made the change; none if the managedFields are malformed."""
     try:
         return authors_of(change.version, change.before)
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -34,7 +34,7 @@ def managers_behind(change: Change) -> list[Manager]:
 
 
 class Lines:
-    """Lines for people: the time, what happened to what, by whom, and what is different."""
+    """Text lines: time, kind of change, object, managers, and the changed fields."""
 
     def __init__(self, paint: Paint, with_difference: bool) -> None:
         self._paint = paint
@@ -61,7 +61,7 @@ class Lines:
 
 
 def document(change: Change, managers: list[Manager]) -> str:
-    """One line of JSON."""
+    """The change as one line of JSON."""
     version, before = change.version, change.before
     metadata = version.value["metadata"]
     told: dict[str, Any] = {
@@ -91,7 +91,7 @@ def _name(change: Change) -> str:
     return printable(f"{space}/{metadata['name']}" if space else str(metadata["name"]))
 
 
-# Which fields of an object are not what they were.
+# Changed fields
 
 Object = dict[str, Any]
 
@@ -102,7 +102,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 class Changed(NamedTuple):
-    """A field by its path, with its value before and now, where it had and has one."""
+    """A changed field: its path, and its values "before" and "now" as far as present."""
 
     path: str
     values: dict[str, Any]
@@ -119,7 +119,8 @@ _SIDES = ("before", "now")
 
 
 def changed_fields(before: Object, now: Object) -> list[Changed]:
-    """Without what changes with every write, and without the values of Secrets."""
+    """The changed fields, without metadata that every write changes; values of Secrets are
+    masked."""
     one, other = masked_pair(without(before), without(now))
     return list(_differences("", one, other))
 

@@ -1,1 +1,1 @@
-"""The parts of `fairlead get`: what is asked for, and how it is shown and followed."""
+"""Requests, output and watches of `fairlead get`."""

@@ -1,4 +1,4 @@
-"""What is asked for: the requests that the words and flags of a command stand for."""
+"""Translates the words and flags of a command to requests."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Object = dict[str, Any]
 
 
 class Wanted(NamedTuple):
-    """One object, or all objects of a resource where there is no name."""
+    """A request for one object, or for all objects of a resource if `name` is empty."""
 
     resource: Resource
     name: str = ""
-    namespace: str = ""  # all of them where it is empty
+    namespace: str = ""  # empty for all namespaces
     labels: str = ""
     fields: str = ""
     subresource: str = ""
 
     async def pages(self, accept: str, limit: int, **query: Any) -> AsyncIterator[Object]:
-        """The object, or the list in one page or more; raises ApiError."""
+        """The object, or the pages of the list; raises ApiError."""
         if self.name:
             path = self.resource.path(self.name, self.namespace, self.subresource)
             yield await self.resource.session.json(Request("GET", path, query, accept=accept))
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
         return {name: text for name, text in asked.items() if text}
 
     def _told(self, error: ApiError) -> ApiError:
-        """With what could not be listed in the message."""
+        """The error with the failed list in its message."""
         type = self.resource.type
         name = f"{type.group}/{type.version}, Resource={type.name}"
         said = f'Unable to list "{name}"'
@@ -57,7 +57,7 @@ class Wanted(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """All that a command asks for. `is_single` where it can be one object only."""
+    """All requests of a command. `is_single` if the result is one object, not a list."""
 
     wanted: Sequence[Wanted]
     is_single: bool
@@ -87,7 +87,7 @@ async def asked_by(at: Invocation) -> Asked:
 
 
 def _check(at: Invocation, targets: Sequence[Target]) -> None:
-    """Raises CommandFailed where flags and words do not go together."""
+    """Raises CommandFailed if flags and words contradict each other."""
     options = at.options
     named = [target.resource.type for target in targets if target.names]
     if options.subresource and not named:
@@ -126,6 +126,6 @@ def _failed(text: str) -> CommandFailed:
 async def first_page(
     wanted: Wanted, accept: str, limit: int, **query: Any
 ) -> tuple[Object, AsyncIterator[Object]]:
-    """A page and those that follow; raises ApiError."""
+    """The first page, and an iterator of the rest; raises ApiError."""
     pages = wanted.pages(accept, limit, **query)
     return await anext(pages), pages

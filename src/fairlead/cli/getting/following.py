@@ -1,4 +1,4 @@
-"""Objects shown as they change: `get -w`, which goes on where a watch was cut off."""
+"""`get -w`: shows objects as they change, and resumes interrupted watches."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Object = dict[str, Any]
 
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 10.0
-_PATIENCE = 120.0  # seconds without a server
+_PATIENCE = 120.0  # seconds to retry while the server is unreachable
 
 
 class Event(NamedTuple):
-    """A change of one object: the object itself, or a table with one row."""
+    """A change of an object, which is the object itself or a table with one row."""
 
     type: str
     value: Object
@@ -53,7 +53,7 @@ async def follow_documents(at: Invocation, asked: Asked, printer: Printer) -> in
 
 
 def _single(asked: Asked) -> Wanted:
-    """Raises CommandFailed: only one object, or all of one kind, can be followed."""
+    """The single request to watch; raises CommandFailed if there are several."""
     if len({(one.resource.type.group, one.resource.type.name) for one in asked.wanted}) > 1:
         raise CommandFailed("error: --watch follows one kind at a time")
     if len(asked.wanted) != 1:
@@ -62,7 +62,8 @@ def _single(asked: Asked) -> Wanted:
 
 
 class _Following:
-    """The changes of what is wanted; knows what was shown, so that nothing is shown twice."""
+    """Lists and watches the requested objects. Remembers the shown versions, to show nothing
+    twice."""
 
     def __init__(self, wanted: Wanted, accept: str) -> None:
         self._one = wanted
@@ -76,10 +77,10 @@ class _Following:
         self._version = ""
 
     async def events(self, quiet: bool) -> AsyncIterator[Event]:
-        """Never ends by itself; raises ApiError and Unreachable. Where `quiet`, what is there
-        already is not told."""
+        """Yield changes forever; raises ApiError and Unreachable. With `quiet`, existing objects
+        are skipped."""
         if self._one.name:
-            await anext(self._one.pages(self._accept, 0))  # or it is not there
+            await anext(self._one.pages(self._accept, 0))  # raises NotFound if missing
         async for event in self._listed():
             if not quiet:
                 yield event
@@ -92,7 +93,7 @@ class _Following:
                     yield event
 
     async def _listed(self) -> AsyncIterator[Event]:
-        """What differs between what is there and what is known."""
+        """List the objects; yield the differences to the known ones."""
         gone = dict(self._known)
         async for page in self._all.pages(self._accept, 500):
             self._version = page["metadata"]["resourceVersion"]
@@ -114,7 +115,8 @@ class _Following:
         return event
 
     async def _watched(self) -> AsyncIterator[Event]:
-        """Until the server ends it; a server that is away is waited for."""
+        """Watch repeatedly, with growing pauses. Raises Unreachable after 120 seconds without a
+        connection, and Expired."""
         pause, since = _FIRST_PAUSE, monotonic()
         while True:
             try:
@@ -130,7 +132,7 @@ class _Following:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _stream(self) -> AsyncIterator[Event]:
-        """One watch from the newest version that was seen."""
+        """One watch request from the last seen resourceVersion."""
         query = {
             **self._all.selectors(),
             "watch": "true",
@@ -147,7 +149,7 @@ class _Following:
                         yield event
 
     def _read(self, said: Object) -> Event | None:
-        """Raises ApiError for an event that is one."""
+        """The event, or None for a bookmark; raises ApiError for an error event."""
         type, value = said["type"], said["object"]
         if type == "ERROR":
             raise error_of_status(value)
@@ -157,7 +159,7 @@ class _Following:
 
 
 def _singles(page: Object) -> Iterator[Object]:
-    """The objects of a page, or tables of one row."""
+    """The objects of a page, or its rows as tables of one row."""
     if page.get("kind") != "Table":
         yield from objects_of(page)
         return

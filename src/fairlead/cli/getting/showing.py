@@ -1,4 +1,4 @@
-"""Objects shown once: tables page by page, documents as a whole."""
+"""Shows objects once: tables page by page, documents as a whole."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AT_ONCE = 8
 
 
 class Failures:
-    """What could not be had; it is told at the end, and the rest is shown all the same."""
+    """Collects errors to print at the end, after all other objects."""
 
     def __init__(self, at: Invocation) -> None:
         self._at = at
@@ -43,7 +43,7 @@ class Failures:
             self._texts[worded(error)] = None
 
     def tell(self) -> int:
-        """The exit code."""
+        """Print the errors; return the exit code."""
         self._at.screen.flush()
         for text in self._texts:
             self._at.screen.warn(text)
@@ -54,7 +54,7 @@ class Failures:
 
 
 def accepted(at: Invocation) -> str:
-    """The media type of tables, unless the server is not to make them."""
+    """The media type to request: tables, or JSON with --server-print=false."""
     return TABLE if at.options.server_print else JSON
 
 
@@ -112,12 +112,12 @@ def _has_pending(table: Object) -> bool:
 
 
 async def tell_if_no_nodes(at: Invocation) -> None:
-    """Tell a person who looks at Pending pods that no node is there to run them."""
+    """Print a hint for Pending pods if there are no nodes and the output is a terminal."""
     if not at.screen.errors.isatty():
         return
     try:
         nodes = await (await at.client.resource("nodes")).list(limit=1)
-    except (ApiError, UnknownResource, Unreachable):  # nothing is known then
+    except (ApiError, UnknownResource, Unreachable):  # no hint without an answer
         return
     if not nodes.get("items"):
         at.screen.flush()
@@ -151,7 +151,7 @@ async def show_documents(
 
 
 def as_list(items: Sequence[Object]) -> Object:
-    """Objects of any kinds in one."""
+    """Objects of any kinds as one List."""
     return {
         "apiVersion": "v1",
         "items": list(items),
@@ -161,7 +161,7 @@ def as_list(items: Sequence[Object]) -> Object:
 
 
 def objects_of(page: Object) -> list[Object]:
-    """The objects of a list, each with the kind that the list leaves out."""
+    """The objects of a list, with apiVersion and kind set, which list items lack."""
     kind, version = str(page.get("kind", "")).removesuffix("List"), page.get("apiVersion")
     items = page.get("items") or []
     for item in items:
@@ -173,7 +173,7 @@ def objects_of(page: Object) -> list[Object]:
 async def _begun(
     wanted: Sequence[Wanted], failures: Failures, accept: str, limit: int, query: Object
 ) -> list[Begun]:
-    """The first pages of all, asked for side by side."""
+    """Request the first pages of all, up to 8 at a time."""
     room = asyncio.Semaphore(_AT_ONCE)
 
     async def begin(one: Wanted) -> Begun | ApiError:
@@ -193,8 +193,8 @@ async def _begun(
 
 
 def _tables(begun: Sequence[Begun]) -> Iterator[tuple[ResourceType, AsyncIterator[Object]]]:
-    """Lists page by page; objects of one kind that were named one after another are one table,
-    as they are aligned and sorted together."""
+    """Tables by kind: lists page by page; consecutive named objects of one kind as one table, so
+    that they are aligned and sorted together."""
     for (type, is_named), group in groupby(
         begun, lambda one: (one[0].resource.type, bool(one[0].name))
     ):
@@ -234,14 +234,14 @@ def _tell_nothing(at: Invocation, types: Sequence[ResourceType]) -> None:
     at.screen.warn(f"No resources found{place}")
 
 
-# How far a long list has come, for a person who waits at a terminal.
+# Progress of long lists
 
-_PATIENCE = 1.0  # seconds before anything is shown
+_PATIENCE = 1.0  # seconds until it appears
 
 
 class Progress:
-    """A line on the standard error that goes away again. Nothing unless both the output and the
-    errors go to a terminal, and only after a second."""
+    """A transient progress line on standard error. Shown only after a second, if output and errors
+    both go to a terminal."""
 
     def __init__(self, screen: Screen) -> None:
         self._wanted = screen.is_terminal and screen.errors.isatty()
@@ -251,7 +251,7 @@ class Progress:
         self._bar: bars.Progress | None = None
 
     def seen(self, page: dict[str, Any]) -> None:
-        """Another page of a list has come; `clear` before anything else is printed."""
+        """Count a page of a list. Call `clear` before printing anything else."""
         metadata = page.get("metadata") or {}
         self._count += len(page.get("items") or page.get("rows") or ())
         more = metadata.get("continue")

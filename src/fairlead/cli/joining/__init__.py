@@ -1,1 +1,1 @@
-"""Tokens with which nodes join a cluster."""
+"""Bootstrap tokens, with which nodes join a cluster."""

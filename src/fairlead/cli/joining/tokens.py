@@ -1,4 +1,4 @@
-"""Bootstrap tokens and the Secrets in which they are kept."""
+"""Bootstrap tokens and their Secrets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _random(length: int) -> str:
 
 
 def read_token(text: str) -> Token:
-    """Raises Mistake; the text may be a secret and is not shown."""
+    """Parse a token; raises Mistake. The message does not contain the text, which may be secret."""
     found = _TOKEN.fullmatch(text)
     if found is None:
         raise Mistake(f'the bootstrap token is not of the form "{_TOKEN.pattern}"')
@@ -53,7 +53,7 @@ def read_token(text: str) -> Token:
 
 
 def id_of(text: str) -> str:
-    """The id that a whole token or the id itself names; raises Mistake."""
+    """The token id, from an id or a whole token; raises Mistake."""
     return text if _ID.fullmatch(text) else read_token(text).id
 
 
@@ -70,7 +70,7 @@ def secret_of(
     usages: list[str],
     groups: list[str],
 ) -> Object:
-    """The Secret that makes a token good; without an end if `ttl` is 0."""
+    """The Secret of a token; it does not expire if `ttl` is 0."""
     data = {"token-id": token.id, "token-secret": token.secret}
     data |= {f"{_USAGE}{usage}": "true" for usage in usages}
     if description:
@@ -91,7 +91,7 @@ def secret_of(
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A token as its Secret tells of it."""
+    """A token, read from its Secret."""
 
     token: str
     expires: datetime | None
@@ -107,7 +107,7 @@ class Known:
 
 
 def known(secret: Mapping[str, Any], dialect: Dialect) -> Known | None:
-    """None for a Secret that is no bootstrap token, or a broken one."""
+    """Parse a Secret; None if it is not a valid bootstrap token."""
     name = secret["metadata"]["name"]
     if secret.get("type") != dialect.label(_TYPE):
         return None
@@ -135,14 +135,14 @@ def _moment(text: str) -> datetime | None:
     try:
         return parse_time(text) if text else None
     except ValueError:
-        return datetime.fromtimestamp(0, UTC)  # unreadable ones are not good, as for the server
+        return datetime.fromtimestamp(0, UTC)  # an invalid time counts as expired, as on the server
 
 
 _UNITS = ((365 * 86400, "y"), (86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 def _short(seconds: int) -> str:
-    """In the largest unit that fits."""
+    """Format in the largest unit that fits."""
     for size, letter in _UNITS:
         if seconds >= size:
             return f"{seconds // size}{letter}"
@@ -150,6 +150,6 @@ def _short(seconds: int) -> str:
 
 
 async def secrets_of(at: Invocation) -> tuple[Resource, Dialect]:
-    """The resource that keeps the tokens, and the names of the server."""
+    """The Secret resource, and the dialect of the server."""
     type = await at.client.discovery.of_kind("v1", "Secret")
     return at.client.of(type), await at.client.discovery.dialect()

@@ -1,1 +1,1 @@
-"""Objects as text: tables, documents, templates."""
+"""Output formats: tables, documents, templates."""

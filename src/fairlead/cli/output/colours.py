@@ -1,4 +1,4 @@
-"""Colours of text, where the screen has them."""
+"""Coloured text, if the terminal supports it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BOLD, DIM = "1", "2"
 
 
 class Paint:
-    """Call it with a text and colours; it gives the text alone where there is no colour."""
+    """Callable that wraps text in colour codes; returns it unchanged without colour support."""
 
     def __init__(self, screen: Screen) -> None:
         self._on = screen.has_colour

@@ -21,7 +21,7 @@ class Column(NamedTuple):
 
 
 def columns_of(text: str) -> list[Column]:
-    """Raises CommandFailed."""
+    """Parse HEADER:PATH columns; raises CommandFailed."""
     if not text:
         raise CommandFailed("error: name columns: -o custom-columns=NAME:.metadata.name,...")
     found = []
@@ -36,7 +36,7 @@ def columns_of(text: str) -> list[Column]:
 
 
 def columns_of_file(text: str) -> list[Column]:
-    """From a file with a line of headers and a line of paths; raises CommandFailed."""
+    """Parse a file with a line of headers and a line of paths; raises CommandFailed."""
     lines = text.splitlines()
     if len(lines) < 2:
         raise CommandFailed("error: unexpected end of the custom columns file")
@@ -54,7 +54,7 @@ def _column(header: str, path: str) -> Column:
 
 
 class CustomTable:
-    """Objects as rows; the header goes with the first ones, even if there are none."""
+    """Objects as rows. The header precedes the first rows, even if there are none."""
 
     def __init__(self, columns: Sequence[Column], headers: bool) -> None:
         self._columns = columns
@@ -62,7 +62,7 @@ class CustomTable:
         self._has_header = not headers
 
     def text(self, objects: Sequence[Any]) -> str:
-        """Raises CommandFailed."""
+        """The table of the objects; raises CommandFailed."""
         rows = [[_cell(column, value) for column in self._columns] for value in objects]
         if not self._has_header:
             rows.insert(0, [column.header for column in self._columns])

@@ -9,24 +9,24 @@ import orjson
 
 from fairlead.cli.output.values import escaped
 
-_INDENT = re.compile("^ +", re.MULTILINE)  # texts have no line breaks in JSON
+_INDENT = re.compile("^ +", re.MULTILINE)  # no match in strings: JSON escapes line breaks
 
 
 def as_json(value: Any) -> str:
-    """With sorted keys, four spaces a level."""
+    """JSON with sorted keys, indented by four spaces."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()
     return escaped(_INDENT.sub(lambda found: found[0] * 2, text))
 
 
 def as_yaml(value: Any) -> str:
-    """Without the last line's end."""
+    """YAML without the final line break."""
     from fairlead.cli.output.yaml_text import dump
 
     return dump(value).removesuffix("\n")
 
 
 def without_managed_fields(value: dict[str, Any]) -> dict[str, Any]:
-    """The object or the list of objects, changed in place."""
+    """Remove managedFields from an object or list, in place."""
     for one in (value, *(value.get("items") or ())):
         if isinstance(one, dict) and isinstance(one.get("metadata"), dict):
             one["metadata"].pop("managedFields", None)

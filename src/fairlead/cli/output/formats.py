@@ -1,4 +1,4 @@
-"""The flag `-o` of commands that change objects, and what they print."""
+"""The flag `-o` of commands that change objects, and the output of their results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_output_flag(parser: ArgumentReader) -> None:
 
 
 def check_output(at: Invocation) -> None:
-    """Raises CommandFailed for a format that there is not, before anything is changed."""
+    """Raises CommandFailed for an unknown format, before anything is changed."""
     wanted = at.options.output
     if wanted.partition("=")[0] in _TABLES:
         raise Mistake(f"-o {wanted} is not possible here, only {', '.join(FORMATS)}")
@@ -35,7 +35,8 @@ def check_output(at: Invocation) -> None:
 def show_result(
     at: Invocation, type: ResourceType, value: Mapping[str, Any], done: str, note: str = ""
 ) -> None:
-    """Tell what was done with an object, or show it as `-o` asks; raises CommandFailed."""
+    """Print what was done with an object, or the object in the format of `-o`; raises
+    CommandFailed."""
     name = named(type, (value.get("metadata") or {}).get("name", ""))
     wanted = at.options.output
     if not wanted:
@@ -47,13 +48,13 @@ def show_result(
 
 
 def show_document(at: Invocation, value: Mapping[str, Any]) -> None:
-    """An object, or a list of them, as `-o` asks; raises CommandFailed. Who owns its fields is
-    left out unless that is asked for."""
+    """Print an object or list in the format of `-o`, without managedFields unless requested; raises
+    CommandFailed."""
     at.screen.out.write(_printer(at)(dict(value)))
 
 
 def _printer(at: Invocation) -> Printer:
-    """One for all that a command shows: it sets documents apart from each other."""
+    """The printer of the command. Shared, because it separates its documents."""
     options = at.options
     made: Printer | None = getattr(options, "printer", None)
     if made is None:
@@ -63,7 +64,7 @@ def _printer(at: Invocation) -> Printer:
 
 
 def named(type: ResourceType, name: str) -> str:
-    """An object as messages name it: deployment.apps/web."""
+    """The name of an object in messages: deployment.apps/web."""
     return printable(f"{singular(type)}/{name}")
 
 

@@ -1,7 +1,7 @@
-"""JSONPath as the command line has it: text with `{.expressions}` in it, and loops.
+r"""JSONPath templates of the command line: text with `{.expressions}` and loops.
 
 parse("{.status.phase}").find(pod)
-template('{range .items[*]}{.metadata.name}{"\\n"}{end}').render(pods)
+template('{range .items[*]}{.metadata.name}{"\n"}{end}').render(pods)
 """
 
 from __future__ import annotations
@@ -58,30 +58,31 @@ Part = Steps | Loop
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Expressions without regard to how they are printed."""
+    """Expressions that return values instead of text."""
 
     parts: Sequence[Part]
 
     def find(self, value: Any, strict: bool = False) -> Values:
-        """All values that are found; raises JsonPathError. Fields that are missing are found
-        nowhere, or an error where `strict`."""
+        """All values found; raises JsonPathError. A missing field yields nothing, or raises if
+        `strict`."""
         return [one for found in _results(self.parts, value, strict) for one in found]
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text with expressions in it."""
+    """A text with expressions."""
 
     parts: Sequence[Part]
     text: str
 
     def render(self, value: Any, strict: bool = False) -> str:
-        """Raises JsonPathError. What is found by one expression stands with spaces between."""
+        """The text; raises JsonPathError. Several values of one expression are separated by
+        spaces."""
         found = _results(self.parts, value, strict)
         return "".join(" ".join(map(_shown, values)) for values in found)
 
     def render_json(self, value: Any) -> str:
-        """What each expression finds, as a JSON list of its own."""
+        """The values of each expression as a JSON list."""
         from fairlead.cli.output.documents import as_json
 
         return "".join(f"{as_json(found)}\n" for found in _results(self.parts, value, False))
@@ -93,12 +94,12 @@ def template(text: str) -> Template:
 
 
 def parse(text: str) -> Path:
-    """An expression in braces; raises JsonPathError. See `relaxed` for one that people type."""
+    """Parse an expression in braces; raises JsonPathError. Use `relaxed` for user input."""
     return Path(template(text).parts)
 
 
 def relaxed(text: str) -> str:
-    """An expression that may lack its braces or its first dot; raises JsonPathError."""
+    """Add missing braces and the leading dot; raises JsonPathError."""
     if not text:
         return text
     found = _RELAXED.fullmatch(text)
@@ -123,8 +124,8 @@ def _shown(value: Any) -> str:
 
 
 def _nested(actions: Iterator[Steps], depth: int = 0) -> list[Part]:
-    """The parts up to the end of the loop that has begun. A loop without an end goes on to the
-    end of the text."""
+    """The parts up to the `{end}` of the current loop, or to the end of the text if it is
+    missing."""
     parts: list[Part] = []
     for steps in actions:
         words = [step.name for step in steps if isinstance(step, Word)]
@@ -145,7 +146,7 @@ _DEEPEST = 50
 
 
 def _actions(text: str) -> Iterator[Steps]:
-    """The texts and the expressions in braces, in their order."""
+    """The texts and expressions in order."""
     at = 0
     while at < len(text):
         brace = text.find("{", at)
@@ -165,7 +166,7 @@ def _inner(text: str) -> Steps:
 
 
 class _Reader:
-    """Reads one expression up to its closing brace."""
+    """Parser of one expression, up to its closing brace."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text = text
@@ -205,7 +206,7 @@ class _Reader:
 
     def _taken(self, pattern: re.Pattern[str]) -> str:
         found = pattern.match(self.text, self.at)
-        assert found is not None  # each of them matches nothing as well
+        assert found is not None  # each pattern also matches the empty string
         self.at = found.end()
         return found[0]
 
@@ -271,7 +272,7 @@ class _Reader:
         return Filter(_inner(left), sign, _inner(right))
 
     def _end_of_filter(self, at: int) -> int:
-        """Where the closing parenthesis is that stands in no quotes."""
+        """The position of the closing parenthesis outside of quotes."""
         quote = ""
         for index in range(at, len(self.text)):
             sign = self.text[index]

@@ -1,4 +1,4 @@
-"""The steps of a JSONPath expression: each leads from values to the values behind them."""
+"""The steps of a JSONPath expression. Each maps a list of values to a list of values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Values = list[Any]
 
 
 class JsonPathError(Exception):
-    """An expression that cannot be read, or does not fit the value; the text says why."""
+    """Invalid expression, or it does not fit the value; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number or a truth value."""
+    """A number or boolean."""
 
     value: Any
 
@@ -36,7 +36,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """`range` and `end` begin and end a loop; they lead nowhere."""
+    """`range` and `end` delimit a loop; `range` passes its values on unchanged."""
 
     name: str
 
@@ -67,7 +67,7 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Descent:
-    """`..`: every object and list at any depth that is not empty."""
+    """`..`: all non-empty objects and lists at any depth."""
 
     def walk(self, values: Values, strict: bool) -> Values:
         found: Values = []
@@ -83,7 +83,7 @@ class Descent:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """`[first:end:step]`; one index is a slice whose `end` follows from it (`is_index`)."""
+    """`[first:end:step]`; a single index is a slice with `is_index`, which computes its end."""
 
     first: int | None
     end: int | None
@@ -162,7 +162,8 @@ Steps = tuple[Step, ...]
 
 
 def follow(steps: Steps, values: Values, strict: bool) -> Values:
-    """What is behind all steps; raises JsonPathError. Where `strict`, a field must be there."""
+    """Apply all steps to the values; raises JsonPathError, with `strict` also for a missing
+    field."""
     for step in steps:
         values = step.walk(values, strict)
     return values

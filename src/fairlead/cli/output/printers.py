@@ -1,4 +1,4 @@
-"""The formats in which objects are shown: what `-o` can say."""
+"""The printers for the formats of `-o`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
 
 
 class Choice(NamedTuple):
-    """What the flags of a command say about its output."""
+    """The output flags of a command."""
 
     output: str = ""
     template: str = ""
@@ -34,18 +34,17 @@ class Choice(NamedTuple):
     managed_fields: bool = False
 
 
-# Makes a text of an object, or of a list of them, with the end of its last line; raises
-# CommandFailed.
+# Formats an object or list as text with a final line break; raises CommandFailed.
 Printer = Callable[[Object], str]
 
 
 def is_table(output: str) -> bool:
-    """Whether people read it: a table, which the server makes."""
+    """Whether the format is a table, which the server makes."""
     return output in ("", "wide")
 
 
 def printer_for(choice: Choice) -> Printer:
-    """Raises CommandFailed for a format that is not there."""
+    """Raises CommandFailed for an unknown format."""
     form, sign, given = choice.output.partition("=")
     if form in _TEMPLATES:
         raise CommandFailed(
@@ -67,7 +66,7 @@ class _Json:
 
 
 class _Yaml:
-    """Documents; a line stands between them."""
+    """YAML documents, separated by `---`."""
 
     def __init__(self, choice: Choice, given: str) -> None:
         self._shown = _shown(choice)

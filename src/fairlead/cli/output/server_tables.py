@@ -1,4 +1,4 @@
-"""Tables that a server made of objects, as lines: with the columns that were asked for."""
+"""Formats tables from the server as text, with additional columns."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ _NONE = "<none>"
 
 
 class Layout(NamedTuple):
-    """What is shown of tables besides what the server shows anyway."""
+    """The additional columns and headers of tables."""
 
     wide: bool = False
     headers: bool = True
     labels: bool = False
     label_columns: Sequence[str] = ()
     namespaces: bool = False
-    kind: str = ""  # stands in front of names
+    kind: str = ""  # prefix of names
     events: bool = False
 
 
 class TableText:
-    """Turns tables of one kind into lines; only the first one gets a header."""
+    """Formats tables of one kind as lines. The header is written once, and again if the columns
+    change."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._columns = Columns()
-        self._known: list[Object] = []  # the columns: tables that follow need not repeat them
+        self._known: list[Object] = []  # the last columns: further tables may leave them out
         self._has_header = not layout.headers
 
     def text(self, table: Object, event: str = "") -> str:
-        """The lines of a table; nothing where it has no rows."""
+        """The lines of a table; empty if it has no rows."""
         columns = table.get("columnDefinitions") or self._known
         if columns != self._known:
             self._known, self._has_header = columns, not self._layout.headers
@@ -85,7 +86,7 @@ class TableText:
 
 
 def cell(value: Any) -> str:
-    """The first line of what stands in a cell, with dots if there is more."""
+    """The first line of the value, with an ellipsis if there are more."""
     if value is None:
         return ""
     text = plain(value)
@@ -102,7 +103,7 @@ def _listed(labels: Mapping[str, str]) -> str:
 
 
 def as_table(value: Object) -> Object:
-    """A table of objects that the server did not put into one: their names and ages."""
+    """A table with name and age, for objects from a server that does not make tables."""
     if value.get("kind") == "Table":
         return value
     from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Putting objects into the order of a field's values: `--sort-by`."""
+"""`--sort-by`: sorts objects by the values of a field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PIECES = re.compile(r"[0-9]+|[^0-9]")
 
 
 class Order:
-    """By the values that an expression finds; those that have none come first."""
+    """Sorts by the value that an expression finds; objects without a value come first."""
 
     def __init__(self, field: str) -> None:
         """Raises CommandFailed."""
@@ -25,7 +25,7 @@ class Order:
             raise CommandFailed(f"error: {error}") from None
 
     def sort(self, rows: list[Any], object_of: Callable[[Any], Object]) -> None:
-        """In place; raises CommandFailed."""
+        """Sort in place; raises CommandFailed."""
         keys = [self._key(object_of(row)) for row in rows]
         if rows and not any(keys):
             raise CommandFailed(f"error: --sort-by: no object has the field {self._shown}")
@@ -60,7 +60,7 @@ def _sortable(value: Any) -> tuple[Any, ...]:
 
 
 def _amount(text: str) -> Any:
-    """The value of a quantity such as 100m or 2Gi."""
+    """The value of a quantity such as 100m or 2Gi; None if it is not a quantity."""
     from fairlead.codec.types.quantity import QuantityError, quantity
 
     if not text[:1] or text[0] not in "0123456789+-.":
@@ -72,7 +72,7 @@ def _amount(text: str) -> Any:
 
 
 def _natural(text: str) -> list[tuple[Any, ...]]:
-    """Runs of digits count as numbers: web-9 before web-10."""
+    """Key of a natural sort: web-9 before web-10."""
     pieces: list[tuple[Any, ...]] = []
     for piece in _PIECES.findall(text):
         digits = piece.lstrip("0")

@@ -1,4 +1,4 @@
-"""Columns of text, as wide as what stands in them."""
+"""Text tables with columns as wide as their content."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ _NARROWEST = 6
 
 
 class Columns:
-    """Remembers how wide its columns were: what comes later is aligned with what is there."""
+    """Remembers the column widths, to align later rows with earlier ones."""
 
     def __init__(self) -> None:
         self._widths: list[int] = []
 
     def text(self, rows: Sequence[Sequence[str]]) -> str:
-        """One row a line, each with its end."""
+        """One line per row, each with a line break."""
         rows = [[printable(cell) for cell in row] for row in rows]
         self._widths = widths(rows, self._widths)
         return "".join(f"{line(row, self._widths)}\n" for row in rows)
 
 
 def widths(rows: Iterable[Sequence[str]], known: Iterable[int] = ()) -> list[int]:
-    """How wide each column is with the gap behind it; none gets narrower than it is known."""
+    """The width of each column including the gap; columns never become narrower than `known`."""
     found = list(known)
     for row in rows:
         found += [_NARROWEST] * (len(row) - len(found))
@@ -34,11 +34,11 @@ def widths(rows: Iterable[Sequence[str]], known: Iterable[int] = ()) -> list[int
 
 
 def line(row: Sequence[str], width: Sequence[int]) -> str:
-    """One row; nothing is behind its last cell."""
+    """One row, without padding after its last cell."""
     padded = [cell.ljust(size) for cell, size in zip(row[:-1], width, strict=False)]
     return "".join((*padded, *row[-1:]))
 
 
 def text(rows: Sequence[Sequence[str]]) -> str:
-    """All rows, one a line."""
+    """All rows, without the final line break."""
     return Columns().text(rows).removesuffix("\n")

@@ -1,4 +1,4 @@
-"""Single values as text, the way that clients of the API print them."""
+"""Formats single values as API clients print them."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import orjson
 
 from fairlead.base.terminal import CONTROLS
 
-# Inside of JSON these stand only in strings, where they can be escaped: then the text can stand in
-# a page, and a terminal obeys nothing in it. Line breaks in JSON are outside of strings.
+# Characters that occur only inside of JSON strings. Escaping them makes the text safe for HTML
+# pages and terminals. Raw line breaks in JSON are outside of strings.
 _ESCAPED = {
     code: f"\\u{code:04x}"
     for code in (*map(ord, "<>&\u2028\u2029"), *CONTROLS)
-    if code >= 0x20  # what is below is escaped in strings already
+    if code >= 0x20  # JSON already escapes lower codes in strings
 }
 _EXPONENT_FROM = 1e21
 _EXPONENT_BELOW = 1e-4
 
 
 def compact_json(value: Any) -> str:
-    """With sorted keys and without spaces."""
+    """JSON with sorted keys, without spaces."""
     return escaped(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
 
 
 def escaped(text: str) -> str:
-    """JSON whose text can also stand in a page or on a terminal."""
+    """Escape JSON text so that it is safe in HTML pages and on terminals."""
     return text.translate(_ESCAPED)
 
 
 def plain(value: Any) -> str:
-    """A scalar, a map or a list as `%v` would have it."""
+    """Format a value like `%v` in Go."""
     if isinstance(value, str):
         return value
     if value is None:

@@ -1,4 +1,4 @@
-"""The flag `-o` of commands whose answer is a table, or one document as JSON or YAML."""
+"""The flag `-o` of commands that print a table, or one document as JSON or YAML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add_document_flag(parser: ArgumentReader) -> None:
 
 
 def wants_document(at: Invocation) -> bool:
-    """Raises UsageError for a format that there is not."""
+    """Whether a document is requested; raises UsageError for an unknown format."""
     wanted = at.options.output
     if wanted and wanted not in _SHAPES:
         raise UsageError(f"-o {wanted} is not possible here, only {', '.join(_SHAPES)}")

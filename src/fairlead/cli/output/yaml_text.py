@@ -1,5 +1,5 @@
-"""YAML in the layout that people know from this API: quotes only where they are needed, blocks for
-text of several lines, keys in an order that counts numbers as numbers."""
+"""Writes YAML in the layout usual for this API: quotes only if needed, block style for multi-line
+text, keys in natural order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAGS = {
     yaml.MappingNode: _MAP,
     yaml.SequenceNode: "tag:yaml.org,2002:seq",
 }
-# What a reader would take for something else than a text if it stood there without quotes.
+# Texts that need quotes, because YAML readers parse them as another type.
 _AMBIGUOUS = re.compile(
     r"""(?: | ~ | null | Null | NULL
       | y | Y | yes | Yes | YES | n | N | no | No | NO | on | On | ON | off | Off | OFF
@@ -35,11 +35,11 @@ _AMBIGUOUS = re.compile(
 )
 _SIMPLE = re.compile(r"[A-Za-z]*")
 _DIGITS = re.compile(r"[0-9]*")
-_MOST_DIGITS = 300  # of a number in a key; more are not looked at
+_MOST_DIGITS = 300  # digits of a number in a key that are compared
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Every scalar goes out as a text whose style was chosen before: nothing needs a tag."""
+    """Dumps every scalar as text whose style is already chosen, so that no tags are written."""
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
         return _TAGS[kind]
@@ -85,7 +85,7 @@ def _ordered(keys: Mapping[str, Any]) -> list[str]:
 
 
 def _compare(left: str, right: str) -> int:
-    """Other signs come before letters, and numbers by their value."""
+    """Compare keys: other characters before letters, numbers by value."""
     for at, (one, other) in enumerate(zip(left, right, strict=False)):
         if one == other:
             continue
@@ -98,7 +98,7 @@ def _compare(left: str, right: str) -> int:
 
 
 def _compare_numbers(left: str, right: str, at: int) -> int:
-    """Two texts that differ from `at` on, where neither has a letter."""
+    """Compare two keys that first differ at `at`, where neither has a letter."""
     before = left[:at]
     begun = before[len(before.rstrip("0123456789")) :].strip("0")
     first, second = (_DIGITS.findall(text[at:])[0] for text in (left, right))

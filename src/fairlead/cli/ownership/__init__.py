@@ -1,1 +1,1 @@
-"""Who manages which fields of an object."""
+"""Field ownership: which manager owns which fields."""

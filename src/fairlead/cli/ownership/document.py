@@ -1,4 +1,4 @@
-"""Owners of fields and plans, for programs."""
+"""Field ownership and plans as JSON documents."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def document(
     plan: Plan | None = None,
     wanted: Wanted | None = None,
 ) -> Object:
-    """Managers by the path of the field, of all or of wanted ones; of a plan also what would
-    change."""
+    """The managers of each field path, of all or of the wanted fields; for a plan also conflicts
+    and changes."""
     made: Object = {
         **named.document(),
         "managers": [_described(one) for one in managers],
@@ -50,7 +50,7 @@ def _described(one: Manager) -> Object:
 
 
 def _present(field: Field) -> Iterator[Field]:
-    """What is there now, without what would be."""
+    """The existing fields, without those that the plan adds."""
     if field.mark in (YOURS, ADDED):
         return
     yield field

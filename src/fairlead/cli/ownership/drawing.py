@@ -1,4 +1,4 @@
-"""Fields beside their owners, with the managers on top."""
+"""Draws fields beside their owners, below a legend of the managers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _COLOURS = (
 )
 _HEAD = ("MANAGER", "OPERATION", "SUBRESOURCE", "APIVERSION", "AGE", "FIELDS")
 _GAP = "   "
-_NARROWEST = 20  # columns that fields keep beside their owners
-# What stands in front of a line of a plan, its colour, and what is said behind it.
+_NARROWEST = 20  # minimum width of the fields
+# Per mark: line prefix, colour, and prefix of the owners.
 _MARKS: Mapping[str, tuple[str, str, str]] = {
     "": ("  ", "", ""),
     REMOVED: ("- ", colours.RED, ""),
@@ -34,7 +34,7 @@ _MARKS: Mapping[str, tuple[str, str, str]] = {
 
 
 class Drawing:
-    """Draws for one screen. The colour of a manager is the same everywhere."""
+    """Draws for one screen. Each manager has the same colour everywhere."""
 
     def __init__(self, screen: Screen, managers: Sequence[Manager]) -> None:
         self._screen = screen
@@ -64,7 +64,7 @@ class Drawing:
         return "\n".join((tables.line(_HEAD, width), *lines))
 
     def fields(self, rows: Iterable[Row], planner: str = "") -> str:
-        """All rows; with a planner's name their marks are shown too."""
+        """Draw all rows; with the manager of a plan also their marks."""
         found = list(rows)
         behind = [self._behind(row, planner) for row in found]
         before = [(_MARKS[row.mark][0] if planner else "") + row.text for row in found]

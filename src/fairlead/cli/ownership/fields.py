@@ -1,4 +1,4 @@
-"""An object as a tree of fields, each with those who own it."""
+"""An object as a tree of fields with their owners."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HIDDEN = ".metadata.managedFields"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A value, where it is, and whose it is; `step` is the last one of its path, as in fieldsV1."""
+    """A value with its path and owners. `step` is the last path element, as in fieldsV1."""
 
     path: str
     step: str
@@ -38,8 +38,8 @@ class Field:
 def field_tree(
     value: Mapping[str, Any], managers: Sequence[Manager], shape: FieldSet | None = None
 ) -> Field:
-    """The whole object; managedFields itself is left out. A `shape` beyond that of the managers
-    makes trees of two versions alike."""
+    """The tree of an object, without managedFields. A `shape` with more fields than those of the
+    managers makes the trees of two versions comparable."""
     nodes = [(one, one.fields) for one in managers if one.fields]
     known = shape_of(managers) if shape is None else shape
     return Field("", "", value, (), tuple(_children("", value, nodes, known, ())))
@@ -59,7 +59,7 @@ def _children(
         below = [(one, node[step]) for one, node in nodes if step in node]
         part = shape.get(step, EMPTY)
         own = tuple(one for one, node in below if not node or "." in node) or outer
-        # What is owned as a whole has no steps below; then all of it belongs to its owner.
+        # A field that is owned as a whole has no path elements below: its owner owns all of it.
         inner = () if any(name != "." for name in part) else own
         yield Field(where, step, item, own, tuple(_children(where, item, below, part, inner)))
 

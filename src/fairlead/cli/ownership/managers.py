@@ -1,4 +1,4 @@
-"""The managers of an object's fields, as its metadata tells of them."""
+"""The managers in the managedFields of an object."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Manager:
 
     @property
     def way(self) -> str:
-        """How it writes: Apply, or Update status."""
+        """The operation: Apply, or Update status."""
         return f"{self.operation} {self.subresource}".rstrip()
 
     @property
@@ -34,25 +34,25 @@ class Manager:
         return sum(1 for _ in paths(self.fields))
 
     def worded(self, now: datetime) -> str:
-        """Such as `kubectl (Apply, 5m)`."""
+        """For example `kubectl (Apply, 5m)`."""
         return f"{self.name} ({self.way}, {self.age(now)})" if self.time else self.bare
 
     @property
     def bare(self) -> str:
-        """The same without the age."""
+        """The same without the age: `kubectl (Apply)`."""
         return f"{self.name} ({self.way})"
 
     def age(self, now: datetime) -> str:
         return since(self.time, now)
 
     def document(self) -> dict[str, Any]:
-        """For programs, which ask for no more than who it is."""
+        """The identity of the manager, for JSON output."""
         made = {"manager": self.name, "operation": self.operation}
         return {**made, "subresource": self.subresource} if self.subresource else made
 
 
 def managers_of(value: Mapping[str, Any]) -> list[Manager]:
-    """Oldest first; raises CommandFailed where the server sends something else."""
+    """The managers, oldest first; raises CommandFailed for invalid managedFields."""
     sent = (value.get("metadata") or {}).get("managedFields") or []
     try:
         found = decoded(sent)
@@ -73,7 +73,8 @@ def managers_of(value: Mapping[str, Any]) -> list[Manager]:
 
 
 def shape_of(managers: Sequence[Manager]) -> FieldSet:
-    """All fields that anybody owns, which tells of lists how their items are known."""
+    """The union of all owned fields. Of lists it shows how items are identified: by key, value or
+    index."""
     whole = EMPTY
     for manager in managers:
         whole = union(whole, manager.fields)

@@ -1,4 +1,4 @@
-"""What an apply of a file would do to an object: asked of the server, which changes nothing."""
+"""Plans an apply with a server dry run, which changes nothing."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from fairlead.fields.field_sets import union
 Object = dict[str, Any]
 THEIRS, YOURS, REMOVED, ADDED = "theirs", "yours", "removed", "added"
 
-_SETTLED = ("resourceVersion", "generation", "managedFields")  # nothing that an apply decides
+_SETTLED = ("resourceVersion", "generation", "managedFields")  # metadata that apply does not decide
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`live` is None for an object that would be created; `conflicts` are managers by field."""
+    """The result of the dry run. `live` is None if the object would be created; `conflicts` maps
+    fields to managers."""
 
     live: Object | None
     outcome: Object
@@ -30,7 +31,7 @@ class Plan:
 
 
 async def plan_of(resource: Resource, value: Object, namespace: str, manager: str) -> Plan:
-    """Raises what a real apply would, conflicts with other managers excepted."""
+    """Raises the errors of a real apply, except for conflicts with other managers."""
     try:
         live = await resource.get(value["metadata"]["name"], namespace)
     except NotFound:
@@ -47,8 +48,8 @@ async def plan_of(resource: Resource, value: Object, namespace: str, manager: st
 
 
 def planned_tree(plan: Plan, show_secrets: bool) -> tuple[Field, list[Manager]]:
-    """The object with what would change marked in its place, and those who manage it now, or
-    would if there is no object."""
+    """The object with the planned changes marked, and its managers: the current ones, or the future
+    ones of a new object."""
     if plan.live is None:
         live: Object = {}
         outcome = plan.outcome
@@ -69,7 +70,7 @@ def _settled(outcome: Object, live: Object) -> Object:
 
 
 def _merged(live: Field, planned: Field, conflicts: Mapping[str, Any]) -> list[Field]:
-    """One field where both agree or can be told apart below, else one of each."""
+    """One field if both sides are equal or can be compared by their children; else both, marked."""
     if live.path in conflicts:
         return [live.marked(THEIRS), planned.marked(YOURS)]
     if not live.path or (live.children and planned.children and _alike(live, planned)):
@@ -88,7 +89,7 @@ def _merged(live: Field, planned: Field, conflicts: Mapping[str, Any]) -> list[F
 
 
 def _alike(live: Field, planned: Field) -> bool:
-    """Whether items can be found again: by name, by key, by value; places do not tell."""
+    """Whether children can be matched by name, key or value. List indexes are not reliable."""
     if isinstance(live.value, dict):
         return isinstance(planned.value, dict)
     both = (*live.children, *planned.children)

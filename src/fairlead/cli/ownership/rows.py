@@ -1,4 +1,4 @@
-"""A tree of fields as lines that look like YAML."""
+"""Formats a tree of fields as lines that look like YAML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.cli.ownership.fields import Field, Owners
 
 Wanted = Callable[[Field], bool]
 
-# Text that YAML readers take for itself without quotes.
+# Text that needs no quotes in YAML.
 _PLAIN = re.compile(
     r"[A-Za-z0-9_./][A-Za-z0-9_./@%+=,$-]*(?:[ :][A-Za-z0-9_./@%+=,$-]+)*", re.ASCII
 )
@@ -21,7 +21,7 @@ _NO_TEXT = re.compile(
 
 
 class Row(NamedTuple):
-    """A line; `is_leaf` when it shows a value and not only where values are."""
+    """A line; `is_leaf` if it shows a value, not only a container."""
 
     text: str
     owners: Owners
@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 def rows_of(tree: Field, wanted: Wanted | None = None) -> Iterator[Row]:
-    """Lines of all fields, or of those that are wanted and what they stand in."""
+    """Lines of all fields, or of the wanted fields and their parents."""
     for child in _visible(tree, wanted):
         yield from _rows(child, "", "", "", wanted)
 
@@ -46,7 +46,7 @@ def _has_any(field: Field, wanted: Wanted) -> bool:
 
 
 def _rows(field: Field, first: str, rest: str, mark: str, wanted: Wanted | None) -> Iterator[Row]:
-    """`first` stands in front of the first line and `rest` in front of the others."""
+    """`first` is the prefix of the first line, `rest` of all others."""
     mark = mark or field.mark
     label = f"{scalar(field.step[2:])}:" if field.step[:2] == "f:" else ""
     if field.is_leaf:
@@ -68,15 +68,15 @@ def _rows(field: Field, first: str, rest: str, mark: str, wanted: Wanted | None)
 
 
 def _stands_alone(item: Field, children: Sequence[Field]) -> bool:
-    """Whether the dash of an item has a line of its own, for what is said of the first field in it
-    is not true of the item."""
+    """Whether the dash of a list item gets its own line, because mark or owners of the first field
+    differ from those of the item."""
     if not children or (children[0].mark and not item.mark):
         return True
     return bool(item.owners) and item.owners != children[0].owners
 
 
 def scalar(value: Any) -> str:
-    """A value on one line, quoted where it would be read as something else."""
+    """A value on one line, quoted if YAML would parse it as another type."""
     import json
 
     if isinstance(value, str):

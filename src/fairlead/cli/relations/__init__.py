@@ -1,1 +1,1 @@
-"""Objects and those that they own."""
+"""Trees of owner references."""

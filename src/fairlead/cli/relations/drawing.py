@@ -1,4 +1,4 @@
-"""Trees of objects as lines, and as documents for programs."""
+"""Draws trees of objects as lines, or as JSON documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WAITING = ("Pending", "ContainerCreating", "PodInitializing", "Terminating", "S
 
 
 def drawn(root: Branch, states: States, screen: Screen) -> str:
-    """Lines with the names of namespaces where the root is in none."""
+    """The tree as lines. Names include the namespace if the root is cluster-scoped."""
     spaces = not root.item.namespace
     found = list(branches(root))
     rows = [_cells(lead, branch, states, spaces) for lead, branch in found]
@@ -64,7 +64,7 @@ def _colour(branch: Branch, states: States) -> Iterator[str]:
 
 
 def document(root: Branch, states: States, name: str) -> dict[str, Any]:
-    """Nested objects; those below are under `name`."""
+    """The tree as nested objects; children are in the field `name`."""
     item, state = root.item, states.get(root.item.uid, UNKNOWN)
     made: dict[str, Any] = {
         "apiVersion": item.type.api_version,

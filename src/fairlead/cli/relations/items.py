@@ -1,4 +1,4 @@
-"""Objects as far as relations need them: what they are, what they are called, who owns them."""
+"""Reads objects by their metadata: type, name and owner references."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fairlead.client.errors import ApiError, Forbidden
 from fairlead.client.resources import METADATA, METADATA_LIST
 from fairlead.client.session import Request
 
-_AT_ONCE = 16  # lists under way
+_AT_ONCE = 16  # concurrent lists
 _NEVER_OWNED = ("events", "componentstatuses", "bindings")
-_PASSED_OVER = (404, 405, 406)  # listed by discovery, and still not to be had
+_PASSED_OVER = (404, 405, 406)  # errors of resources that discovery lists but that cannot be listed
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A reference to an owner."""
+    """An owner reference."""
 
     api_version: str
     kind: str
@@ -29,7 +29,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An object; `is_missing` for one that is referred to and not there."""
+    """An object; `is_missing` if it is referenced but does not exist."""
 
     type: ResourceType
     namespace: str
@@ -43,7 +43,8 @@ class Item:
 
 @dataclass(slots=True)
 class Found:
-    """All objects of a namespace, or of all of them, and what could not be asked for."""
+    """All objects of a namespace or of the cluster, and notes on resources that could not be
+    listed."""
 
     items: dict[str, Item] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -79,15 +80,15 @@ def item_of(type: ResourceType, value: Mapping[str, Any]) -> Item:
 
 
 async def get_item(resource: Resource, name: str, namespace: str) -> Item:
-    """One object by its metadata; raises NotFound."""
+    """Read the metadata of one object; raises NotFound."""
     path = resource.path(name, namespace)
     value = await resource.session.json(Request("GET", path, accept=METADATA))
     return item_of(resource.type, value)
 
 
 async def all_items(client: Client, namespace: str) -> Found:
-    """Everything that can be owned by an object of a namespace; with none, by one that is in none.
-    All kinds are asked for at once."""
+    """All objects that an object in the namespace can own; with an empty namespace, all objects of
+    the cluster. Lists up to 16 kinds concurrently."""
     found = Found()
     limit = asyncio.Semaphore(_AT_ONCE)
 
@@ -109,7 +110,8 @@ async def all_items(client: Client, namespace: str) -> Found:
 
 
 def _ownable(types: Iterable[ResourceType], namespaced_only: bool) -> list[ResourceType]:
-    """The same objects may be served by several groups: the first one is asked."""
+    """The types to list. If several groups serve the same object, `all_items` keeps the first one
+    by uid."""
     return [
         type
         for type in types

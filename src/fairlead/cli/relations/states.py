@@ -1,4 +1,4 @@
-"""How objects are, in the words of the server's tables and by their conditions."""
+"""The state of objects, from the server's tables and from conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.client import Client, ResourceType
 from fairlead.client.errors import ApiError
 from fairlead.client.resources import TABLE
 
-# The good status of conditions that every kind means alike; of others nothing is known.
+# The good status of conditions with the same meaning in every kind. Others are ignored.
 _GOOD_STATUS = {
     "Ready": "True",
     "Available": "True",
@@ -40,7 +40,7 @@ _GOOD_REASONS = ("PodCompleted",)
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`trouble` are conditions that are not as they should be."""
+    """Ready and status cells, and the conditions in a bad state (`trouble`)."""
 
     ready: str = ""
     status: str = ""
@@ -51,7 +51,7 @@ UNKNOWN = State()
 
 
 async def states_of(client: Client, items: Iterable[Item]) -> dict[str, State]:
-    """By uid; an object that has gone meanwhile or may not be read has none."""
+    """States by uid. Objects that are gone or may not be read are left out."""
     wanted: dict[tuple[ResourceType, str], set[str]] = {}
     for item in items:
         if not item.is_missing:
@@ -64,7 +64,7 @@ async def states_of(client: Client, items: Iterable[Item]) -> dict[str, State]:
             async for table in pages:
                 found.update(_of_table(table, uids))
         except ApiError:
-            return  # a tree without states is better than none
+            return  # show the tree without these states
 
     await asyncio.gather(*(ask(*place, uids) for place, uids in wanted.items()))
     return found
@@ -95,7 +95,7 @@ def _text(cell: Any) -> str:
 
 
 def trouble_in(conditions: Any) -> tuple[str, ...]:
-    """Conditions that are bad news, such as `Available=False (MinimumReplicasUnavailable)`."""
+    """The conditions in a bad state, such as `Available=False (MinimumReplicasUnavailable)`."""
     listed: Sequence[Any] = conditions if isinstance(conditions, list) else ()
     return tuple(_worded(one) for one in listed if isinstance(one, dict) and _is_bad(one))
 

@@ -1,4 +1,4 @@
-"""Trees of owners and owned. Each object is opened once, so that circles end."""
+"""Builds trees of owners or dependents. Each object is expanded once, so that cycles end."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fairlead.cli.relations.items import Found, Item, Owner, get_item
 from fairlead.client import Client, ResourceType, UnknownKind
 from fairlead.client.errors import Forbidden, NotFound
 
-_DEEPEST = 100  # levels; what lies below is not shown
+_DEEPEST = 100  # levels
 
 
 @dataclass(slots=True)
 class Branch:
-    """An object and what belongs below it; `is_repeated` for one that is opened elsewhere."""
+    """An object and its children; `is_repeated` if it is expanded elsewhere."""
 
     item: Item
     below: list[Branch] = field(default_factory=list)
@@ -23,7 +23,7 @@ class Branch:
 
 
 def owned_by(item: Item, found: Found) -> Branch:
-    """What an object owns, and what that owns, and so on."""
+    """The tree of dependents of an object."""
     owned = found.by_owner()
     root = Branch(item)
     opened = {item.uid}
@@ -45,7 +45,7 @@ def owned_by(item: Item, found: Found) -> Branch:
 
 
 async def owners_of(client: Client, item: Item) -> Branch:
-    """Who owns an object, and who owns that, and so on."""
+    """The tree of owners of an object."""
     root = Branch(item)
     opened = {item.uid}
     level = [root]
@@ -64,7 +64,8 @@ async def owners_of(client: Client, item: Item) -> Branch:
 
 
 async def _owner(client: Client, owner: Owner, namespace: str) -> Branch:
-    """The owner itself, or that it is not there: another one of its name is not the owner."""
+    """The owner, or a missing item. An object with the same name but another uid is not the
+    owner."""
     try:
         type = await client.discovery.of_kind(owner.api_version, owner.kind)
     except UnknownKind:
@@ -93,7 +94,7 @@ def _order(item: Item) -> tuple[str, str, str]:
 
 
 def branches(root: Branch, lead: str = "", rest: str = "") -> Iterator[tuple[str, Branch]]:
-    """All branches with the lines that lead to them."""
+    """All branches with their line-drawing prefix."""
     yield lead, root
     for place, branch in enumerate(root.below):
         last = place == len(root.below) - 1

@@ -1,1 +1,1 @@
-"""What rollouts are made of: their state, their revisions, and how to go back."""
+"""Rollouts: progress, revisions, and undo."""

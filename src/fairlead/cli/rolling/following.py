@@ -1,4 +1,4 @@
-"""One object as it changes."""
+"""Follows one object."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fairlead.client.watch import DELETED
 
 
 async def versions(resource: Resource, name: str, namespace: str) -> AsyncIterator[Object | None]:
-    """The object as it is now and after each change, until it is None: deleted. Raises ApiError,
-    Unreachable."""
+    """Yield the object now and after each change; None when it is deleted, then end. Raises
+    ApiError and Unreachable."""
     value = await resource.get(name, namespace)
     yield value
     known = {"metadata": value["metadata"], "items": [value]}

@@ -1,4 +1,4 @@
-"""Changing several workloads by one small patch each."""
+"""Sends one merge patch to each of several workloads."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Patch = Callable[[Located, Dialect], Object]
 
 
 async def patch_all(at: Invocation, patch: Patch, done: str) -> int:
-    """Make a merge patch for each workload that is named, and send it; gives the exit code.
-    `patch` raises CommandFailed with what is said behind the name of one that cannot be changed."""
+    """Compute and send a patch for each selected workload; return the exit code. `patch` raises
+    CommandFailed with a text that follows the name of a workload that cannot be changed."""
     check_output(at)
     dialect = await at.client.discovery.dialect()
     failures = Failures()

@@ -1,5 +1,4 @@
-"""The revisions of a workload: the ReplicaSets of a Deployment, the ControllerRevisions of the
-others."""
+"""The revisions of a workload: ReplicaSets of a Deployment, ControllerRevisions of other kinds."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ Object = dict[str, Any]
 SETS = (("apps", "DaemonSet"), ("apps", "StatefulSet"))
 DEPLOYMENT = ("apps", "Deployment")
 CHANGE_CAUSE = "@/change-cause"
-# What a template has from its ReplicaSet alone.
+# The label that the Deployment controller adds to templates of ReplicaSets.
 HASH = "pod-template-hash"
 _REPLACES = "$patch"
 
@@ -26,12 +25,12 @@ class Revision(NamedTuple):
     number: int
     cause: str
     template: Object
-    source: Object  # the object that keeps it
+    source: Object  # the ReplicaSet or ControllerRevision
 
 
 async def revisions_of(client: Client, one: Located, tool: str) -> list[Revision]:
-    """The oldest first. Raises Mistake for a kind that has none, with the name of the tool
-    that wanted them."""
+    """The revisions, oldest first. Raises Mistake for a kind without revisions; `tool` is named in
+    the message."""
     type = one.resource.type
     dialect = await client.discovery.dialect()
     if (type.group, type.kind) == DEPLOYMENT:
@@ -68,7 +67,7 @@ def _of_replica_set(value: Object, dialect: Dialect) -> Revision | None:
 
 
 def _of_controller_revision(value: Object, dialect: Dialect) -> Revision | None:
-    """None for one that keeps something else: anybody may write what they like into it."""
+    """None if the ControllerRevision holds no template: its data is not validated."""
     try:
         template = {**value["data"]["spec"]["template"]}
     except (KeyError, TypeError):
@@ -83,7 +82,7 @@ def _cause(value: Object, dialect: Dialect) -> str:
 
 
 def with_cause(revision: Revision, dialect: Dialect) -> Object:
-    """The template with the reason for the revision among its annotations."""
+    """The template with the change cause as an annotation."""
     if not revision.cause:
         return revision.template
     template = deepcopy(revision.template)
@@ -94,7 +93,7 @@ def with_cause(revision: Revision, dialect: Dialect) -> Object:
 
 
 def without_hash(template: Object) -> Object:
-    """A template as people write it, to be compared or put back."""
+    """The template without the hash label and empty metadata, to compare or restore it."""
     plain = deepcopy(template)
     metadata = plain.get("metadata") or {}
     labels = metadata.get("labels") or {}
@@ -108,7 +107,7 @@ _EXISTENCE = {"Exists": "", "DoesNotExist": "!"}
 
 
 def selector_text(selector: Mapping[str, Any]) -> str:
-    """A label selector as queries write it."""
+    """The selector in the syntax of the labelSelector parameter."""
     parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
     for one in selector.get("matchExpressions") or ():
         operator = one["operator"]

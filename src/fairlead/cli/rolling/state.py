@@ -1,4 +1,4 @@
-"""How far a rollout has come, in a sentence."""
+"""Describes the progress of a rollout in a sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Progress(NamedTuple):
 
 
 def progress_of(type: ResourceType, value: Object) -> Progress:
-    """Raises Mistake for a rollout that has failed or cannot be followed."""
+    """Raises Mistake if the rollout failed or the kind has no rollouts."""
     viewer = _VIEWERS.get((type.group, type.kind))
     if viewer is None:
         raise Mistake(f"{named_kind(type)} is nothing that rolls out")
@@ -34,7 +34,7 @@ def named_kind(type: ResourceType) -> str:
 
 
 def check_revision(value: Object, dialect: Dialect, wanted: int) -> None:
-    """Raises Mistake unless a Deployment runs this revision."""
+    """Raises Mistake unless the Deployment runs this revision."""
     name = value["metadata"]["name"]
     running = revision_of(value, dialect)
     if running is None:
@@ -44,7 +44,7 @@ def check_revision(value: Object, dialect: Dialect, wanted: int) -> None:
 
 
 def revision_of(value: Object, dialect: Dialect) -> int | None:
-    """What a Deployment or a ReplicaSet says of its revision: 0 for nothing, None for nonsense."""
+    """The revision annotation of a Deployment or ReplicaSet: 0 if missing, None if invalid."""
     text = (value["metadata"].get("annotations") or {}).get(dialect.label(REVISION), "0")
     is_number = text.isascii() and text.isdigit() and len(text) <= _LONGEST
     return int(text) if is_number else None

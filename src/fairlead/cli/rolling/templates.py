@@ -1,4 +1,5 @@
-"""The pods of a revision as text: for `rollout history --revision` and dry runs of `undo`."""
+"""Formats the pod template of a revision, for `rollout history --revision` and dry runs of
+`undo`."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from fairlead.base.dialect import Dialect
 
 
 def template_text(template: Mapping[str, Any], dialect: Dialect) -> str:
-    """As a description has it, but with its tabs, and without the last line's end."""
-    # Imported here: a rollout is followed without it.
+    """The template as `describe` draws it, with tabs and without the final line break."""
+    # Imported lazily: most rollout commands do not need it.
     from fairlead.cli.describing.layout import Subject
     from fairlead.cli.describing.page import Page
     from fairlead.cli.describing.parts.templates import draw_template

@@ -1,4 +1,4 @@
-"""Going back to an earlier revision."""
+"""Returns to an earlier revision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.cli.rolling.revisions import DEPLOYMENT, Revision, without_hash
 from fairlead.client.resources import JSON_PATCH, STRATEGIC_PATCH
 
 Object = dict[str, Any]
-# What a Deployment keeps of its own annotations whatever the revision had.
+# Annotations that a Deployment keeps regardless of the revision.
 _KEPT = (
     "kubectl.@/last-applied-configuration",
     "deployment.@/revision",
@@ -28,7 +28,7 @@ def is_deployment(one: Located) -> bool:
 
 
 def revision_to_go_to(one: Located, revisions: Sequence[Revision], wanted: int) -> Revision:
-    """The wanted one; with 0 the one before the last. Raises Mistake."""
+    """The wanted revision; 0 means the previous one. Raises Mistake."""
     if wanted < 0:
         raise _not_found(wanted)
     if is_deployment(one) and one.value["spec"].get("paused"):
@@ -54,7 +54,7 @@ def is_there_already(one: Located, revision: Revision) -> bool:
 
 
 async def go_back(one: Located, revision: Revision, dialect: Dialect, **query: str) -> Object:
-    """The workload as it is then."""
+    """Restore the template of the revision; return the new workload."""
     if not is_deployment(one):
         return await one.resource.patch(
             one.name, revision.source["data"], one.namespace, type=STRATEGIC_PATCH, **query
@@ -67,7 +67,7 @@ async def go_back(one: Located, revision: Revision, dialect: Dialect, **query: s
 
 
 def _notes(one: Located, revision: Revision, dialect: Dialect) -> dict[str, str]:
-    """Those of the revision, but the Deployment's own where they are about itself."""
+    """The annotations of the revision, but those in `_KEPT` from the Deployment."""
     kept = {dialect.label(name) for name in _KEPT}
     own = one.value["metadata"].get("annotations") or {}
     old = revision.source["metadata"].get("annotations") or {}

@@ -1,4 +1,4 @@
-"""What the commands about rollouts have in common."""
+"""Flags and object selection of the rollout commands."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def add_workload_flags(parser: ArgumentReader, what: str) -> None:
 
 
 async def workloads(at: Invocation, failures: Failures) -> AsyncIterator[Located]:
-    """Those that are named, or all of a kind; raises Mistake. Those that cannot be read go into
-    the failures."""
+    """Yield the named workloads, or all of a kind; raises Mistake. Objects that cannot be read are
+    added to `failures`."""
     options = at.options
     if not options.words and not options.filename:
         raise Mistake("required resource not specified")

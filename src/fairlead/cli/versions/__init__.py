@@ -1,1 +1,1 @@
-"""The versions of an object that a server still knows."""
+"""The versions of an object that the server retains."""

@@ -1,4 +1,4 @@
-"""Who made a version out of the one before it, and when."""
+"""Derives the managers and the time of a version from its managedFields."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fairlead.fields.field_sets import covers
 
 
 def authors_of(version: Version, before: Version | None) -> list[Manager]:
-    """The managers whose entries tell of the change. Those that say nothing new may have written
-    twice in a second: then the newest of those that own what is different. Of a deletion nobody
-    is known."""
+    """The managers that made the version: managers with a new or changed timestamp; else managers
+    with additional fields; else, as timestamps have a resolution of one second, the newest owners
+    of changed values. None for a deletion."""
     if version.change == DELETED:
         return []
     managers = managers_of(version.value)
@@ -29,7 +29,7 @@ def authors_of(version: Version, before: Version | None) -> list[Manager]:
 
 
 def time_of(version: Version, authors: Sequence[Manager]) -> str:
-    """When it was made, as far as it says; empty where it does not."""
+    """The time of the version; empty if it is unknown."""
     metadata = version.value["metadata"]
     if version.change == DELETED:
         return str(metadata.get("deletionTimestamp") or "")
@@ -53,7 +53,7 @@ def _newest(managers: Sequence[Manager]) -> list[Manager]:
 
 
 def _concerned(version: Version, before: Version, managers: Sequence[Manager]) -> list[Manager]:
-    """Those who own a field whose value is another one now."""
+    """The managers that own a field whose value changed."""
     earlier = {one.path: one.value for one in _leaves(field_tree(before.value, managers))}
     found: dict[Manager, None] = {}
     for one in _leaves(field_tree(version.value, managers)):

@@ -1,4 +1,4 @@
-"""What is different between two versions, as lines of YAML."""
+"""Differences of two versions as lines of YAML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _COLOURS = {"+": (GREEN,), "-": (RED,), "@": (CYAN,)}
 
 
 class Sight:
-    """What is shown of versions: all but noise, or some fields; values of Secrets or not."""
+    """Which parts of versions are shown: with or without noise, only some fields, Secrets masked or
+    not."""
 
     def __init__(self, *, noise: bool, secrets: bool, fields: Sequence[Path] = ()) -> None:
         self._noise = noise
@@ -28,18 +29,18 @@ class Sight:
         self._fields = fields
 
     def difference(self, before: Object | None, after: Object | None) -> list[str]:
-        """Lines of a unified diff without its head; none where nothing that is shown differs."""
+        """A unified diff without its header; empty if nothing shown differs."""
         if not self._secrets:
             before, after = masked_pair(before or {}, after or {})
         found = unified_diff(self._lines(before), self._lines(after), lineterm="")
         return list(found)[2:]
 
     def lines(self, value: Object) -> list[str]:
-        """A version as a whole."""
+        """The whole version as lines."""
         return self._lines(value if self._secrets else masked(value))
 
     def shown(self, value: Object) -> Object:
-        """What programs are shown of a version."""
+        """The visible part of a version, for JSON and YAML output."""
         return self._trimmed(value if self._secrets else masked(value))
 
     def _lines(self, value: Object | None) -> list[str]:
@@ -59,7 +60,7 @@ def painted(lines: Sequence[str], paint: Paint) -> Iterator[str]:
 
 
 def parsed_path(text: str) -> Path:
-    """The steps of `.spec.ports[0]` or of `metadata.annotations.a\\.b`; raises ValueError."""
+    r"""Parse `.spec.ports[0]` or `metadata.annotations.a\.b` to steps; raises ValueError."""
     steps: list[str] = []
     place = 0
     while place < len(text):
@@ -77,7 +78,7 @@ def parsed_path(text: str) -> Path:
 
 
 def _only(value: Any, paths: Sequence[Path]) -> Any:
-    """The parts of a value that lie at some paths; places in lists are not kept."""
+    """The parts of a value at these paths. List indexes are not preserved."""
     if () in paths or not isinstance(value, (dict, list)):
         return value if () in paths else {}
     entries: Mapping[str, Any] = (

@@ -1,7 +1,7 @@
-"""Every version of an object that a server still knows, by the standard API alone.
+"""Reads all versions of an object that the server retains, with the standard API only.
 
-A watch from the beginning is answered with the oldest revision that can be watched from; a list at
-exactly that revision shows how the object was then, and a watch from there all that came after.
+A watch from revision 1 fails with the oldest revision that can be watched. A list at exactly that
+revision returns the object at that time, and a watch from there all later changes.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _BEGINNING = 1
 _FLOOR = re.compile(r"too old resource version: \d+ \((\d{1,19})\)")
 CHANGES = {"ADDED": CREATED, "MODIFIED": CHANGED, "DELETED": DELETED}
 _BOOKMARK = "BOOKMARK"
-_MOST_TRIES = 10  # while the server forgets as fast as we ask, or ends watches early
-# Where no version is known to be the last one, a bookmark tells that there are no more. It comes
-# two seconds before the end of a watch, or the watch ends without.
+_MOST_TRIES = 10  # attempts while the server compacts, or ends watches early
+# If the object is gone, its last version is unknown: then a bookmark marks the end of the events.
+# It arrives two seconds before a watch ends, or the watch ends without it.
 _SECONDS = 2
 _PATIENCE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """How an object was from a revision on; a deletion shows it as it was before."""
+    """The object from a revision on; for a deletion its last state."""
 
     revision: int
     change: str
@@ -45,14 +45,15 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """`since` is the revision from which on everything is known; 0 when that is all there was."""
+    """`since` is the oldest known revision; 0 if the history is complete."""
 
     versions: list[Version] = field(default_factory=list)
     since: int = 0
 
 
 async def history_of(named: Named) -> History:
-    """Raises NotFound where the server knows of no such object, now or before."""
+    """All retained versions. Raises NotFound if the server knows the object neither now nor
+    before."""
     now = await _listed(named, {})
     floor = _BEGINNING
     for _ in range(_MOST_TRIES):
@@ -62,13 +63,13 @@ async def history_of(named: Named) -> History:
             floor = await _floor(named, error, floor, now)
             continue
         if not versions and not now["items"]:
-            await named.resource.get(named.name, named.namespace)  # says that there is none
+            await named.resource.get(named.name, named.namespace)  # raises NotFound
         return History(versions, floor if floor > _BEGINNING else 0)
     raise Expired({"code": 410, "reason": "Expired", "message": "the history changes too fast"})
 
 
 async def object_at(named: Named, revision: str) -> Object:
-    """The object as it was at a revision; raises NotFound and Expired."""
+    """The object at a revision; raises NotFound and Expired."""
     told = await told_at(named, revision)
     if told is not None:
         return told
@@ -90,12 +91,12 @@ async def _listed(named: Named, query: Mapping[str, str]) -> Object:
 
 
 def _only(named: Named) -> str:
-    """The selector of one object, whatever was typed as its name."""
+    """The field selector of the object, with its name escaped."""
     return "metadata.name=" + re.sub(r"([\\,=])", r"\\\1", named.name)
 
 
 async def _versions(named: Named, floor: int, now: Object) -> list[Version]:
-    """All versions from a floor on up to now; raises Expired where that is gone."""
+    """All versions from `floor` until now; raises Expired if `floor` is compacted."""
     found: list[Version] = []
     try:
         value = await _listed_at(named, str(floor))
@@ -147,7 +148,8 @@ async def _events(named: Named, revision: int) -> AsyncGenerator[Object]:
 
 
 async def _floor(named: Named, error: Expired, tried: int, now: Object) -> int:
-    """The oldest revision that is known: as the server says, else as it can be found out."""
+    """The oldest known revision: from the error message, or else by binary search with exact
+    lists."""
     told = _FLOOR.search(error.message)
     if told and int(told[1]) > tried:
         return int(told[1])
@@ -167,6 +169,6 @@ def _revision(value: Mapping[str, Any]) -> int:
 
 
 def _typed(named: Named, item: Object) -> Object:
-    """Items of lists need not say what they are."""
+    """Items of a list have no apiVersion and kind."""
     type = named.resource.type
     return {"apiVersion": type.api_version, "kind": type.kind, **item}

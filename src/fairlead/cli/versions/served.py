@@ -1,6 +1,6 @@
-"""What a server tells of the past beside the standard API: `/history`, where it has that.
+"""Reads history from the server's own `/history` endpoint.
 
-A server that does not, or does not tell this user, is no error: then the standard API has to do.
+If the endpoint is missing or forbidden, callers fall back to the standard API.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_PAGES = 20
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Whose rights a version was written with, who really asked if that was another, and when."""
+    """The user of a write, the impersonating user if any, and the time."""
 
     user: str
     impersonator: str
@@ -30,7 +30,7 @@ class Writer:
 
 
 async def writers_of(named: Named) -> dict[int, Writer]:
-    """Who wrote which revision, as far as the server knows."""
+    """The writers by revision, as far as the server knows them."""
     found: dict[int, Writer] = {}
     before = ""
     for _ in range(_MOST_PAGES):
@@ -45,7 +45,7 @@ async def writers_of(named: Named) -> dict[int, Writer]:
 
 
 async def told_at(named: Named, revision: str) -> dict[str, Any] | None:
-    """The object as it was at a revision; None if the server does not tell. Raises Expired."""
+    """The object at a revision; None if the endpoint is not available. Raises Expired."""
     return await _asked(named, {"resourceVersion": revision})
 
 

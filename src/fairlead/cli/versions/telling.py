@@ -1,4 +1,4 @@
-"""Versions with what was changed, by whom and when: for people and for programs."""
+"""Formats versions with their changes, managers and times, as text or JSON."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A version, who made it, when or at least after what moment, and the lines that show it: a
-    difference or all of it."""
+    """A version with its managers and writer, its time or a lower bound (`after`), and its lines: a
+    difference, or the whole object."""
 
     version: Version
     authors: Sequence[Manager]
@@ -52,7 +52,7 @@ class Chapter:
         }
 
     def _writer(self) -> dict[str, str]:
-        """Who is known to have written it."""
+        """The user fields, if the writer is known."""
         if self.writer is None:
             return {}
         told = {"user": self.writer.user, "impersonator": self.writer.impersonator}
@@ -63,7 +63,7 @@ class Chapter:
         return ", ".join(printable(one.bare) for one in self.authors)
 
     def row(self, now: datetime) -> tuple[str, ...]:
-        """In one line of a table; see HEAD."""
+        """The row of the brief table; see HEAD."""
         return (
             str(self.version.revision),
             self.version.change,
@@ -117,7 +117,7 @@ def _lines(version: Version, before: Version | None, sight: Sight) -> list[str]:
 
 
 def _fields(version: Version, before: Version | None) -> list[str]:
-    """Which fields a change was about."""
+    """The paths of the changed fields."""
     if version.change != CHANGED or before is None:
         return []
     told, more = changed_paths(before.value, version.value)
@@ -125,7 +125,7 @@ def _fields(version: Version, before: Version | None) -> list[str]:
 
 
 def newer_than(chapters: Sequence[Chapter], start: datetime) -> list[Chapter]:
-    """Those since a moment. What has no time is as old as what came before it."""
+    """The chapters since a time. A chapter without a time counts as old as its predecessor."""
     for place in range(len(chapters) - 1, -1, -1):
         told = moment(chapters[place].time)
         if told is not None and told < start:

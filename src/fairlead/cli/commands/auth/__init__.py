@@ -1,1 +1,1 @@
-"""Who may do what."""
+"""Commands about permissions."""

@@ -1,4 +1,4 @@
-"""Ask whether something is allowed."""
+"""`auth can-i`: asks whether an action is allowed."""
 
 from __future__ import annotations
 

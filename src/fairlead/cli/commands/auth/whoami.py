@@ -1,4 +1,4 @@
-"""Show who the server takes you for."""
+"""`auth whoami`: shows the user that the server authenticates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show the rule that allows something, or what is missing."""
+"""`auth why`: shows the rule that allows an action, or the rule that is missing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ async def run(at: Invocation) -> int:
 
 
 def _where_it_counts(asked: Question) -> Question:
-    """Bindings of a namespace give nothing outside it; a Namespace counts as inside itself."""
+    """The question with the effective namespace of a cluster-scoped resource: none, except that a
+    Namespace belongs to itself. Bindings of a namespace grant nothing outside of it."""
     if asked.type is None or asked.type.namespaced:
         return asked
     inside = asked.name if (asked.group, asked.resource) == ("", "namespaces") else ""
@@ -74,7 +75,7 @@ async def _explained(
         return ["", "The server does not tell who you are, so no rule can be named."]
     if MASTERS in who.groups:
         return ["", f"Members of {MASTERS} may do everything, without any rule."]
-    # Imported here: the rules of the server's own authorization are not needed by other commands.
+    # Imported lazily: only this command needs the server's authorization rules.
     from fairlead.cli.access_rules.reasons import Reasons
 
     dialect = await at.client.discovery.dialect()
@@ -92,7 +93,7 @@ async def _explained(
 
 
 async def _policy(client: Client, namespace: str) -> Policy:
-    """As the user who runs the command, whomever they act as."""
+    """Read the roles and bindings as the real user, without impersonation."""
     dialect = await client.discovery.dialect()
     if not client.access.impersonation.user:
         return await read_policy(client, dialect, namespace)
@@ -139,7 +140,7 @@ def _told_lack(reasons: Reasons, user: str, asked: Question) -> Iterator[str]:
 
 
 def _told_rule(rule: Mapping[str, Any]) -> str:
-    """As it would be written on one line of YAML, long lists cut short."""
+    """The rule as one line of YAML; lists are cut after 8 values."""
     parts = []
     for name in _PARTS:
         values = [text or '""' for text in rule.get(name) or ()]

@@ -1,1 +1,1 @@
-"""Tokens with which nodes join."""
+"""Commands about bootstrap tokens, with which nodes join."""

@@ -1,4 +1,4 @@
-"""Make a token with which nodes join."""
+"""`bootstrap-token create`: creates a token with which nodes join."""
 
 from __future__ import annotations
 

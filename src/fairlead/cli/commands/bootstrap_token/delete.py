@@ -1,4 +1,4 @@
-"""Remove tokens with which nodes join."""
+"""`bootstrap-token delete`: removes bootstrap tokens."""
 
 from __future__ import annotations
 

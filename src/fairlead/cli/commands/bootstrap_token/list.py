@@ -1,4 +1,4 @@
-"""Show the tokens with which nodes join."""
+"""`bootstrap-token list`: shows the bootstrap tokens."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Requests for certificates."""
+"""Commands about certificate signing requests."""

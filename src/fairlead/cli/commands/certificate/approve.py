@@ -1,4 +1,4 @@
-"""Approve certificate signing requests."""
+"""`certificate approve`: approves certificate signing requests."""
 
 from __future__ import annotations
 

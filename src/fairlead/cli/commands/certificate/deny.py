@@ -1,4 +1,4 @@
-"""Deny certificate signing requests."""
+"""`certificate deny`: denies certificate signing requests."""
 
 from __future__ import annotations
 

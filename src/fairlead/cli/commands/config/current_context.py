@@ -1,4 +1,4 @@
-"""Show the context that is used."""
+"""`config current-context`: shows the current context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remove a cluster."""
+"""`config delete-cluster`: removes a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remove a context."""
+"""`config delete-context`: removes a context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remove a user."""
+"""`config delete-user`: removes a user."""
 
 from __future__ import annotations
 

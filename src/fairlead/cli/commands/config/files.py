@@ -1,4 +1,4 @@
-"""The configuration files that the config commands work on."""
+"""Reads and changes the client configuration files, for the config commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ Fields = dict[str, Any]
 
 
 class Files:
-    """What the files say, and changes of them. A file that is named need not be there yet."""
+    """The merged configuration of the files, and changes to them. The file of --kubeconfig need not
+    exist yet."""
 
     def __init__(self, at: Invocation) -> None:
         self.sources: Sources = sources_of(at.options.kubeconfig)
@@ -30,22 +31,22 @@ class Files:
 
     @property
     def default(self) -> Path:
-        """Where something new goes."""
+        """The file for new entries."""
         return self.sources.default
 
     def names(self, section: str) -> list[str]:
         return sorted(self.said.entries[section])
 
     def fields(self, section: str, name: str) -> Fields | None:
-        """What an entry holds; None if there is none of the name."""
+        """The fields of an entry; None if there is no entry of this name."""
         found = self.said.entries[section].get(name)
         return None if found is None else found.value
 
     def set(
         self, section: str, name: str, change: Callable[[Fields], None], beside: str = ""
     ) -> bool:
-        """Change an entry in the file it is from, or make one, in the file of the one `beside`
-        which it is put; gives whether it was there."""
+        """Change an entry in its file, or create it in the file of the entry `beside`, or else in
+        the default file; return whether it existed."""
         found = self.said.entries[section].get(name)
         place = found or self.said.entries[section].get(beside)
         path = self.default if place is None else place.origin
@@ -58,7 +59,7 @@ class Files:
         return found is not None
 
     def remove(self, section: str, name: str) -> None:
-        """Take an entry out of the file it is from."""
+        """Remove an entry from its file."""
         path = self.said.entries[section][name].origin
 
         def write(document: Fields) -> None:
@@ -69,13 +70,13 @@ class Files:
         change_file(path, write)
 
     def clear(self, section: str) -> None:
-        """Take all entries out of the files they are from."""
+        """Remove all entries of a section from their files."""
         for name in self.names(section):
             self.remove(section, name)
 
     def use(self, context: str) -> None:
-        """Make a context the current one: in the file that is named, or the first that is there.
-        None at all is written where one is."""
+        """Set current-context in the default file. An empty context clears it in the explicit file,
+        or in the first file that sets one."""
 
         def write(document: Fields) -> None:
             document["current-context"] = context
@@ -102,7 +103,7 @@ def add_words(parser: ArgumentReader, metavar: str) -> None:
 
 
 def delete(at: Invocation, section: str) -> int:
-    """Remove a cluster or a user."""
+    """Remove the entry that the argument names from a section; return the exit code."""
     files, name, what = Files(at), one_word(at), SECTIONS[section]
     if files.fields(section, name) is None:
         raise CommandFailed(f"error: cannot delete {what} {name}, not in {files.default}")

@@ -1,4 +1,4 @@
-"""Show the clusters."""
+"""`config get-clusters`: shows the clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show the contexts."""
+"""`config get-contexts`: shows the contexts."""
 
 from __future__ import annotations
 

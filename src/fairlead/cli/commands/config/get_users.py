@@ -1,4 +1,4 @@
-"""Show the users."""
+"""`config get-users`: shows the users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that entries name: their content in the configuration, or the way to them."""
+"""Files referenced by entries: embedded as base64, or stored as a path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.cli.errors import CommandFailed
 
 
 def content_of(path: str, what: str) -> str:
-    """For a field that ends in -data; raises CommandFailed."""
+    """The base64 content of a file, for a field that ends in -data; raises CommandFailed."""
     try:
         return b64encode(Path(path).read_bytes()).decode()
     except OSError as error:
@@ -20,7 +20,8 @@ def content_of(path: str, what: str) -> str:
 
 
 def path_from(files: Files, section: str, name: str, path: str) -> str:
-    """From where the entry is, if the file is there or below, else from the root."""
+    """The path relative to the configuration file of the entry if it is below its directory, else
+    absolute."""
     found = files.said.entries[section].get(name)
     directory = (files.default if found is None else found.origin).absolute().parent
     whole = os.path.abspath(path)

@@ -1,4 +1,4 @@
-"""What a client configuration can hold, and the words that name a place in it."""
+"""The schema of a client configuration, and property paths into it such as `users.alice.token`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.cli.errors import CommandFailed
 TEXT, TRUTH, BYTES, TEXTS, FREE = "text", "truth", "bytes", "texts", "free"
 Kinds = dict[str, Any]
 
-# In the order in which they are shown as JSON. An object stands for its own fields.
+# Fields in the order of JSON output. A nested dict is an object with its own fields.
 CLUSTER: Kinds = {
     "server": TEXT,
     "tls-server-name": TEXT,
@@ -57,8 +57,8 @@ _TYPE_NAMES = {"clusters": "api.Cluster", "users": "api.AuthInfo", "contexts": "
 
 
 class Property(NamedTuple):
-    """A place: a section with the name of an entry (both empty for the file itself), the fields
-    that lead to it, and the kind of what is there, which is empty for a whole section or entry."""
+    """A place in the configuration: section and entry name (both empty for the file itself), the
+    path of fields below, and the kind of its value (a dict for an object, section or entry)."""
 
     section: str
     name: str
@@ -67,7 +67,8 @@ class Property(NamedTuple):
 
 
 def property_of(text: str) -> Property:
-    """What `users.alice.token` names; a name may have dots. Raises CommandFailed."""
+    """Parse a property path such as `users.alice.token`; entry names may contain dots. Raises
+    CommandFailed."""
     section, *rest = text.split(".")
     if section == "current-context" and not rest:
         return Property("", "", (section,), TEXT)
@@ -98,8 +99,8 @@ def _kind(kinds: Kinds, fields: list[str], text: str, type_name: str) -> Any:
 
 
 def value_of(place: Property, text: str, raw: bool) -> Any:
-    """The value that a text stands for; raises CommandFailed. Bytes come in base64 unless
-    `raw`."""
+    """Convert the text to the kind of the property; raises CommandFailed. Bytes are given in base64
+    unless `raw`."""
     if place.kind == TRUTH:
         found = truth(text)
         if found is None:

@@ -1,4 +1,4 @@
-"""Give a context another name."""
+"""`config rename-context`: renames a context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Set one value of the configuration."""
+"""`config set`: sets one value of the configuration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def run(at: Invocation) -> int:
 
 
 def put(files: Files, place: Property, value: Any) -> None:
-    """Write a value where it belongs; None takes it away."""
+    """Write the value of a property; None removes it."""
     if place.fields == ("current-context",):
         files.use(value or "")
     elif not place.section:

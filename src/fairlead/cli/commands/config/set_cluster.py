@@ -1,4 +1,4 @@
-"""Make or change a cluster."""
+"""`config set-cluster`: creates or changes a cluster."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _check(authority: str | None, insecure: bool | None, embed: bool) -> None:
 
 
 def _authority(files: Files, name: str, path: str | None, embed: bool) -> dict[str, str] | None:
-    """The fields that say whom to trust; empty ones for an empty path, None for no change."""
+    """The fields of the certificate authority; none for an empty path, None for no change."""
     if path is None:
         return None
     if not path:

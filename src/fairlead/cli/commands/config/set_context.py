@@ -1,4 +1,4 @@
-"""Make or change a context."""
+"""`config set-context`: creates or changes a context."""
 
 from __future__ import annotations
 

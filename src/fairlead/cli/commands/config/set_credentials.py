@@ -1,4 +1,4 @@
-"""Make or change a user."""
+"""`config set-credentials`: creates or changes a user."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def _check(options: argparse.Namespace) -> None:
 def _shown_files(
     files: Files, name: str, options: argparse.Namespace
 ) -> Mapping[str, dict[str, str]]:
-    """What stands for each file that is given: its content, the way to it, or nothing."""
+    """For each file flag given, the fields to write: the content, the path, or none for an empty
+    path."""
     found: dict[str, dict[str, str]] = {}
     for field in _FILES:
         path = getattr(options, field.replace("-", "_"))
@@ -97,7 +98,8 @@ def _shown_files(
 
 
 def _change_method(fields: Fields, options: argparse.Namespace) -> None:
-    """A token ends a password, and a password a token."""
+    """Set token or username and password; a token removes username and password, and they remove a
+    token."""
     given = {field: getattr(options, field) for field in ("token", *_BASIC)}
     if given["token"]:
         for field in _BASIC:
@@ -165,7 +167,7 @@ def _object(fields: Fields, name: str) -> Fields | None:
 
 
 def _settings(given: list[str], flag: str) -> list[tuple[str, str | None]]:
-    """KEY=VALUE sets, KEY- removes; raises CommandFailed."""
+    """Parse KEY=VALUE, and KEY- with value None for removal; raises CommandFailed."""
     found: list[tuple[str, str | None]] = []
     for one in given:
         key, sign, value = one.partition("=")

@@ -1,4 +1,4 @@
-"""Remove one value of the configuration."""
+"""`config unset`: removes one value of the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Use a context from now on."""
+"""`config use-context`: makes a context the current one."""
 
 from __future__ import annotations
 

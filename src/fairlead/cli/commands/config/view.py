@@ -1,4 +1,4 @@
-"""Show the client configuration."""
+"""`config view`: shows the client configuration."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def run(at: Invocation) -> int:
         redact(said)
     shown = document(said)
     if options.output == "json":
-        at.screen.print(json.dumps(shown, indent=4, ensure_ascii=False))  # in its own order
+        at.screen.print(json.dumps(shown, indent=4, ensure_ascii=False))  # keeps the field order
     else:
         at.screen.out.write(printer(shown))
     return 0

@@ -1,4 +1,4 @@
-"""The configuration as it is shown: less of it, all in one, or without its secrets."""
+"""Prepares the configuration for output: reduced, flattened or redacted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FILES = {
 
 
 def document(said: Configuration) -> Fields:
-    """All of it as one file would say it."""
+    """The merged configuration as one file."""
     shown: Fields = {"kind": "Config", "apiVersion": "v1", "preferences": said.preferences}
     for section in ("clusters", "users", "contexts"):
         entries = said.entries[section]
@@ -56,7 +56,7 @@ def _shown(fields: Fields, kinds: Kinds) -> Any:
 
 
 def _ordered(value: Any, kind: Any) -> Any:
-    """Fields in the order in which they are known, and those behind them that nobody knows."""
+    """Known fields in the order of the schema, then unknown fields."""
     if not isinstance(value, dict) or not isinstance(kind, dict):
         return value
     names = dict.fromkeys((*kind, *value))
@@ -64,7 +64,7 @@ def _ordered(value: Any, kind: Any) -> Any:
 
 
 def minify(said: Configuration) -> None:
-    """Leave what the current context uses; raises CommandFailed."""
+    """Keep only the current context with its cluster and user; raises CommandFailed."""
     name = said.current_context
     if not name:
         raise CommandFailed("error: --minify shows the current context, and there is none")
@@ -86,7 +86,7 @@ def _only(said: Configuration, section: str, name: Any) -> dict[str, Entry]:
 
 
 def flatten(said: Configuration) -> None:
-    """Put the content of files in the place of their names; raises CommandFailed."""
+    """Replace file names by the content of the files; raises CommandFailed."""
     for section, entries in said.entries.items():
         for entry in entries.values():
             for field in _FILES[section]:
@@ -108,7 +108,7 @@ def _take_over(entry: Entry, field: str) -> None:
 
 
 def redact(said: Configuration) -> None:
-    """Say only that there are secrets and certificates."""
+    """Replace secrets and certificates by placeholders."""
     for entries in said.entries.values():
         for entry in entries.values():
             _hide(entry.value, _SECRETS)

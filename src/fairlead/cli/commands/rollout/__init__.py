@@ -1,1 +1,1 @@
-"""How the pods of workloads are replaced."""
+"""Commands about rollouts of workloads."""

@@ -1,4 +1,4 @@
-"""Show the revisions of a workload."""
+"""`rollout history`: shows the revisions of a workload."""
 
 from __future__ import annotations
 

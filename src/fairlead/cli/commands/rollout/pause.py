@@ -1,4 +1,4 @@
-"""Hold a rollout until it is resumed."""
+"""`rollout pause`: pauses a rollout until it is resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replace all pods of a workload."""
+"""`rollout restart`: replaces all pods of a workload."""
 
 from __future__ import annotations
 

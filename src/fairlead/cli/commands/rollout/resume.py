@@ -1,4 +1,4 @@
-"""Go on with a rollout that is held."""
+"""`rollout resume`: resumes a paused rollout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wait until a rollout is done."""
+"""`rollout status`: waits until a rollout is complete."""
 
 from __future__ import annotations
 

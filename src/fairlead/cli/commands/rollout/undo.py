@@ -1,4 +1,4 @@
-"""Go back to an earlier revision."""
+"""`rollout undo`: returns to an earlier revision."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tokens of service accounts."""
+"""Commands about tokens of service accounts."""

@@ -1,4 +1,4 @@
-"""Make a token of a service account."""
+"""`token create`: creates a token of a service account."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def run(at: Invocation) -> int:
 
 
 def _spec(at: Invocation) -> dict[str, Any]:
-    """Raises UsageError for flags that do not go together."""
+    """The spec of the TokenRequest; raises UsageError for flags that contradict each other."""
     options = at.options
     spec: dict[str, Any] = {}
     if options.audience:

@@ -1,1 +1,1 @@
-"""What the layouts of several kinds share: each part is drawn in one place."""
+"""Parts that the layouts of several kinds share."""

@@ -1,4 +1,4 @@
-"""Where the pods behind a service can be reached."""
+"""Addresses of the pods behind a service."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = 3
 
 
 def address_text(endpoints: Fields, port_name: str) -> str:
-    """Addresses with the port of this name, of which only the first ones are shown."""
+    """The first 3 addresses with the port of this name."""
     if not endpoints.items("subsets"):
         return NONE
     found = list(_addresses(endpoints, port_name))

@@ -1,4 +1,4 @@
-"""Claims of storage: of their own, in volumes of pods and in templates."""
+"""Draws persistent volume claims: as objects, in pod volumes and as templates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def access_modes(modes: list[str]) -> str:
 
 
 def storage_class(value: Fields, dialect: Dialect) -> str:
-    """The class of a claim or a volume; an old annotation says more than the field."""
+    """The class of a claim or volume; the deprecated annotation takes precedence over the field."""
     annotated = value.map("metadata.annotations").get(dialect.label(_CLASS))
     return value.text("spec.storageClassName") if annotated is None else annotated
 
@@ -44,7 +44,7 @@ def draw_claim(page: Page, claim: Fields, dialect: Dialect) -> None:
 
 
 def draw_claim_of_pod(page: Page, claim: Fields, dialect: Dialect) -> None:
-    """A claim that is made together with a pod has no name and no state."""
+    """Draw an ephemeral claim of a pod, which has neither name nor status."""
     page.pair("StorageClass", storage_class(claim, dialect), 2)
     page.pair("Volume", claim.text("spec.volumeName"), 2)
     labels = [f"{key}={value}" for key, value in claim.map("metadata.labels").items()]
@@ -55,7 +55,7 @@ def draw_claim_of_pod(page: Page, claim: Fields, dialect: Dialect) -> None:
 
 
 def phase(value: Fields) -> str:
-    """The state of a claim or a volume."""
+    """The phase of a claim or volume, or that it is terminating."""
     if value.has("metadata.deletionTimestamp"):
         return f"Terminating (lasts {age(value.at('metadata.deletionTimestamp'))})"
     return value.text("status.phase")

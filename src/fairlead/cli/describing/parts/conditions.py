@@ -1,4 +1,4 @@
-"""Conditions of a status as a table."""
+"""Draws the conditions of a status as a table."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.page import Page
 from fairlead.cli.describing.parts.times import in_full
 
-# How long the rules under the head are, where they are not as long as the names.
+# Rules under a head that are not as long as the column name.
 _RULES = {"LastProbeTime": "-----------------"}
 
 
 def draw_conditions(page: Page, value: Fields) -> None:
-    """Type, status and reason."""
+    """Draw type, status and reason."""
     _draw(page, value, ("Type", "Status", "Reason"), lambda cells: [f"{cells[0]} ", *cells[1:]])
 
 
@@ -22,12 +22,12 @@ def draw_conditions_with_message(page: Page, value: Fields) -> None:
 
 
 def draw_conditions_with_time(page: Page, value: Fields) -> None:
-    """The same with the time when they became so."""
+    """Draw type, status, transition time, reason and message."""
     _draw(page, value, ("Type", "Status", "LastTransitionTime", "Reason", "Message"))
 
 
 def draw_conditions_with_times(page: Page, value: Fields, probed: str) -> None:
-    """Everything that is known of them; `probed` names the time of the last look."""
+    """Draw all fields; `probed` is the column of the last probe time."""
     head = ("Type", "Status", probed, "LastTransitionTime", "Reason", "Message")
     _draw(page, value, head, lambda cells: [*(f"{cell} " for cell in cells[:-1]), cells[-1]])
 
@@ -38,7 +38,8 @@ def _draw(
     head: Sequence[str],
     spaced: Callable[[list[str]], list[str]] = lambda cells: cells,
 ) -> None:
-    """A table, if there are any. `spaced` puts the blanks behind the cells that some have."""
+    """Draw a table if there are conditions. `spaced` appends the trailing blanks that some layouts
+    have."""
     conditions = value.items("status.conditions")
     if conditions:
         page.write("Conditions:")

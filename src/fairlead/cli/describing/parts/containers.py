@@ -1,4 +1,4 @@
-"""Containers of a pod or of a template of pods."""
+"""Draws containers of a pod or pod template."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROBES = (
 def draw_containers(
     page: Page, name: str, containers: list[Fields], statuses: list[Fields], pod: Fields
 ) -> None:
-    """`pod` is nothing where a template is described; that stands one level further in."""
+    """`pod` is empty for a template, which is indented one level further."""
     of_template = not pod.has()
     page.write(f"{name}:" if containers else f"{name}: {NONE}", int(of_template))
     by_name = {status.text("name"): status for status in statuses}
@@ -120,7 +120,7 @@ def _draw_mounts(page: Page, container: Fields) -> None:
         page.write(f"{device.text('devicePath')} from {device.text('name')}", 3)
 
 
-# Probes of a container on one line.
+# Probes on one line
 
 _SAFE_IN_PATH = "/$&+,:;=@!*'()~"
 
@@ -164,15 +164,15 @@ def _timing(probe: Fields) -> str:
     return f"{' '.join(seconds)} {counts}"
 
 
-# Environment variables of a container.
+# Environment variables
 
-# Fields of a pod that are shown with their value; of all others only the path is.
+# Pod fields whose value is shown; of others only the path.
 _KNOWN_FIELDS = ("metadata.name", "metadata.namespace")
 _OF_THE_NODE = ("limits.cpu", "limits.memory")
 
 
 def draw_environment(page: Page, container: Fields, pod: Fields) -> None:
-    """`pod` is nothing where a template is described."""
+    """`pod` is empty for a template."""
     _draw_sources(page, container)
     variables = container.items("env")
     if not variables:
@@ -221,7 +221,7 @@ def _value(variable: Fields, container: Fields, pod: Fields) -> list[str]:
 
 
 def _resource(reference: Fields, container: Fields) -> str:
-    """How much of a resource a container may have, in units of the divisor."""
+    """The container's amount of a resource, in units of the divisor."""
     wanted = reference.text("resource")
     kind, _, name = wanted.partition(".")
     if kind not in ("limits", "requests"):

@@ -1,4 +1,4 @@
-"""Events of an object."""
+"""Draws the events of an object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RULES = ("----", "------", "----", "----", "-------")
 
 
 def draw_events(page: Page, events: Sequence[Fields]) -> None:
-    """The one that was seen last comes last."""
+    """Draw events, last seen last."""
     if not events:
         page.pair("Events", NONE)
         return
@@ -35,7 +35,7 @@ def _row(event: Fields) -> tuple[str, ...]:
 
 
 def _when(event: Fields) -> str:
-    """How long ago, and how often since when."""
+    """The Age column: time since the last occurrence, count, and time since the first."""
     first = age(event.at("eventTime") or event.at("firstTimestamp"))
     if event.has("series"):
         last, count = age(event.at("series.lastObservedTime")), event.number("series.count")

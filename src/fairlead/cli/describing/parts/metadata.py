@@ -1,4 +1,4 @@
-"""Names, labels and annotations."""
+"""Draws names, labels and annotations."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from fairlead.cli.describing.layout import Subject
 from fairlead.cli.describing.page import Page
 from fairlead.cli.describing.parts.words import NONE
 
-_LONGEST = 140  # of an annotation on one line
-# Written by clients that apply: it repeats the object.
+_LONGEST = 140  # bytes of an annotation on one line
+# Not shown: apply writes a copy of the object to it.
 _LAST_APPLIED = "kubectl.@/last-applied-configuration"
 
 
 def draw_head(page: Page, subject: Subject) -> None:
-    """What most descriptions begin with."""
+    """Draw name, namespace, labels and annotations."""
     page.pairs(("Name", subject.name), ("Namespace", subject.namespace))
     draw_labels_and_annotations(page, subject)
 
 
 def draw_cluster_head(page: Page, subject: Subject) -> None:
-    """The same for those that are in no namespace, or whose layout leaves it out."""
+    """Like `draw_head`, without the namespace."""
     page.pair("Name", subject.name)
     draw_labels_and_annotations(page, subject)
 
@@ -41,7 +41,7 @@ def draw_annotations(page: Page, name: str, subject: Subject, path: str = "metad
 
 
 def annotation_lines(annotations: Mapping[str, str], dialect: Dialect) -> list[str]:
-    """A long one, or one of several lines, stands below its key."""
+    """Long and multi-line values start on the line below their key."""
     lines: list[str] = []
     for key, value in annotations.items():
         if key == dialect.label(_LAST_APPLIED):
@@ -56,7 +56,7 @@ def annotation_lines(annotations: Mapping[str, str], dialect: Dialect) -> list[s
 
 
 def shortened(text: str, longest: int) -> str:
-    """Text of at most so many bytes, and a sign that there is more."""
+    """Cut the text after `longest` bytes and append an ellipsis."""
     raw = text.encode()
     return text if len(raw) <= longest else raw[:longest].decode(errors="ignore") + "..."
 
@@ -67,7 +67,7 @@ def one_line(labels: Mapping[str, str]) -> str:
 
 
 def controller_of(value: Fields) -> Fields:
-    """The reference to what controls an object."""
+    """The owner reference of the controller; empty if there is none."""
     for owner in value.items("metadata.ownerReferences"):
         if owner.flag("controller"):
             return owner

@@ -1,4 +1,4 @@
-"""The pods of a workload."""
+"""Queries the pods of a workload and counts them by phase."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PHASES = (
 
 
 def pods_by(selector: Callable[[Subject], str]) -> Question:
-    """The pods that a workload's labels select."""
+    """A query for the pods that the selector of a workload matches."""
 
     def ask(workload: Subject, asker: Asker) -> Awaitable[Found]:
         return asker.all(PODS, workload.namespace, labelSelector=selector(workload))
@@ -33,7 +33,7 @@ def label_selector(workload: Fields) -> str:
 
 
 def pods_status(workload: Subject) -> str:
-    """How many of its pods are in which phase, or why that cannot be told."""
+    """The number of the workload's pods per phase, or the error of the query."""
     found = workload.found("pods")
     if found.error is not None:
         return f"error in fetching pods: {found.error.message}"

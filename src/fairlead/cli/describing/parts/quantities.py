@@ -1,4 +1,4 @@
-"""Quantities, and lists of resources."""
+"""Formats quantities and resource lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOTHING = Amount(Decimal(0))
 
 
 def quantity_text(value: Fields) -> str:
-    """In the one way in which quantities are printed; 0 where there is none."""
+    """The quantity in canonical form; 0 if there is none."""
     text = value.text()
     try:
         return canonical(text) if text else "0"
@@ -21,7 +21,7 @@ def quantity_text(value: Fields) -> str:
 
 
 def amount_of(value: Fields) -> Amount:
-    """To reckon with; what cannot be read counts as nothing."""
+    """The quantity as a number; 0 if it cannot be parsed."""
     try:
         return amount(value.text() or "0")
     except QuantityError:

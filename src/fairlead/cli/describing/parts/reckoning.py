@@ -1,4 +1,4 @@
-"""What pods ask for and may have."""
+"""Computes the resource requests and limits of pods, and their QoS class."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.cli.describing.parts.quantities import NOTHING, amount_of
 from fairlead.codec.types.quantity import Amount
 
 Amounts = dict[str, Amount]
-_COUNTED = ("cpu", "memory")  # for the quality of service
+_COUNTED = ("cpu", "memory")  # resources that determine the QoS class
 
 
 def _resources(container: Fields, path: str) -> Amounts:
@@ -22,8 +22,8 @@ def add(total: Amounts, more: Amounts) -> None:
 
 
 def of_pod(pod: Fields, path: str) -> Amounts:
-    """All `requests` or `limits` of a pod: those of its containers together, but no less than any
-    init container needs, and what running it costs."""
+    """The `requests` or `limits` of a pod: the sum of its containers or the maximum of its init
+    containers, whichever is larger, plus overhead."""
     total: Amounts = {}
     for container in pod.items("spec.containers"):
         add(total, _resources(container, path))
@@ -46,7 +46,7 @@ def of_pods(pods: Iterable[Fields], path: str) -> Amounts:
 
 
 def quality_of_service(pod: Fields) -> str:
-    """How much a pod is promised, by what its containers ask for."""
+    """The QoS class of a pod, computed from its requests and limits."""
     containers = [*pod.items("spec.containers"), *pod.items("spec.initContainers")]
     limits, requests = (
         [_counted(one, path) for one in containers] for path in ("limits", "requests")

@@ -1,4 +1,4 @@
-"""Where pods may run: taints, tolerations, spreading."""
+"""Draws taints, tolerations and topology spread constraints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Label selectors as people write them."""
+"""Formats label selectors as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fairlead.cli.describing.parts.words import NONE
 
 
 def selector_text(selector: Fields) -> str:
-    """`a=1,b in (x,y),!c`; nothing for a selector that is empty or not there."""
+    """The selector as `a=1,b in (x,y),!c`; empty if it is empty or missing."""
     terms = [(key, f"{key}={value}") for key, value in selector.map("matchLabels").items()]
     for term in selector.items("matchExpressions"):
         terms.append((term.text("key"), _expression(term)))
@@ -28,7 +28,7 @@ def _expression(term: Fields) -> str:
 
 
 def node_expression(term: Fields) -> str:
-    """A condition on nodes: `zone in [a, b]`."""
+    """A node selector term: `zone in [a, b]`."""
     text = f"{term.text('key')} {term.text('operator', 'In').lower()}"
     values = term.texts("values")
     return f"{text} [{', '.join(values)}]" if values else text

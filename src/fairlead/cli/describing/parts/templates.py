@@ -1,4 +1,4 @@
-"""Templates of pods."""
+"""Draws pod templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moments in full, and how long ago they were."""
+"""Formats timestamps and ages."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _NO_MOMENT = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def in_full(stamp: Any) -> str:
-    """A timestamp in the local time: `Sun, 15 Nov 2026 18:05:30 +0000`."""
+    """The timestamp in local time: `Sun, 15 Nov 2026 18:05:30 +0000`."""
     when = _local(stamp)
     day = f"{_DAYS[when.weekday()]}, {when.day:02d} {_MONTHS[when.month - 1]} {when.year:04d}"
     return f"{day} {when:%H:%M:%S %z}"
 
 
 def in_numbers(stamp: Any) -> str:
-    """The same as `2026-11-15 18:05:30 +0000 UTC`."""
+    """The timestamp in local time: `2026-11-15 18:05:30 +0000 UTC`."""
     when = _local(stamp)
     return f"{when.year:04d}-{when:%m-%d %H:%M:%S %z %Z}"
 
 
 def age(stamp: Any) -> str:
-    """How long ago it was: `5m`."""
+    """The time since the timestamp: `5m`."""
     return since(stamp, datetime.now(UTC))
 
 
@@ -36,5 +36,5 @@ def _local(stamp: Any) -> datetime:
         return _NO_MOMENT
     try:
         return when.astimezone()
-    except (OverflowError, ValueError, OSError):  # at the ends of the calendar
+    except (OverflowError, ValueError, OSError):  # outside of the range of local times
         return when

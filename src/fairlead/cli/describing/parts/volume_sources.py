@@ -1,4 +1,4 @@
-"""Volumes of pods, and what persistent volumes are made of."""
+"""Draws volumes of pods and sources of persistent volumes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fairlead.cli.describing.parts.metadata import shortened
 from fairlead.cli.describing.parts.volume_table import PERSISTENT_SOURCES, SOURCES
 from fairlead.cli.describing.parts.words import NIL, NONE
 
-_LONGEST = 140  # of an attribute on one line
+_LONGEST = 140  # bytes of an attribute on one line
 
 
 def draw_volumes(page: Page, subject: Subject, volumes: list[Fields], level: int = 0) -> None:
-    """Those of a pod, or one level further in those of a template."""
+    """Draw the volumes of a pod, or of a template with level 1."""
     if not volumes:
         page.pair("Volumes", NONE, level)
         return
@@ -62,7 +62,7 @@ def draw_persistent_source(page: Page, spec: Fields) -> None:
 
 
 def draw_attributes(page: Page, source: Fields) -> None:
-    """What a driver was told about a volume."""
+    """Draw the attributes for the CSI driver."""
     lines = [
         f"    {shortened(f'{key}={value}', _LONGEST)}"
         for key, value in source.map("volumeAttributes").items()

@@ -1,4 +1,4 @@
-"""The kinds of volumes, and which of their fields are shown."""
+"""The table of volume types and their displayed fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = Callable[[Fields], str]
 
 
 class Source(NamedTuple):
-    """A kind of volume: its name, what it is, and its fields in the order in which they come."""
+    """A volume type: its name, explanation, and fields in display order."""
 
     name: str
     what: str
@@ -43,7 +43,7 @@ def _list(path: str) -> Value:
 
 
 def _local(source: Fields) -> str:
-    """A reference to a secret beside the pod."""
+    """A reference to a secret in the pod's namespace."""
     if not source.has("secretRef"):
         return "nil"
     return f"&LocalObjectReference{{Name:{source.text('secretRef.name')},}}"
@@ -275,7 +275,8 @@ SOURCES: dict[str, Source] = {
 
 
 def _persistent(name: str, *changed: tuple[str, Value], before: str = "") -> Source:
-    """The kind as persistent volumes have it: with other fields, or more in front of one."""
+    """The variant of the type in persistent volumes, with changed fields, or with more fields
+    inserted before `before`."""
     source = SOURCES[name]
     fields = dict(source.fields)
     more = dict(changed)

@@ -1,4 +1,4 @@
-"""Values as text, the way the reference prints them."""
+"""Formats values as the reference prints them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ NONE = "<none>"
 UNSET = "<unset>"
 NIL = "<nil>"
 _DEEPEST = 50
-_SMALLEST, _LARGEST = -(2**63), 2**63 - 1  # of whole numbers
-_PLAIN_EXPONENTS = range(-4, 6)  # of fractions that are written without an exponent
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1  # range of 64-bit integers
+_PLAIN_EXPONENTS = range(-4, 6)  # exponents of numbers written without exponent
 
 
 def shown(value: Any, depth: int = 0) -> str:
@@ -35,9 +35,9 @@ def shown(value: Any, depth: int = 0) -> str:
 
 
 def _fraction(value: float) -> str:
-    """As few digits as say which number it is."""
+    """The shortest digits that identify the number."""
     sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
-    if not isinstance(power, int):  # not a number that JSON can have
+    if not isinstance(power, int):  # NaN or infinity
         return str(value)
     exponent = len(digits) - 1 + power
     if exponent in _PLAIN_EXPONENTS:
@@ -48,12 +48,12 @@ def _fraction(value: float) -> str:
 
 
 def listed(values: Iterable[str]) -> str:
-    """A list as the reference prints one: `[a b]`."""
+    """A list: `[a b]`."""
     return f"[{' '.join(values)}]"
 
 
 def yes_or_no(value: Any) -> str:
-    """A switch that may not be set."""
+    """A boolean that may be unset."""
     return UNSET if value is None else ("True" if value is True else "False")
 
 
