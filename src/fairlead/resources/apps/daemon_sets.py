@@ -1,4 +1,4 @@
-"""DaemonSet: a pod on every fitting node. An annotation counts the changes of its template."""
+"""The behaviour of DaemonSet. An annotation counts the changes of its template."""
 
 from __future__ import annotations
 
