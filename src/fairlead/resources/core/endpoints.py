@@ -1,4 +1,4 @@
-"""Endpoints: the addresses and ports behind a service."""
+"""The behaviour of Endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LimitRange: bounds and defaults for what single objects of a namespace may ask for."""
+"""The behaviour of LimitRange."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LimitRangeBehaviour(Behaviour):
 
 
 def _fill_container(limit: Object) -> None:
-    """A container gets as its limit the largest that is allowed, and as its request its limit."""
+    """The default limit of a container is the maximum, its default request the limit."""
     limits = {**(limit.get("max") or {}), **(limit.get("default") or {})}
     requests = {**(limit.get("min") or {}), **limits, **(limit.get("defaultRequest") or {})}
     for name, amounts in (("default", limits), ("defaultRequest", requests)):
@@ -97,7 +97,7 @@ def _check_key(kind: str, key: str, path: str, causes: Causes, context: Context)
 
 
 class _Bounds(NamedTuple):
-    """What a limit says about one resource; None where it says nothing."""
+    """The values of a limit for one resource; None if not set."""
 
     max: str | None
     min: str | None
@@ -106,8 +106,8 @@ class _Bounds(NamedTuple):
     ratio: str | None
 
 
-# Pairs of which the first may not exceed the second: their words, and which of the two is shown
-# at which field.
+# Pairs of which the first must not exceed the second; then which of the two is shown, and at which
+# field.
 _ORDER = (
     ("min", "max", "min", "min"),
     ("min", "default_request", "default_request", "defaultRequest"),

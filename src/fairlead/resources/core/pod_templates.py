@@ -1,4 +1,4 @@
-"""PodTemplate: a pod to be made later."""
+"""The behaviour of PodTemplate."""
 
 from __future__ import annotations
 
