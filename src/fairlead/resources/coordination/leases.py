@@ -1,4 +1,4 @@
-"""Lease: who leads, until when."""
+"""The behaviour of Lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PodDisruptionBudget: how many of some pods may be away at a time. Its name may be anything."""
+"""The behaviour of PodDisruptionBudget. Its metadata, with the name, is not checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RoleBinding and ClusterRoleBinding: who has the rights of a role, which never changes."""
+"""The behaviour of RoleBinding and ClusterRoleBinding; the role is immutable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSIStorageCapacity: the room that a driver has for a class in a part of the cluster."""
+"""The behaviour of CSIStorageCapacity."""
 
 from __future__ import annotations
 
