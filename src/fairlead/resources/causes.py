@@ -45,7 +45,7 @@ def show(value: Any) -> str:
 
 class Causes(list[Cause]):
     """The causes found so far. Paths are dotted: `spec.containers[0].name`. Raises TooManyCauses at
-    the limit of an answer, so that no check runs on for long after that."""
+    the limit of a response, so that no check runs on for long after that."""
 
     # Class attributes: one instance is made for every write, and most stay empty.
     _left = MOST_CAUSE_BYTES

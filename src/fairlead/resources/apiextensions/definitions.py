@@ -1,4 +1,4 @@
-"""The behaviour of CustomResourceDefinition."""
+"""The behaviour of CustomResourceDefinition: a client defines a resource."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
             value["status"]["storedVersions"] = [*stored, name]
 
     def prepare_delete(self, value: Object, context: Context) -> None:
-        """Add the finalizer that deletes the custom objects first. The Terminating condition is set
-        at once, so that no new objects are created."""
+        """Add the finalizer with which a controller deletes the custom objects first. The
+        Terminating condition is set at once, so that no new objects are created."""
         metadata = value["metadata"]
         if condition_of(value, TERMINATING) is not None:
             return

@@ -89,7 +89,7 @@ def _check_group_version(group: str, version: str, causes: Causes) -> None:
 
 
 def _check_trust(spec: dict[str, Any], causes: Causes) -> None:
-    """Check the service reference and how its certificate is verified; a local one has neither."""
+    """Check the service reference and its TLS settings; a local APIService has no TLS settings."""
     service, bundle = spec.get("service"), spec.get("caBundle")
     blind = spec.get("insecureSkipTLSVerify", False)
     if service is None:

@@ -1,4 +1,4 @@
-"""The behaviour of Deployment."""
+"""The behaviour of Deployment: replicas that are replaced in steps when their template changes."""
 
 from __future__ import annotations
 

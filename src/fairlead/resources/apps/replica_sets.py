@@ -1,4 +1,4 @@
-"""The behaviour of ReplicaSet."""
+"""The behaviour of ReplicaSet: a number of equal pods."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The behaviour of StatefulSet. Its template is hardly checked, because the volumes that claims add
-to the pods are not in it.
+"""The behaviour of StatefulSet: pods with an identity and claims of their own. Its template is
+hardly checked, because the volumes that claims add to the pods are not in it.
 """
 
 from __future__ import annotations

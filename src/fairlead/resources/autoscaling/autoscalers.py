@@ -1,4 +1,4 @@
-"""The behaviour of HorizontalPodAutoscaler."""
+"""The behaviour of HorizontalPodAutoscaler: the desired number of replicas, by metrics."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class AutoscalerBehaviour(Behaviour):
             non_negative(value["status"].get(name), f"status.{name}", causes)
 
     def settle(self, value: Object, applied: bool) -> None:
-        """Reduce an accepted autoscaler to the fields that version v1 and its annotations can hold:
-        the form that the reference stores."""
+        """Reduce an accepted autoscaler to the fields that version v1 and its annotations can
+        hold."""
         settled(value)
 
 

@@ -198,8 +198,8 @@ def _status_from_v1(status: Object | None, carried: Carried) -> Object | None:
 
 
 def _decoded(text: str | None) -> Any:
-    """The value in an annotation; None if it is not valid JSON, because any client can write
-    one."""
+    """The value in an annotation; None if it is not valid JSON: any client can write the
+    annotation."""
     try:
         return orjson.loads(text) if text else None
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""The behaviour of CronJob."""
+"""The behaviour of CronJob: Jobs on a schedule."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The behaviour of Job. The server generates the labels and the selector of its pods, unless the
-client sets `manualSelector`.
+"""The behaviour of Job: pods that run until enough of them have succeeded. The server generates the
+labels and the selector of its pods, unless the client sets `manualSelector`.
 """
 
 from __future__ import annotations

@@ -95,7 +95,8 @@ def _signature_error(der: bytes) -> str:
 
 
 def _is_signed_by_sha1(request: CertificateSigningRequest) -> bool:
-    """Verify a SHA-1 signature. The library no longer does; for a request SHA-1 is sufficient."""
+    """Verify a SHA-1 signature, which the library no longer does. SHA-1 is sufficient for a
+    request."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15

@@ -1,4 +1,4 @@
-"""The behaviour of Lease."""
+"""The behaviour of Lease: which process leads, and until when."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from fairlead.base.errors import StatusError
 from fairlead.resources.behaviour import Object
 
-# Returns what is wrong with a component; empty if it is healthy.
+# Returns the problem of a component; empty if it is healthy.
 Probe = Callable[[], str]
 
 

@@ -1,4 +1,6 @@
-"""The behaviour of LimitRange."""
+"""The behaviour of LimitRange: bounds and defaults for the resources of single objects in a
+namespace.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ class LimitRangeBehaviour(Behaviour):
 
 
 def _fill_container(limit: Object) -> None:
-    """The default limit of a container is the maximum, its default request the limit."""
+    """The default limit of a container is the maximum; its default request is the limit, else the
+    minimum."""
     limits = {**(limit.get("max") or {}), **(limit.get("default") or {})}
     requests = {**(limit.get("min") or {}), **limits, **(limit.get("defaultRequest") or {})}
     for name, amounts in (("default", limits), ("defaultRequest", requests)):

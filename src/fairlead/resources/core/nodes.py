@@ -1,4 +1,4 @@
-"""The behaviour of Node."""
+"""The behaviour of Node: a machine that runs pods, its capacity and its taints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The behaviour of PersistentVolumeClaim: the spec is immutable, but bound claims may grow."""
+"""The behaviour of PersistentVolumeClaim: a request for storage. The spec is immutable, but bound
+claims may grow.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The behaviour of PodTemplate."""
+"""The behaviour of PodTemplate: a template without a controller."""
 
 from __future__ import annotations
 

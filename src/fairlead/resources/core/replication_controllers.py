@@ -1,4 +1,4 @@
-"""The behaviour of ReplicationController."""
+"""The behaviour of ReplicationController: a number of pods from a template."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The behaviour of ResourceQuota."""
+"""The behaviour of ResourceQuota: limits on the total of a namespace, for objects in certain
+scopes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The behaviour of EndpointSlice."""
+"""The behaviour of EndpointSlice: a part of the addresses behind a service, all of one type."""
 
 from __future__ import annotations
 

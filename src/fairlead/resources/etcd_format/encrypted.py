@@ -36,8 +36,8 @@ class SealedCodec:
 
 
 class SealedRows:
-    """Encrypts the values of a store that keeps our own rows. The authenticated key is the path
-    that the reference would use."""
+    """Encrypts the values of a store that keeps our own rows. The ciphers get the path that the
+    reference would use."""
 
     def __init__(self, codec: ReferenceCodec, sealing: Sealing) -> None:
         self._path = codec.path

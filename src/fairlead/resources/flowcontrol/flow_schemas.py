@@ -1,4 +1,4 @@
-"""The behaviour of FlowSchema."""
+"""The behaviour of FlowSchema: assigns requests to priority levels."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The mandatory flow schemas and priority levels, which classify all other requests: their specs
-are immutable.
+"""The mandatory flow schemas and priority levels, without which some requests would match none:
+their specs are immutable.
 """
 
 from __future__ import annotations

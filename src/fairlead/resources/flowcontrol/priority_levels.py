@@ -1,4 +1,4 @@
-"""The behaviour of PriorityLevelConfiguration."""
+"""The behaviour of PriorityLevelConfiguration: the concurrency of a level, and its queues."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from fairlead.resources.storage.shared import OrderedBehaviour, Step, same
 
 
 class FlowControlBehaviour(OrderedBehaviour):
-    """An update of `status` changes no metadata."""
+    """An update of `status` changes no metadata except `managedFields`."""
 
     update_order = (Step.METADATA, Step.RULES)
     mandatory: dict[str, Spec]

@@ -1,4 +1,4 @@
-"""The behaviour of IngressClass."""
+"""The behaviour of IngressClass: the controller that serves the ingresses of a class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The behaviour of Ingress."""
+"""The behaviour of Ingress: maps hosts and paths to backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The behaviour of NetworkPolicy."""
+"""The behaviour of NetworkPolicy: the traffic allowed to and from the selected pods."""
 
 from __future__ import annotations
 

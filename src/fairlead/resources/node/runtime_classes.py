@@ -1,4 +1,4 @@
-"""The behaviour of RuntimeClass."""
+"""The behaviour of RuntimeClass: the container runtime of pods, its overhead and its nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The behaviour of PodDisruptionBudget. Its metadata, with the name, is not checked."""
+"""The behaviour of PodDisruptionBudget: how many of the selected pods may be unavailable. Its
+metadata, with the name, is not checked.
+"""
 
 from __future__ import annotations
 

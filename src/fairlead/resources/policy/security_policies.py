@@ -1,4 +1,4 @@
-"""The behaviour of PodSecurityPolicy."""
+"""The behaviour of PodSecurityPolicy: the security settings that pods may use."""
 
 from __future__ import annotations
 

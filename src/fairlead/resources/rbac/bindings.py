@@ -1,4 +1,6 @@
-"""The behaviour of RoleBinding and ClusterRoleBinding; the role is immutable."""
+"""The behaviour of RoleBinding and ClusterRoleBinding: grant a role to subjects. The role is
+immutable.
+"""
 
 from __future__ import annotations
 

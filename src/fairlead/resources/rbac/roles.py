@@ -1,4 +1,4 @@
-"""The behaviour of Role and ClusterRole."""
+"""The behaviour of Role and ClusterRole: named sets of permissions."""
 
 from __future__ import annotations
 

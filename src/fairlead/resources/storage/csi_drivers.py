@@ -1,4 +1,4 @@
-"""The behaviour of CSIDriver."""
+"""The behaviour of CSIDriver: what a volume driver requires of the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The behaviour of CSINode: the entry of a driver is immutable."""
+"""The behaviour of CSINode: the volume drivers of a node. The entry of a driver is immutable."""
 
 from __future__ import annotations
 

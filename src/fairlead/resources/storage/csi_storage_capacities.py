@@ -1,4 +1,4 @@
-"""The behaviour of CSIStorageCapacity."""
+"""The behaviour of CSIStorageCapacity: a driver's capacity for a class in a part of the cluster."""
 
 from __future__ import annotations
 

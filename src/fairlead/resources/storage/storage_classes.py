@@ -1,4 +1,4 @@
-"""The behaviour of StorageClass."""
+"""The behaviour of StorageClass: how the volumes of a class are provisioned; mostly immutable."""
 
 from __future__ import annotations
 

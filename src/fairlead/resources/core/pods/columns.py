@@ -57,7 +57,7 @@ def _init_word(pod: Object, index: int) -> str:
 
 
 def _trouble(container: Object) -> str:
-    """Why a container is waiting or terminated; empty if it has no reason."""
+    """Why a container is waiting, or how it terminated; empty if neither is known."""
     state = _part(container, "state")
     waits_for = _part(state, "waiting").get("reason")
     if waits_for:

@@ -61,7 +61,7 @@ def check_containers(
 def check_init_containers(
     spec: Object, volumes: Volumes, path: str, causes: Causes, context: Context
 ) -> None:
-    """Names are unique among init and regular containers. Ports are unique within each init
+    """Names are unique among init and regular containers. Host ports are unique within each init
     container only, because those run one after the other."""
     names = {container["name"] for container in spec["containers"] or ()}
     for index, container in enumerate(spec.get("initContainers") or ()):

@@ -111,8 +111,7 @@ def _check_placing(spec: Object, path: str, causes: Causes, context: Context) ->
 
 
 def _check_own_users(spec: Object, path: str, causes: Causes) -> None:
-    """A pod with its own user namespace cannot use host namespaces or volumes owned by host
-    users."""
+    """A pod with its own user namespace cannot use host namespaces or stateful volumes."""
     for index, volume in enumerate(spec.get("volumes") or ()):
         if not any(name in volume for name in STATELESS_VOLUMES):
             detail = f"volume type not supported {WITH_OWN_USERS}"
@@ -123,7 +122,7 @@ def _check_own_users(spec: Object, path: str, causes: Causes) -> None:
 
 
 def _check_class(spec: Object, path: str, causes: Causes, context: Context) -> None:
-    """Check the priority class, the runtime class and what belongs to them."""
+    """Check priority class, runtime class, preemption policy and overhead."""
     _check_subdomain(spec, "priorityClassName", path, causes)
     runtime = spec.get("runtimeClassName")
     if runtime is not None:

@@ -1,4 +1,4 @@
-"""The behaviour of Service.
+"""The behaviour of Service: a name and an address for a set of pods.
 
 The addresses and ports of services come from `context.allocators` (see `allocation`): preparing a
 write reserves them, and `context.roll_back()` releases them if the write does not happen.

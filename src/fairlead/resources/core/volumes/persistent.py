@@ -67,8 +67,8 @@ def _check_secret(reference: Object, name_rule: NameRule, path: str, causes: Cau
 
 
 def has_long_secret_name(spec: Object) -> bool:
-    """Whether a volume's secret name is longer than a label; allowed only if the old volume has
-    one."""
+    """Whether the name of a volume's secret is a DNS subdomain but not a label; allowed only if the
+    old volume has one."""
     source: Object = spec.get("csi") or {}
     names = ((source.get(name) or {}).get("name", "") for name in _CSI_SECRETS)
     return any(dns_label(name) and not dns_subdomain(name) for name in names)
@@ -112,8 +112,8 @@ def check_persistent_sources(
     *,
     long_names: bool = False,
 ) -> None:
-    """Check the sources of a PersistentVolumeSpec. `long_names`: the names of secrets may be longer
-    than labels."""
+    """Check the sources of a PersistentVolumeSpec. `long_names`: the names of secrets may be DNS
+    subdomains, not only labels."""
     given = [name for name in PERSISTENT_SOURCES if spec.get(name) is not None]
     if not given:
         causes.required(path, "must specify a volume type")

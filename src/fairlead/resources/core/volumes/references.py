@@ -38,7 +38,7 @@ _OLD_NAMES = {"spec.host": "spec.nodeName"}
 _CPU_DIVISORS = ("1m", "1")
 _BYTES = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
 _BYTE_DIVISORS = tuple(_BYTES.split(", "))
-# By resource without `limits.` or `requests.`: allowed divisors, and their and its name in
+# Allowed divisors of a resource (without `limits.` or `requests.`), and the words for both in
 # messages.
 _DIVISORS = {
     "cpu": (_CPU_DIVISORS, "1m and 1", "cpu"),

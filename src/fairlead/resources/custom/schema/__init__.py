@@ -110,8 +110,8 @@ class CustomSchema:
         self.fill_defaults(value)
 
     def pruned(self, value: Object) -> Object:
-        """A stored object without the fields that are not in the schema. Never fails for invalid
-        values."""
+        """A stored object without the fields that are not in the schema. Accepts any stored
+        content."""
         made: Object = self._prune(value, [])
         return made
 

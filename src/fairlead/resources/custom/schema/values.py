@@ -94,7 +94,7 @@ class ValueChecks:
         return (schema["type"],) if schema.get("type") else ()
 
     def _own(self, schema: Schema, found: type) -> list[Check]:
-        """The checks for values of a class, without those of nested `allOf` and the like."""
+        """The checks for values of a class, without `allOf`, `anyOf`, `oneOf` and `not`."""
         made: list[Check] = []
         if found is str:
             made = string_checks(schema)
