@@ -1,7 +1,7 @@
-"""What a kind does beyond the generic. Every hook has a default; a kind overrides what it needs.
+"""The hooks by which a kind differs from the generic behaviour. Every hook has a default.
 
-Objects are plain dicts in the stored version, without kind and apiVersion. Hooks change `value`
-in place; `old` is never changed.
+Objects are plain dicts in the stored version, without kind and apiVersion. Hooks change `value` in
+place; `old` is never changed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from fairlead.resources.registry import Resource
 
 
 class Behaviour:
-    """The behaviour of one kind. `name_rule` is the syntax of its names, `error_group` the group
-    that errors name where that is not the served one, `qualified_finalizers` tells whether its
-    finalizers need a domain, `claims_values` whether objects are given values that no other one
-    may have."""
+    """The behaviour of one kind.
+
+    `name_rule` is the syntax of names. `error_group` is the group in error messages if it differs
+    from the served group. `qualified_finalizers`: finalizers need a domain. `claims_values`: the
+    server allocates values to objects that must be unique, such as addresses and ports.
+    """
 
     name_rule: NameRule = staticmethod(dns_subdomain)
     error_group: str | None = None
@@ -32,23 +34,25 @@ class Behaviour:
         self.resource = resource
 
     def error_ref(self, name: str) -> ResourceRef:
-        """How a refusal names an object of the kind."""
+        """The reference to an object in the error that refuses a write."""
         group = self.resource.group if self.error_group is None else self.error_group
         return ResourceRef(group, self.resource.kind, name)
 
     def fill_defaults(self, value: Object, context: Context) -> None:
-        """Defaults that depend on other fields. Runs after the constant ones of the tables."""
+        """Set defaults that depend on other fields. Runs after the constant defaults of the
+        tables."""
 
     def prepare_create(self, value: Object, context: Context) -> None:
-        """Drop and set what clients may not choose. By default the status is the server's."""
+        """Drop and set the fields that clients may not choose. By default the server owns the
+        status."""
         if "status" in self.resource.subresources:
             self.reset_status(value)
         if self.resource.counts_generation:
             value["metadata"]["generation"] = 1
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
-        """Each side ignores the other's fields: an update keeps the status, and counts a change
-        of anything else but metadata."""
+        """Keep the old status, and increment the generation if anything changed besides metadata
+        and status."""
         if "status" in self.resource.subresources:
             keep(value, old, "status")
         if self.resource.counts_generation:
@@ -57,8 +61,8 @@ class Behaviour:
     def prepare_subresource_update(
         self, subresource: str, value: Object, old: Object, context: Context
     ) -> None:
-        """An update through a subresource that takes the whole object. By default (`status`) only
-        the status and the metadata that anybody may change are taken over."""
+        """Prepare an update through a subresource whose body is the whole object. By default
+        (`status`) only the status and the ordinary metadata are taken from the request."""
         for name in {*value, *old} - {"metadata", subresource}:
             keep(value, old, name)
         keep(value["metadata"], old["metadata"], "generation")
@@ -95,45 +99,45 @@ class Behaviour:
         )
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
-        """The rules that hold of every object of the kind, beyond its metadata."""
+        """Check the rules that apply to every object of the kind, besides those of metadata."""
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        """The rules of what may change."""
+        """Check which changes from the old object are allowed."""
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        """Things worth saying about an object that is accepted; use `context.warn`."""
+        """Report remarks on an accepted object to the client, with `context.warn`."""
 
     def settle(self, value: Object, applied: bool) -> None:
-        """What storing makes of an accepted object, where it does not come back as it went in;
-        `applied` if it came of a configuration."""
+        """Change an accepted object to the form in which reading it from the store returns it.
+        `applied`: the object is the result of a server-side apply."""
 
     def grace_period(self, value: Object, wanted: int | None) -> int | None:
-        """Seconds between the delete request and the end, or None where a kind knows no grace.
-        `wanted` is what the client asked for."""
+        """Seconds between the delete request and the removal; None if the kind has no grace period.
+        `wanted` is the client's value."""
         return None
 
     def before_delete(self, name: str, propagation: str, context: Context) -> str:
-        """Called before anything is looked for, once for all of a collection (`name` is empty).
-        Gives why the object cannot be deleted; nothing if it can. `propagation` is what the client
-        asked for."""
+        """Return why the object cannot be deleted, or an empty string. Runs before the object is
+        looked up; for a collection it runs once, with an empty `name`. `propagation` is the
+        client's value."""
         return ""
 
     def holds_back(self, value: Object) -> bool:
-        """Whether something of the kind's own, beyond the finalizers that every object can have,
-        keeps an object that is being deleted."""
+        """Whether the kind itself keeps an object that is being deleted, besides the finalizers in
+        its metadata."""
         return False
 
     def prepare_delete(self, value: Object, context: Context) -> None:
-        """Called on the object that is marked for deletion, before it is written."""
+        """Runs on the object that is marked for deletion, before it is written."""
 
     def default_propagation(self, value: Object, context: Context) -> str:
-        """What a delete does with dependents when the client says nothing: Foreground, Orphan or
-        (an empty string) what the object's finalizers already say."""
+        """How a delete treats dependents if the client does not choose: Foreground, Orphan, or an
+        empty string to go by the object's finalizers."""
         return ""
 
 
 def keep(value: Object, old: Object, name: str) -> None:
-    """Put back what the old object has under a name."""
+    """Restore the old value of a field."""
     if name in old:
         value[name] = old[name]
     else:

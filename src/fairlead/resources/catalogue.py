@@ -1,4 +1,4 @@
-"""Which behaviour belongs to which resource, and what of its objects can be selected by."""
+"""The behaviour and the selectable fields of each resource."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fairlead.resources.registry import Resource
 
 
 def behaviour_of(resource: Resource) -> Behaviour:
-    """The behaviour of a stored kind: the one that the resource brings, or what
-    `resources.<group>.BEHAVIOURS` names. That is imported when the first object of the kind is
-    written, so that a server starts fast."""
+    """The behaviour of a stored kind: the resource's own, or the class that
+    `resources.<group>.BEHAVIOURS` names. Its module is imported when the first object of the kind
+    is written, to keep the start of the server fast."""
     if resource.make_behaviour is not None:
         return resource.make_behaviour(resource)
     package = f"{__package__}.{resource.group_version.short}"
@@ -27,17 +27,17 @@ def behaviour_of(resource: Resource) -> Behaviour:
     return made
 
 
-# Selectable names that are not the path of the field; of several paths the first that is set.
+# Selectable names that differ from the path of the field; the first path that is set counts.
 _FIELD_PATHS = {
     ("jobs", "status.successful"): ("status.succeeded",),
     ("events", "source"): ("source.component", "reportingComponent"),
 }
-# What a number or a switch that is not set counts as.
+# The values of unset numbers and booleans.
 _UNSET = {"status.replicas": "0", "status.successful": "0", "spec.unschedulable": "false"}
 
 
 def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str, str]] | None:
-    """A function that reads the selectable fields of a kind from an object, or None."""
+    """A function that reads the selectable fields of an object; None if the kind has none."""
     if not resource.selectable:
         return None
     rows = [
@@ -48,7 +48,7 @@ def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str
 
     def select(value: dict[str, Any]) -> Mapping[str, str]:
         found: dict[str, str] = {}
-        for name, parent, leaf, unset in rows:  # a path that comes later overrides if it is set
+        for name, parent, leaf, unset in rows:  # a later path that is set overrides
             holder = value.get(parent) if parent else value
             read = holder.get(leaf) if holder else None
             if read.__class__ is not str:

@@ -1,4 +1,4 @@
-"""Collecting what is wrong with an object, field by field, in the reference's words."""
+"""Collects the errors in an object, field by field, in the reference's wording."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from fairlead.codec.types.names import path_segment
 
 
 class GoValue(str):
-    """A value that is shown as it stands, for values which are not printed as JSON scalars."""
+    """A value that messages print verbatim, for values that are not printed as JSON scalars."""
 
 
 def show(value: Any) -> str:
-    """A value as messages print it."""
+    """The form of a value in messages."""
     if isinstance(value, GoValue):
         return str(value)
     if isinstance(value, bool):
@@ -44,12 +44,12 @@ def show(value: Any) -> str:
 
 
 class Causes(list[Cause]):
-    """The causes found so far. Paths are dotted: `spec.containers[0].name`. Raises TooManyCauses
-    where more would not be told, so that no check goes on for long after that."""
+    """The causes found so far. Paths are dotted: `spec.containers[0].name`. Raises TooManyCauses at
+    the limit of a response, so that no check runs on for long after that."""
 
-    # Of the class, because most of them stay empty and one is made for every write.
+    # Class attributes: one instance is made for every write, and most stay empty.
     _left = MOST_CAUSE_BYTES
-    sound: object = None  # metadata whose contents were found to be good
+    sound: object = None  # metadata whose contents passed the checks
 
     def append(self, cause: Cause) -> None:
         text, field = clipped(cause.message, LONGEST_CAUSE), clipped(cause.field, LONGEST_FIELD)
@@ -59,7 +59,7 @@ class Causes(list[Cause]):
             raise TooManyCauses(self)
 
     def add(self, reason: str, field: str, text: str, detail: str = "") -> None:
-        """A cause of any kind; `text` says what is wrong, `detail` more about it."""
+        """Add a cause of any reason; `text` is the error, `detail` explains it."""
         self.append(Cause(reason, f"{text}: {detail}" if detail else text, field))
 
     def required(self, field: str, detail: str = "") -> None:
@@ -69,7 +69,7 @@ class Causes(list[Cause]):
         self.add("FieldValueInvalid", field, f"Invalid value: {show(value)}", detail)
 
     def invalid_each(self, field: str, value: Any, details: Iterable[str]) -> None:
-        """One cause for each thing that a syntax check found."""
+        """Add one cause for each result of a syntax check."""
         for detail in details:
             self.invalid(field, value, detail)
 
@@ -98,11 +98,11 @@ class Causes(list[Cause]):
         self.add("InternalError", field, "Internal error", detail)
 
 
-# What is said about an object that is not stored.
+# Errors about objects that are not stored
 
 
 def absent(ref: ResourceRef) -> StatusError:
-    """404, or 400 for a name that nothing can have."""
+    """404, or 400 if the name is not valid for any object."""
     if not ref.name:
         return bad_request("Name parameter required.")
     if wrong := path_segment(ref.name):

@@ -1,4 +1,4 @@
-"""The rules of standard conditions, as kinds have them in their status."""
+"""Validation of conditions in the status of objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REASON_ERROR = (
 
 
 def check_conditions(conditions: Sequence[Object] | None, path: str, causes: Causes) -> None:
-    """Conditions of the common form, each type once."""
+    """Check conditions of the standard type; each condition type may occur once."""
     seen = set()
     for index, condition in enumerate(conditions or ()):
         place, kind = f"{path}[{index}]", condition["type"]
@@ -34,7 +34,7 @@ def check_conditions(conditions: Sequence[Object] | None, path: str, causes: Cau
 
 
 def check_condition_states(value: Object, causes: Causes) -> None:
-    """What holds of every condition in a status: it says of what, and yes, no or not known."""
+    """Check that every condition in a status has a type and a known status."""
     for index, condition in enumerate((value.get("status") or {}).get("conditions") or ()):
         place = f"status.conditions[{index}]"
         if "type" in condition and not condition["type"]:

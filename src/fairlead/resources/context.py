@@ -1,4 +1,4 @@
-"""What a kind's rules may know about the request and the server."""
+"""The request and server state that the rules of a kind can use."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from fairlead.resources.gates import Gates
 from fairlead.storage.backend import Precondition
 from fairlead.storage.companion import Companion
 
-MOST_WARNINGS = 200  # more than that do not fit into the headers of an answer
+MOST_WARNINGS = 200  # more do not fit into the headers of a response
 
-# Reads an object of another resource (our name for it, namespace, name) from the cache.
+# Reads an object of another resource (key in our tables, namespace, name) from the cache.
 Lookup = Callable[[str, str, str], dict[str, Any] | None]
 
 
 class Allocators(Protocol):
-    """What services are given addresses and ports by; `reserve` gives their own Reservation."""
+    """Allocates addresses and ports to services; `reserve` returns the allocators' own
+    Reservation."""
 
     @property
     def families(self) -> tuple[str, ...]: ...
@@ -29,14 +30,14 @@ class Allocators(Protocol):
 
 
 class Context:
-    """One write. `user_name` is who asks; `warn` reaches the client as a Warning header.
+    """The state of one write.
 
-    `group_version` is the version the client speaks, as our tables name it (`events/v1`). What a
-    hook set aside for the write goes into `undo`; whoever finds that the write will not happen
-    calls `roll_back`. What a judgement rests on goes into `requires`: if that is so no more when
-    the write is committed, it is judged again. What a judgement wants to be written with it goes
-    into `alongside`, what was set aside for it in the store into `claims`.
-    What an audit log shall tell goes into `annotations`.
+    `group_version` is the version that the client uses, as our tables name it (`events/v1`). `warn`
+    adds a Warning header to the response. Hooks that reserve something append its release to
+    `undo`; the caller that finds that the write will not happen calls `roll_back`. `requires` holds
+    the preconditions of the admission decision: if one fails at commit, admission runs again.
+    `alongside` holds changes of other objects that admission wants in the same commit, `claims` the
+    reservations in the store. `annotations` go to the audit log.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Context:
         user: Any = None,
         deadline: float = inf,
     ) -> None:
-        # One is made for every write: a dataclass would take three times as long.
+        # Not a dataclass: one is made for every write, and a dataclass takes three times as long.
         self.dialect = dialect
         self.gates = gates
         self.lookup = lookup
@@ -68,9 +69,9 @@ class Context:
         self.allocators = allocators
         self.annotations: dict[str, str] = {} if annotations is None else annotations
         self.user = (
-            user  # fairlead.auth.authentication.user.User, for kinds that write down who asked
+            user  # fairlead.auth.authentication.user.User, for kinds that record the requester
         )
-        self.deadline = deadline  # of the request, by the clock of the loop
+        self.deadline = deadline  # of the request, in the time of the event loop
         self.undo: list[Callable[[], None]] = []
         self.requires: list[Precondition] = []
         self.alongside: list[Companion] = []
@@ -81,12 +82,12 @@ class Context:
             self.warnings.append(text)
 
     def forget_judgement(self) -> None:
-        """What a judgement rested on and wanted; it is reached anew."""
+        """Drop preconditions and companions, because admission runs again."""
         self.requires.clear()
         self.alongside.clear()
 
     def roll_back(self) -> None:
-        """Give back what was set aside; does nothing the second time. Not for a write that is
-        under way: it may still happen."""
+        """Release all reservations; a second call does nothing. Must not be called while the write
+        is in progress: it may still be committed."""
         while self.undo:
             self.undo.pop()()

@@ -1,4 +1,4 @@
-"""Objects between the version a client speaks and the version they are kept in."""
+"""Converts objects between the version of a request and the stored version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
 from fairlead.resources.registry import Resource
 
-# Makes an object of another version, with the names of a dialect.
+# Returns the object in another version, with the names of a dialect.
 Convert = Callable[[Object, Dialect], Object]
 
 _INWARD: dict[str, Convert] = {}
@@ -17,21 +17,21 @@ _OUTWARD: dict[str, Convert] = {}
 
 
 def converts(key: str, *, inward: Convert, outward: Convert) -> None:
-    """Declare how a resource (`events/v1/events`) is converted to and from its stored version; its
-    group's package does so when it is imported."""
+    """Register the converters of a resource (`events/v1/events`) to and from its stored version.
+    The package of the group calls this when it is imported."""
     _INWARD[key] = inward
     _OUTWARD[key] = outward
 
 
 def to_stored(resource: Resource, value: Object) -> Object:
-    """The object in its stored version; the value may be changed."""
+    """The object in its stored version; may change `value`."""
     if resource.sends_stored_bytes:
         return value
     return _converter(_INWARD, resource)(value, resource.dialect)
 
 
 def from_stored(resource: Resource, value: Object) -> Object:
-    """The object in the version of the resource; the value may be changed."""
+    """The object in the version of the resource; may change `value`."""
     if resource.sends_stored_bytes:
         return value
     return _converter(_OUTWARD, resource)(value, resource.dialect)

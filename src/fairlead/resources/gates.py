@@ -1,10 +1,10 @@
-"""Feature gates of release v1.25: their defaults, and what `--feature-gates` makes of them."""
+"""Feature gates of release v1.25: their defaults, and the parser of `--feature-gates`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Gates that a kind or verb of ours looks at: on by default or off.
+# The gates that our code reads, with their defaults.
 DEFAULTS: dict[str, bool] = {
     "APIListChunking": True,
     "APIServerIdentity": False,
@@ -64,7 +64,7 @@ class GateError(ValueError):
 
 
 class Gates:
-    """Which features are on."""
+    """The state of all feature gates."""
 
     def __init__(self, chosen: Mapping[str, bool] | None = None) -> None:
         self._on = {**DEFAULTS, **(chosen or {})}
@@ -98,7 +98,7 @@ def parse_gates(text: str) -> Gates:
     return Gates(chosen)
 
 
-# The words by which flags, and some annotations, say yes and no.
+# Booleans in flags and in some annotations
 
 _WORDS = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
@@ -107,5 +107,5 @@ _WORDS = {
 
 
 def yes_or_no(text: str) -> bool | None:
-    """Yes or no, or None for any other word."""
+    """The boolean, or None if the text is not a boolean."""
     return _WORDS.get(text)

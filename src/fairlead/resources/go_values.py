@@ -1,4 +1,4 @@
-"""Lists, maps, selectors and moments as messages print them, in the reference's notation."""
+"""Formats lists, maps, selectors and times for messages, in the reference's notation."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ ZERO_TIME = "0001-01-01 00:00:00 +0000 UTC"
 
 
 def go_list(element: str, values: Iterable[str] | None) -> GoValue:
-    """A list of texts as `[]string{"a"}`; none at all is nil."""
+    """A list of strings as `[]string{"a"}`; None is nil."""
     if values is None:
         return GoValue(f"[]{element}(nil)")
     return GoValue(f"[]{element}{{{', '.join(quote(value) for value in values)}}}")
 
 
 def go_list_or_nil(element: str, values: Iterable[str] | None) -> GoValue:
-    """The same where an empty list counts as none."""
+    """Like `go_list`, but an empty list is nil too."""
     return go_list(element, list(values or ()) or None)
 
 
 def go_map(values: Mapping[str, str] | None) -> GoValue:
-    """A map of texts as `map[string]string{"a":"b"}`; none at all is nil."""
+    """A map of strings as `map[string]string{"a":"b"}`; None is nil."""
     if values is None:
         return GoValue("map[string]string(nil)")
     pairs = ", ".join(f"{quote(key)}:{quote(values[key])}" for key in sorted(values))
@@ -32,7 +32,7 @@ def go_map(values: Mapping[str, str] | None) -> GoValue:
 
 
 def go_selector(selector: Mapping[str, Any]) -> GoValue:
-    """A label selector."""
+    """A label selector as a Go struct."""
     rules = given_list(selector, "matchExpressions")
     kind = "[]v1.LabelSelectorRequirement"
     listed = f"{kind}(nil)" if rules is None else f"{kind}{{{', '.join(map(_rule, rules))}}}"
@@ -41,7 +41,7 @@ def go_selector(selector: Mapping[str, Any]) -> GoValue:
 
 
 def go_time(text: str | None) -> GoValue:
-    """A moment as messages print it."""
+    """A time; an absent time prints as the zero time."""
     if not text:
         return GoValue(ZERO_TIME)
     moment = datetime.fromisoformat(text)
@@ -50,13 +50,14 @@ def go_time(text: str | None) -> GoValue:
 
 
 def given_map(value: Mapping[str, Any], name: str) -> Mapping[str, str] | None:
-    """A map of an object as it was sent, where an empty one is not kept but remembered."""
+    """The map in a field as the client sent it. Decoding drops empty maps but records their names
+    in `empty`."""
     found: Mapping[str, str] | None = value.get(name)
     return {} if found is None and name in getattr(value, "empty", ()) else found
 
 
 def given_list(value: Mapping[str, Any], name: str) -> list[Any] | None:
-    """The same for a list."""
+    """The list in a field as the client sent it, see `given_map`."""
     found: list[Any] | None = value.get(name)
     return [] if found is None and name in getattr(value, "empty", ()) else found
 

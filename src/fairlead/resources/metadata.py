@@ -1,4 +1,4 @@
-"""The rules of object metadata, the same for every kind."""
+"""Validation of object metadata, the same for every kind."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from fairlead.resources.go_values import go_time
 
 MOST_ANNOTATION_BYTES: Final = 256 * 1024
 MOST_MANAGER_BYTES: Final = 128
-LONGEST_GRACE: Final = 10**10  # seconds that the calendar has room for
+LONGEST_GRACE: Final = 10**10  # seconds; larger values overflow the calendar
 _MOST_SUBRESOURCE_BYTES: Final = 256
 STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
-# Owners that an error about them shows all of.
+# An error about owner references shows all of them up to this number.
 _MOST_OWNERS_SHOWN = 32
 
-# Gives what is wrong with a name.
+# Returns the syntax errors of a name.
 NameRule = Callable[[str], list[str]]
 
 
 def deletion_end(metadata: dict[str, Any], dialect: Dialect) -> float:
-    """When the grace period of an object that is being deleted is over, in seconds."""
+    """When the grace period of an object that is being deleted ends, in seconds since the epoch."""
     moment = parse_time(metadata["deletionTimestamp"]).timestamp()
     if not dialect.deletion_starts_now:
         return moment
@@ -47,7 +47,7 @@ def check_metadata(
     *,
     qualified: bool = True,
 ) -> None:
-    """The rules of metadata. `qualified`: finalizers that are not standard have a domain."""
+    """Check the metadata of a new object. `qualified`: non-standard finalizers need a domain."""
     check_names(metadata, name_rule, causes, path)
     namespace: str = metadata.get("namespace", "")
     if namespaced and not namespace:
@@ -65,15 +65,15 @@ def check_metadata(
     _check_owners(metadata, causes, path)
 
 
-# Each is looked at by the garbage collector whenever the object is written.
+# The garbage collector looks at every owner reference whenever the object is written.
 _MOST_REFERENCES: Final = 2_000
 
 _CONTENTS: Final[tuple[str, ...]] = ("labels", "annotations", "ownerReferences")
 
 
 def _check_contents(metadata: dict[str, Any], causes: Causes, path: str) -> None:
-    """What most objects have little of, so that nothing is called for what is not there. General
-    rules and those of the kind look at it one after the other."""
+    """Check labels, annotations and owner references. Generic rules and the rules of the kind both
+    call this for one object: metadata that passed is not checked again."""
     if causes.sound is metadata:
         return
     found = len(causes)
@@ -119,7 +119,7 @@ def check_annotations(annotations: dict[str, str] | None, path: str, causes: Cau
         if not is_qualified_name(key.lower()):
             causes.invalid_each(path, key, qualified_name(key.lower()))
         length += len(key) + len(value)
-    # No letter has more than four bytes.
+    # A character has at most four bytes.
     if length > MOST_ANNOTATION_BYTES // 4 and _bytes_of(annotations) > MOST_ANNOTATION_BYTES:
         causes.too_long(path, MOST_ANNOTATION_BYTES)
 
@@ -166,7 +166,8 @@ def _check_owner_reference(reference: dict[str, Any], path: str, causes: Causes)
 
 
 def _shown_owners(references: list[dict[str, Any]], wrong: dict[str, Any]) -> GoValue:
-    """All of them, unless they are so many that an answer with all for each would burst."""
+    """All references, or only the wrong one if there are many: an error for each that shows all
+    would make the response too large."""
     if len(references) > _MOST_OWNERS_SHOWN:
         return GoValue(_owner_text(wrong))
     inner = ", ".join(_owner_text(reference) for reference in references)
@@ -200,7 +201,7 @@ def check_qualified(finalizers: list[str] | None, path: str, causes: Causes) -> 
 
 
 def _check_owners(metadata: dict[str, Any], causes: Causes, path: str) -> None:
-    """Those that own fields may come from a client."""
+    """Check `managedFields`: a client may send them."""
     entries: list[dict[str, Any]] = metadata.get("managedFields") or []
     for index, entry in enumerate(entries):
         place = f"{path}.managedFields[{index}]"
@@ -225,7 +226,7 @@ def go_strings(values: Iterable[str]) -> str:
     return "[]string{" + ", ".join(quote(value) for value in values) + "}"
 
 
-# Fields that a client cannot change, with whether an absent new value counts as unchanged.
+# Fields that a client cannot change.
 _IMMUTABLE: Final[tuple[str, ...]] = (
     "name",
     "namespace",
@@ -254,7 +255,8 @@ def check_metadata_update(
         _check_immutable(name, metadata.get(name), old.get(name), causes, path)
     if any(_differ(metadata.get(name), old.get(name)) for name in _CONTENTS):
         _check_contents(metadata, causes, path)
-    if metadata.get("managedFields") is not old.get("managedFields"):  # to compare costs more
+    # By identity: a comparison would cost more than the check.
+    if metadata.get("managedFields") is not old.get("managedFields"):
         _check_owners(metadata, causes, path)
     if qualified and (finalizers := metadata.get("finalizers")):
         check_qualified(finalizers, f"{path}.finalizers", causes)
@@ -278,7 +280,7 @@ def _shown(name: str, value: Any) -> Any:
 def _check_new_finalizers(
     metadata: dict[str, Any], old: dict[str, Any], causes: Causes, path: str
 ) -> None:
-    """An object that is being deleted gets no new finalizers."""
+    """An object that is being deleted must not get new finalizers."""
     known = set(old.get("finalizers") or ())
     added = sorted({name for name in metadata.get("finalizers") or () if name not in known})
     if added:

@@ -1,4 +1,4 @@
-"""Finding PEM blocks in a text, in one pass however it is made."""
+"""Finds PEM blocks in a text in one pass, in linear time for any input."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _END = re.compile(rb"-----END ([^\r\n]*)-----[ \t\r]*$", re.MULTILINE)
 
 
 def pem_blocks(text: bytes) -> Iterator[tuple[str, bytes]]:
-    """Kind and content of each block. A block ends at the next end mark; if that is of another
-    kind it is none. What stands between blocks is passed over."""
+    """Yield the label and content of each block. A block ends at the next END line; if that has
+    another label the block is skipped. Text between blocks is ignored."""
     ends = list(_END.finditer(text))
     places = [end.start() for end in ends]
     read_to = 0

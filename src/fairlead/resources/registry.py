@@ -1,18 +1,18 @@
 """The served resources, read from `resources.table`.
 
-A line `group/version [full-name] [dialect=name]` opens a group-version (`-` is the core group, `@`
-the dialect's domain; one with a dialect is served in that one only); the first version of a group
-is its preferred one. Below it, one resource a line:
+A line `group/version [full-name] [dialect=name]` opens a group-version. `-` is the core group, `@`
+the dialect's domain; a group-version with a dialect is served in that dialect only. The first
+version of a group is its preferred version. The lines below it each describe a resource:
 
     name[/subresource]  Kind  [mark...]
 
-Marks: `namespaced` or `cluster`, `verbs=` (all eight, or get, patch and update for `status` and
-`scale`), `short=`, `in=` (categories), `returns` (a delete answers with the object), `upsert` (PUT
+Marks: `namespaced` or `cluster`, `verbs=` (default: all eight; get, patch and update for `status`
+and `scale`), `short=`, `in=` (categories), `returns` (a delete returns the object), `upsert` (PUT
 creates), `conditional` (PUT must carry a resourceVersion), `generation` (counts changes of the
 spec), `select=` (field selectors), `templated` (many objects share a spec), `plentiful` (there are
-many, and nothing is decided by them: what is served, who may do what, what admission lets pass),
-`path=` (storage prefix), `stored=` (version it is kept in),
-`deprecated=since[:until[:replacement]]` (a warning on every use).
+many objects, and neither discovery, authorization nor admission depends on them), `path=` (storage
+prefix), `stored=` (storage version), `deprecated=since[:until[:replacement]]` (a warning on every
+use).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DIALECT = "dialect="
 
 
 class GroupVersion:
-    """A served version of a group; `short` is how our tables name the group."""
+    """A served version of a group; `short` is the group's name in our tables."""
 
     __slots__ = ("api_version", "group", "resources", "short", "table_name", "version")
 
@@ -53,8 +53,8 @@ class GroupVersion:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Resource:
-    """A resource or subresource in one served version. One that does not come from the table
-    brings its types, and its behaviour where that is not the generic one."""
+    """A resource or subresource in one served version. A resource that is not from the table passes
+    its own types, and its behaviour unless that is the generic one."""
 
     def __init__(
         self,
@@ -74,9 +74,9 @@ class Resource:
         self.group = group_version.group
         self.api_version = group_version.api_version
         self.name = name
-        self.key = f"{group_version.table_name}/{name}"  # how our tables name it: core/v1/pods
+        self.key = f"{group_version.table_name}/{name}"  # its name in our tables: core/v1/pods
         self.parent = parent
-        self.main: Resource = parent or self  # whose objects a subresource is a view of
+        self.main: Resource = parent or self  # the resource whose objects a subresource shows
         self.subresource = name.partition("/")[2]
         self.is_scale = self.subresource == "scale"
         body_version, _, self.kind = kind.rpartition(".")
@@ -89,7 +89,7 @@ class Resource:
         self.returns_deleted = "returns" in marks
         self.creates_on_update = "upsert" in marks
         self.conditional = "conditional" in marks
-        # What specs decode to, where many objects share one.
+        # Cache of decoded specs, for kinds whose objects share a spec.
         self.known_specs = ContentMemory[bytes]("decoded specs") if "templated" in marks else None
         self.plentiful: bool = parent.plentiful if parent else "plentiful" in marks
         self.counts_generation = "generation" in marks
@@ -99,8 +99,8 @@ class Resource:
         self.storage_prefix = marks.get("path", name)
         self.stored_version = marks.get("stored", group_version.table_name)
         self.subresources: dict[str, Resource] = {}
-        self.custom: CustomKind | None = None  # what its definition says, if it has one
-        # Worked out when they are first asked for.
+        self.custom: CustomKind | None = None  # the kind in its definition, for a custom resource
+        # Computed lazily.
         self._struct: Struct | None = None
         self._stored_struct: Struct | None = None
         self._head = b""
@@ -109,7 +109,7 @@ class Resource:
         return f"Resource({self.group_version.table_name}/{self.name})"
 
     def _deprecation(self, mark: str) -> str:
-        """The warning of `since[:until[:replacement]]`; a subresource has its parent's."""
+        """The warning for `since[:until[:replacement]]`; a subresource inherits its parent's."""
         if not mark:
             return self.parent.deprecation if self.parent else ""
         since, *rest = mark.split(":")
@@ -119,7 +119,7 @@ class Resource:
         return f"{text}; use {rest[1]} {self.kind}" if len(rest) > 1 else text
 
     def _removed_release(self, mark: str) -> str:
-        """The `until` of the same; empty where that is not known."""
+        """The `until` of the mark; empty if it has none."""
         if not mark:
             return self.parent.removed_release if self.parent else ""
         _, *rest = mark.split(":")
@@ -131,12 +131,12 @@ class Resource:
 
     @property
     def listed_verbs(self) -> tuple[str, ...]:
-        """What clients are told that they can do."""
+        """The verbs in discovery."""
         return self.verbs
 
     @property
     def is_repeated(self) -> bool:
-        """Whether the objects of a custom resource are seen in an earlier version too."""
+        """Whether this is a custom resource in a version other than the first served version."""
         if self.custom is None:
             return False
         served = self.custom.definition.served
@@ -144,12 +144,13 @@ class Resource:
 
     @property
     def speaks_text_only(self) -> bool:
-        """Whether it has no binary form: that would need more than a schema."""
+        """Whether the resource has no protobuf form. Custom resources have none: a schema does not
+        define one."""
         return self.main.custom is not None and not self.is_scale
 
     @property
     def takes_path(self) -> bool:
-        """Whether the path may go on behind it: a proxy hands the rest to what it stands for."""
+        """Whether the path may continue after the resource: a proxy forwards the rest."""
         return self.subresource == "proxy"
 
     @property
@@ -161,7 +162,7 @@ class Resource:
 
     @property
     def stored_struct(self) -> Struct:
-        """The type in which objects are kept."""
+        """The type of stored objects."""
         if self._stored_struct is None:
             if self.parent is not None:
                 return self.parent.stored_struct
@@ -170,14 +171,15 @@ class Resource:
 
     @property
     def head(self) -> bytes:
-        """What stands before an entry's body in an answer."""
+        """The JSON that precedes the body of a stored object in a response."""
         if not self._head:
             self._head = f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
         return self._head
 
     @property
     def sends_stored_bytes(self) -> bool:
-        """Whether stored bytes can be sent as they are: same version, or one of the same shape."""
+        """Whether stored bytes can be sent unchanged: the version is the stored version or has the
+        same shape."""
         return self.struct is self.stored_struct
 
     def ref(self, name: str = "") -> ResourceRef:
@@ -187,7 +189,7 @@ class Resource:
         return ResourceRef(self.group, self.kind, name)
 
     def named_ref(self, group: str, name: str) -> ResourceRef:
-        """The kind in a group of its own."""
+        """A reference to the kind under another group."""
         return ResourceRef(group, self.kind, name)
 
     def storage_key(self, namespace: str, name: str) -> str:
@@ -211,14 +213,14 @@ class Resources:
         self.groups: dict[str, dict[str, GroupVersion]] = {}
         self._by_key: dict[str, Resource] = {}
         self._api_versions: dict[str, str] = {}
-        # Group versions that are switched on and of which nothing is served: their kinds are
-        # only ever sent to others.
+        # Group-versions that are enabled without any served resource: the server only sends their
+        # kinds to webhooks.
         self.sent_only: set[str] = set()
-        self.generation = 0  # counts changes of what is served
+        self.generation = 0  # incremented when the served resources change
         self.read(text_beside(__file__, "resources.table"))
 
     def read(self, text: str) -> None:
-        """Serve what a table lists, too."""
+        """Add the resources of a table."""
         current: GroupVersion | None = None
         for line in text.splitlines():
             words = line.split()
@@ -250,8 +252,8 @@ class Resources:
         self.add(Resource(self.dialect, self.types, group_version, name, kind, marks, parent))
 
     def add(self, resource: Resource) -> None:
-        """Serve a resource from now on, also in a group or version that is new. A subresource
-        follows its parent."""
+        """Serve a resource, and its group and version if they are new. A subresource is added to
+        its parent."""
         found = resource.group_version
         self.generation += 1
         self._by_key[resource.key] = resource
@@ -263,8 +265,8 @@ class Resources:
         found.resources[resource.name] = resource
 
     def remove(self, resource: Resource) -> None:
-        """Serve a resource no longer, nor its version and group if they have no other. Our own
-        parts may still find it by its key as long as it is stored."""
+        """Stop serving a resource, and its version and group if they become empty. The server
+        itself can still find the resource by its key as long as objects are stored."""
         found = resource.group_version
         self.generation += 1
         del found.resources[resource.name]
@@ -275,7 +277,7 @@ class Resources:
                 del self.groups[found.group]
 
     def know(self, resource: Resource) -> None:
-        """Let our own parts find a resource by its key, whether or not it is served."""
+        """Make a resource available to `named`, whether or not it is served."""
         self._by_key[resource.key] = resource
         found = resource.group_version
         self._api_versions[found.table_name] = found.api_version
@@ -288,11 +290,11 @@ class Resources:
             yield from versions.values()
 
     def of_group(self, group: str) -> list[GroupVersion]:
-        """The versions of a group that are served, the preferred one first."""
+        """The served versions of a group, the preferred version first."""
         return list(self.groups.get(group, {}).values())
 
     def stored(self) -> list[Resource]:
-        """The resources whose objects can be deleted, each in the version that is stored."""
+        """The resources whose objects can be deleted, each in its stored version."""
         return [
             resource
             for found in self.group_versions()
@@ -303,11 +305,11 @@ class Resources:
         ]
 
     def in_namespaces(self) -> list[Resource]:
-        """Those whose objects lie in namespaces."""
+        """The stored resources that are namespaced."""
         return [resource for resource in self.stored() if resource.namespaced]
 
     def find(self, group: str, version: str, name: str) -> Resource | None:
-        """A resource by its names; `name` may be `resource/subresource`."""
+        """A resource by group, version and name; `name` may be `resource/subresource`."""
         found = self.groups.get(group, {}).get(version)
         if found is None:
             return None
@@ -318,18 +320,18 @@ class Resources:
         return resource.subresources.get(subresource)
 
     def of_kind(self, api_version: str, kind: str) -> list[Resource]:
-        """The resources whose objects say that they are of this kind."""
+        """The resources whose objects have this apiVersion and kind."""
         group, _, version = api_version.rpartition("/")
         found = self.groups.get(group, {}).get(version)
         listed = found.resources.values() if found is not None else ()
         return [resource for resource in listed if resource.kind == kind]
 
     def touch(self) -> None:
-        """A resource that is served is another from now on."""
+        """Record that a served resource changed."""
         self.generation += 1
 
     def is_custom(self, group: str) -> bool:
-        """Whether nothing but definitions makes a group be served."""
+        """Whether a group consists of custom resources only."""
         return all(
             resource.custom is not None
             for found in self.groups.get(group, {}).values()
@@ -337,34 +339,36 @@ class Resources:
         )
 
     def serves(self, key: str) -> bool:
-        """Whether a resource is served: `--runtime-config` may have switched it off."""
+        """Whether a resource is served: `--runtime-config` may disable it."""
         resource = self._by_key.get(key)
         return resource is not None and resource.name in resource.group_version.resources
 
     def struct_of(self, api_version: str, kind: str) -> Struct | None:
-        """The type of a kind that has its own apiVersion, whatever serves it."""
+        """The type of a kind by its apiVersion; it need not be served."""
         group, _, version = api_version.rpartition("/")
         if group == self.dialect.meta_group or (kind == "Status" and api_version == "v1"):
             return self.types.group_version("meta/v1").get(kind)
         found = self.groups.get(group, {}).get(version)
-        if found is None or "." in found.short:  # the tables name no group of a definition
+        if found is None or "." in found.short:  # groups of definitions are not in the tables
             return None
         return self.types.group_version(found.table_name).get(kind)
 
     def api_version_of(self, table_name: str) -> str:
-        """The full apiVersion of a group-version that our tables name, e.g. `policy/v1`, whether
-        or not it is served."""
+        """The full apiVersion of a group-version in our tables, e.g. `policy/v1`; it need not be
+        served."""
         return self._api_versions[table_name]
 
     def stored_as(self, resource: Resource) -> str:
-        """How the store names a resource: the full group in which it is kept, and its name."""
+        """The name of a resource in the store: the full group of its storage version, and its
+        name."""
         group, slash, _ = self.api_version_of(resource.stored_version).rpartition("/")
         return f"{group}/{resource.name}" if slash else f"core/{resource.name}"
 
     def old_prefixes(self) -> dict[str, tuple[str, str]]:
-        """What the prefixes of older data stood for: the name in the store, and the apiVersion."""
+        """The storage prefixes of older data, mapped to the current name in the store and the
+        apiVersion."""
         return {
-            # Those that a server of their own keeps had no group in front.
+            # Prefixes of extension servers' resources had no group in front.
             resource.storage_prefix.removeprefix(f"{resource.group}/"): (
                 self.stored_as(resource),
                 self.api_version_of(resource.stored_version),
@@ -374,5 +378,5 @@ class Resources:
         }
 
     def named(self, key: str) -> Resource:
-        """A resource by our own name for it, e.g. `core/v1/namespaces`."""
+        """A resource by its key in our tables, e.g. `core/v1/namespaces`."""
         return self._by_key[key]

@@ -1,4 +1,4 @@
-"""Rules that many kinds share. Each takes a value, the path it stands at and the causes."""
+"""Validation rules that many kinds share. Each takes a value, its path and the causes."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _PORT_LETTERS = re.compile(r"\A[-a-z0-9]+\Z", re.ASCII)
 
 
 def bounded_int(digits: str) -> int:
-    """The number that digits, with a sign or none, stand for; one beyond 64 bits counts as the
-    first that is. Python refuses to read thousands of digits, and nobody needs them."""
+    """Parse digits with an optional sign, clamped to the first values beyond 64 bits. Python
+    refuses to parse thousands of digits."""
     body = digits.lstrip("+-").lstrip("0") or "0"
     beyond = 2**63 + 1 if digits[:1] == "-" else 2**63
     value = min(int(body), beyond) if len(body) < 20 else beyond
@@ -64,7 +64,7 @@ def port_name(value: str, path: str, causes: Causes) -> None:
 
 
 def is_usual_port_name(value: str) -> bool:
-    """Whether nothing is wrong with a name that begins with a letter, as nearly all do."""
+    """Whether a name is valid. Fast path: False also for valid names that begin with a digit."""
     return len(value) <= 15 and is_dns_label(value) and not value[0].isdigit() and "--" not in value
 
 
@@ -86,7 +86,7 @@ def port_name_errors(value: str) -> list[str]:
 
 
 def port_or_name(value: int | str, path: str, causes: Causes) -> None:
-    """A port given by number or by name."""
+    """Check a port number or a port name."""
     if isinstance(value, int):
         port_number(value, path, causes)
     else:
@@ -94,7 +94,7 @@ def port_or_name(value: int | str, path: str, causes: Causes) -> None:
 
 
 def one_of(value: Any, supported: Sequence[str], path: str, causes: Causes) -> None:
-    """A required choice."""
+    """Check a required enumeration value."""
     if not value:
         causes.required(path)
     elif value not in supported:
@@ -112,7 +112,7 @@ def immutable(value: Any, old: Any, path: str, causes: Causes) -> None:
 
 
 def required(value: Any, path: str, causes: Causes, detail: str = "") -> bool:
-    """Whether a value is there; a cause if not."""
+    """Whether a value is set; adds a cause if not."""
     if value in (None, "", [], {}):
         causes.required(path, detail)
         return False
@@ -120,7 +120,7 @@ def required(value: Any, path: str, causes: Causes, detail: str = "") -> bool:
 
 
 def is_usual_env_name(value: str) -> bool:
-    """Whether nothing is wrong with a name that does not begin with a dot, as nearly none does."""
+    """Whether a name is valid. Fast path: False also for valid names that begin with a dot."""
     return are_letters(value) and value[0] != "." and not value[0].isdigit()
 
 
@@ -130,14 +130,14 @@ def env_name_errors(value: str) -> list[str]:
 
 
 def _upward_errors(value: str) -> list[str]:
-    """What is wrong with a name that would lead out of its folder as the name of a file."""
+    """The errors of a name that as a file name would lead out of its directory."""
     if value in (".", ".."):
         return [f"must not be '{value}'"]
     return ["must not start with '..'"] if value.startswith("..") else []
 
 
 def is_usual_config_key(value: str) -> bool:
-    """Whether nothing is wrong with a key that does not begin with a dot, as few do."""
+    """Whether a key is valid. Fast path: False also for valid keys that begin with a dot."""
     return len(value) <= 253 and are_letters(value) and value[0] != "."
 
 
@@ -150,7 +150,7 @@ def config_key_errors(value: str) -> Sequence[str]:
     return wrong + _upward_errors(value)
 
 
-# Controllers hold each object that is written against all selectors of its namespace.
+# Bounds: controllers match every written object against all selectors of its namespace.
 _MOST_EXPRESSIONS, _MOST_VALUES = 100, 2000
 
 
@@ -161,7 +161,7 @@ def label_selector(
     *,
     check_values: bool = False,
 ) -> None:
-    """A label selector; `check_values` also checks the syntax of the values it looks for."""
+    """Check a label selector; `check_values` also checks the syntax of its values."""
     if selector is None:
         return
     check_labels(selector.get("matchLabels"), f"{path}.matchLabels", causes)
@@ -186,7 +186,7 @@ def _selector_rule(rule: dict[str, Any], path: str, causes: Causes, check_values
 
 
 def is_set_operator(operator: str, values: list[str], path: str, causes: Causes) -> bool:
-    """Whether an operator is one that all selectors know; a cause if the values are not for it."""
+    """Whether an operator is one that all selectors have; adds a cause if its values do not fit."""
     if operator in ("In", "NotIn"):
         if not values:
             detail = "must be specified when `operator` is 'In' or 'NotIn'"
@@ -205,7 +205,7 @@ def selector_is_empty(selector: dict[str, Any] | None) -> bool:
 
 
 def selector_matches(selector: dict[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector selects these labels; an absent one selects nothing."""
+    """Whether a label selector matches these labels; None matches nothing."""
     if selector is None:
         return False
     if any(labels.get(k) != v for k, v in (selector.get("matchLabels") or {}).items()):

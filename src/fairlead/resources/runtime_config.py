@@ -1,4 +1,4 @@
-"""`--runtime-config`: which group versions and resources are served."""
+"""`--runtime-config`: which group-versions and resources are served."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from fairlead.resources.gates import yes_or_no
 from fairlead.resources.registry import GroupVersion, Resources
 
-# A group whose kind is only ever sent to others. It is off unless it is named.
+# A group-version whose kind is only sent to webhooks. Disabled unless it is named.
 _SENT_ONLY = "imagepolicy.@/v1alpha1"
 _STAGES = {"api/alpha": "alpha", "api/beta": "beta", "api/ga": ""}
 
 
 class RuntimeConfigError(ValueError):
-    """A key that names nothing, a value that is not a boolean, or nothing left to serve."""
+    """An unknown key, a value that is not a boolean, or nothing left to serve."""
 
 
 def apply_runtime_config(resources: Resources, settings: Iterable[str]) -> None:
-    """Take away what is switched off, note what is switched on. General keys come first, whatever
-    their order."""
+    """Remove the disabled resources. Settings apply from general to specific keys, in whatever
+    order they are given."""
     pairs = [_pair(text) for setting in settings for text in setting.split(",") if text.strip()]
     if pairs == [("api/all", False)]:
         raise RuntimeConfigError("invalid key with only api/all=false")

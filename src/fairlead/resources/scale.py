@@ -1,4 +1,4 @@
-"""The Scale of a workload: its wanted and actual number of replicas, and how to find its pods."""
+"""The Scale of a workload: desired and actual replicas, and the selector of its pods."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LABELS_ONLY = "core/v1/replicationcontrollers"
 
 def read_scale(resource_key: str, stored: Object) -> Object:
     """The autoscaling/v1 Scale of a stored workload, without kind and apiVersion."""
-    from fairlead.resources.columns.words import selector_text  # brings all printers along
+    from fairlead.resources.columns.words import selector_text  # lazy: imports all printers
 
     spec, status = stored["spec"], stored.get("status") or {}
     replicas, selector = spec.get("replicas") or 0, spec.get("selector")
@@ -30,8 +30,8 @@ def read_scale(resource_key: str, stored: Object) -> Object:
 
 
 def write_scale(stored: Object, scale: Object) -> Object:
-    """The workload with the replicas of a Scale. The Scale's resourceVersion, if it has one, is
-    the version that the change is meant for."""
+    """The workload with the replicas of a Scale. The resourceVersion of the Scale, if set, becomes
+    the precondition of the write."""
     spec = {**stored["spec"], "replicas": scale["spec"].get("replicas") or 0}
     return with_version({**stored, "spec": spec}, scale)
 
@@ -42,7 +42,7 @@ def scale_metadata(stored: Object) -> Object:
 
 
 def with_version(value: Object, scale: Object) -> Object:
-    """A workload that is meant to replace the version that a Scale names, if it names one."""
+    """The workload with the resourceVersion of a Scale, if set, as the precondition of a write."""
     metadata = {**value["metadata"]}
     metadata.pop("resourceVersion", None)
     if scale["metadata"].get("resourceVersion"):

@@ -1,5 +1,6 @@
-"""How the server reaches a webhook: by URL or through a service. Conversion webhooks have the same
-rules."""
+"""Validation of a webhook's client configuration: a URL or a service. Conversion webhooks use it
+too.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def check_url(url: str, path: str, causes: Causes) -> None:
 
 
 def check_service(service: dict[str, Any], path: str, causes: Causes) -> None:
-    # The reference confuses the two names, and clients see which one it calls missing.
+    # Swapped as in the reference: clients see which name it reports as missing.
     if not service["namespace"]:
         causes.required(f"{path}.name", "service name is required")
     if not service["name"]:
@@ -70,13 +71,13 @@ def _check_path(text: str, path: str, causes: Causes) -> None:
             causes.invalid_each(path, text, wrong)
 
 
-# URLs read as the reference reads them: what it takes for one, and what it says of the rest.
+# A URL parser with the reference's rules and messages
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME = re.compile(r"([a-zA-Z][-+.a-zA-Z0-9]*):")
 _PORT = re.compile(r"(?::[0-9]*)?\Z", re.ASCII)
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
-# A host escapes what is not ASCII, and the sign itself in front of a zone.
+# In a host, only non-ASCII bytes and the percent sign before a zone may be escaped.
 _BAD_IN_HOST = re.compile(r"%(?!25|[89a-fA-F][0-9a-fA-F]).{0,2}|[ \\^`{|}]", re.DOTALL)
 _USER = re.compile(r"[-._:~!$&'()*+,;=%@a-zA-Z0-9]*\Z")
 
@@ -90,7 +91,7 @@ class Url(NamedTuple):
 
 
 class NoUrl(Exception):
-    """Why a text is no URL."""
+    """Why a text is not a URL."""
 
 
 def read_url(text: str) -> Url:

@@ -1,4 +1,4 @@
-"""Webhook configurations."""
+"""Columns of webhook configurations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The versions of the review that a webhook understands."""
+"""The review versions that a webhook supports."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from fairlead.codec.types.names import dns_1035_label
 from fairlead.resources.causes import Causes
 from fairlead.resources.go_values import go_list
 
-# The versions this server can send.
+# The versions that this server can send.
 KNOWN = ("v1", "v1beta1")
 
 
 def knows_one(versions: Iterable[str] | None) -> bool:
-    """Whether one of the versions can be sent; a webhook that names none is borne with."""
+    """Whether we can send one of the versions; also True for a webhook without versions."""
     listed = list(versions or ())
     return not listed or any(version in KNOWN for version in listed)
 
@@ -21,7 +21,7 @@ def knows_one(versions: Iterable[str] | None) -> bool:
 def check_review_versions(
     versions: list[str] | None, path: str, causes: Causes, *, missing: str, known: bool = True
 ) -> None:
-    """`missing` is said if there are none; `known` wants one that can be sent."""
+    """`missing` is the message if there are none. `known`: require a version that we can send."""
     if not versions:
         causes.required(path, missing)
         return

@@ -1,4 +1,4 @@
-"""What a webhook does beside answering."""
+"""The side effects that a webhook can declare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ValidatingWebhookConfiguration and MutatingWebhookConfiguration: whom to ask before a write."""
+"""The behaviour of ValidatingWebhookConfiguration and MutatingWebhookConfiguration."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from fairlead.resources.rules import label_selector
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
 LONGEST_TIMEOUT = 30
-# Choices of a webhook, checked before and after its selectors.
+# The values of a webhook's policies.
 _POLICIES = {"failurePolicy": ("Fail", "Ignore"), "matchPolicy": ("Equivalent", "Exact")}
 _REINVOCATION = ("IfNeeded", "Never")
 
 
 @dataclass(frozen=True, slots=True)
 class _Strictness:
-    """What is asked of webhooks; an update bears with what the old configuration breaks."""
+    """How strictly webhooks are checked: an update tolerates the violations of the old
+    configuration."""
 
     effects: tuple[str, ...] = SAFE_EFFECTS
     known_version: bool = True
@@ -36,7 +37,7 @@ class _Strictness:
 
 
 class WebhookConfigurationBehaviour(OrderedBehaviour):
-    """Both kinds; only mutating webhooks have a reinvocation policy."""
+    """The behaviour of both kinds; only mutating webhooks have a reinvocation policy."""
 
     qualified_finalizers = False
 
@@ -114,7 +115,7 @@ def _check_choice(value: str | None, supported: tuple[str, ...], path: str, caus
         causes.unsupported(path, value, supported)
 
 
-# The rules that say which requests a webhook is asked about.
+# Rules that select the requests of a webhook
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
@@ -145,7 +146,7 @@ def check_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
 
 
 def _check_list(values: list[str], path: str, what: str, element: str, causes: Causes) -> None:
-    """At least one, and a star only alone."""
+    """At least one entry, and `*` only alone."""
     if not values:
         causes.required(path)
     if len(values) > 1 and "*" in values:
@@ -154,7 +155,7 @@ def _check_list(values: list[str], path: str, what: str, element: str, causes: C
 
 
 def _check_resources(resources: list[str], path: str, causes: Causes) -> None:
-    """No resource twice: by its own name and by a star that stands for it."""
+    """No resource may be listed both by name and by a wildcard that covers it."""
     if not resources:
         causes.required(path)
     with_any_sub: set[str] = set()

@@ -1,4 +1,4 @@
-"""Groups of the API's own domain need a sign that somebody approved of them."""
+"""Groups in the API's own domain need an approval annotation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
 
 
 def check_approval(value: Object, old: Object | None, dialect: Dialect, causes: Causes) -> None:
-    """What is not approved may stay so; it may not come about."""
+    """A new or changed definition needs a valid annotation; an existing invalid state may stay."""
     if not _is_protected(value["spec"]["group"], dialect):
         return
     key = dialect.label("api-approved.@")
@@ -28,7 +28,7 @@ def check_approval(value: Object, old: Object | None, dialect: Dialect, causes: 
 
 def approval(value: Object, dialect: Dialect) -> tuple[bool, str, str] | None:
     """Whether the definition of a protected group is approved, with reason and message; None for
-    other groups."""
+    unprotected groups."""
     if not _is_protected(value["spec"]["group"], dialect):
         return None
     key = dialect.label("api-approved.@")

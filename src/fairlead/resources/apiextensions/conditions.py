@@ -1,4 +1,4 @@
-"""The conditions of a definition."""
+"""The conditions of a CustomResourceDefinition."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def condition(kind: str, status: bool, reason: str, message: str) -> Object:
 
 
 def set_condition(value: Object, wanted: Object) -> None:
-    """Say something of a definition; what was so already keeps its time. The status and its list
-    are replaced, not changed."""
+    """Set a condition. A condition whose status does not change keeps its time. The status and its
+    list are replaced, not changed in place."""
     listed = list(value["status"]["conditions"] or ())
     old = condition_of(value, wanted["type"])
     if old is None:

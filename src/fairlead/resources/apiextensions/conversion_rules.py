@@ -1,4 +1,4 @@
-"""How objects get from one version to another: not at all, or by a webhook."""
+"""Validation of `spec.conversion`: the strategy None, or a webhook."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def review_versions(conversion: dict[str, Any] | None) -> list[str]:
 def check_conversion(
     conversion: dict[str, Any] | None, old: dict[str, Any] | None, causes: Causes
 ) -> None:
-    """`old` is the conversion before: if it knew no version that can be sent, the new one need
-    not either."""
+    """`old` is the previous conversion: if its webhook supported no review version that we send,
+    the new webhook need not either."""
     if conversion is None:
         return
     strategy = conversion["strategy"]

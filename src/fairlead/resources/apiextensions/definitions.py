@@ -1,4 +1,4 @@
-"""CustomResourceDefinition: a resource that a client brings along."""
+"""The behaviour of CustomResourceDefinition: a client defines a resource."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
             spec["conversion"] = {"strategy": "None"}
         webhook = spec["conversion"].get("webhook") or {}
         if "clientConfig" not in webhook and not webhook.get("conversionReviewVersions"):
-            spec["conversion"].pop("webhook", None)  # one that says nothing is as good as none
+            spec["conversion"].pop("webhook", None)  # an empty webhook counts as none
         _note_storage_version(value)
 
     def prepare_create(self, value: Object, context: Context) -> None:
@@ -79,11 +79,12 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
             value["status"]["storedVersions"] = [*stored, name]
 
     def prepare_delete(self, value: Object, context: Context) -> None:
-        """The objects go first. That is noted at once, so that no new ones come."""
+        """Add the finalizer with which a controller deletes the custom objects first. The
+        Terminating condition is set at once, so that no new objects are created."""
         metadata = value["metadata"]
         if condition_of(value, TERMINATING) is not None:
             return
-        metadata["generation"] -= 1  # being deleted is no change of what is wanted
+        metadata["generation"] -= 1  # undo the increment: deletion does not change the spec
         metadata.pop("deletionGracePeriodSeconds", None)
         held = metadata.get("finalizers") or []
         cleanup = context.dialect.group_name(CLEANUP)
@@ -129,7 +130,7 @@ def _storage_version(spec: dict[str, Any]) -> str | None:
 
 
 def _note_storage_version(value: Object) -> None:
-    """The version in which objects are kept is among those in which some may be kept."""
+    """Set `storedVersions` to the storage version if it is empty."""
     status, name = value["status"], _storage_version(value["spec"])
     if not status["storedVersions"] and name is not None:
         status["storedVersions"] = [name]
@@ -193,7 +194,7 @@ def _check_schemas_given(versions: list[dict[str, Any]], causes: Causes) -> None
 def _check_version(
     version: dict[str, Any], whole: dict[str, Any], path: str, causes: Causes, context: Context
 ) -> None:
-    """A version without what it shares with the others; `whole` is all of it."""
+    """Check the fields of a version that are not hoisted; `whole` is the complete version."""
     wrong = dns_1035_label(version["name"])
     if wrong:
         causes.invalid(f"{path}.name", version["name"], ",".join(wrong))
@@ -218,7 +219,7 @@ def _check_version_set(
     if sum(version["storage"] for version in versions or ()) != 1:
         detail = "must have exactly one version marked as storage version"
         causes.invalid("spec.versions", shown, detail)
-    if names:  # the first version used to have a field of its own, which is checked still
+    if names:  # formerly the field `spec.version`, which is still checked
         check_label(names[0], "spec.version", causes)
 
 
@@ -234,7 +235,8 @@ def _check_shared(
 
 
 def _check_names_change(value: Object, old: Object, causes: Causes) -> None:
-    """Names lead to the stored objects: they are fixed, some only once the resource is served."""
+    """Names and scope locate the stored objects: group and plural never change, kind and scope not
+    once the definition is established."""
     spec, before = value["spec"], old["spec"]
     if is_true(old, ESTABLISHED):
         immutable(spec["scope"], before["scope"], "spec.scope", causes)
@@ -260,11 +262,11 @@ def _check_stored_versions(
             causes.invalid(f"{path}[{index}]", name, "must appear in spec.versions")
 
 
-# A definition's versions as the rules look at them: what all versions share stands on top.
+# Hoisting of the fields that all versions share
 #
-# Schema, subresources and columns that are the same in every version are checked once, at the
-# path of the whole definition (`spec.validation`, `spec.subresources`,
-# `spec.additionalPrinterColumns`), and errors name that path.
+# Schema, subresources and columns that are equal in every version are checked once, and their
+# errors name the path of the whole definition: `spec.validation`, `spec.subresources`,
+# `spec.additionalPrinterColumns`.
 
 Spec = dict[str, Any]
 
@@ -277,14 +279,14 @@ _SHARED = {
 
 @dataclass(frozen=True, slots=True)
 class Hoisted:
-    """`top` is what all versions share, by the name of its field in a version; `versions` are
-    the versions without it."""
+    """`top` holds the shared fields, by their name in a version; `versions` are the versions
+    without them."""
 
     top: dict[str, Any]
     versions: list[Spec]
 
     def path(self, field: str) -> str:
-        """Where a shared field stands."""
+        """The path of a shared field."""
         return f"spec.{_SHARED[field]}"
 
 
@@ -303,7 +305,7 @@ def status_enabled(version: Spec) -> bool:
     return (version.get("subresources") or {}).get("status") is not None
 
 
-# The names of a custom resource.
+# Names of a custom resource
 
 REQUIRED = ("plural", "singular", "kind", "listKind")
 
@@ -315,7 +317,7 @@ def check_required_names(names: dict[str, Any], path: str, causes: Causes) -> No
 
 
 def check_names(names: dict[str, Any], path: str, causes: Causes) -> None:
-    """The syntax of the names that are given; a kind may be in mixed case."""
+    """Check the syntax of the names that are set; a kind may be in mixed case."""
     for name in ("plural", "singular"):
         check_label(names.get(name, ""), f"{path}.{name}", causes)
     for name in ("kind", "listKind"):
@@ -332,7 +334,7 @@ def check_names(names: dict[str, Any], path: str, causes: Causes) -> None:
 
 
 def check_label(text: str, path: str, causes: Causes) -> None:
-    """A label if it is given; all that is wrong with it is one cause."""
+    """Check a label if it is set; all its errors are joined to one cause."""
     wrong = dns_1035_label(text) if text else []
     if wrong:
         causes.invalid(path, text, ",".join(wrong))

@@ -1,4 +1,4 @@
-"""How deep schemas may stand inside each other."""
+"""Limits the nesting depth of schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _ONES = ("not", "items", "additionalItems", "additionalProperties")
 
 
 def check_depth(schema: Schema, path: str, causes: Causes) -> bool:
-    """Whether the schemas in a schema, whose types are good, are not too deep; causes if not."""
+    """Whether the nested schemas are within the limit; adds causes if not. Their types must be
+    valid."""
     before = len(causes)
     _check(schema, path, causes, 0)
     return len(causes) == before
@@ -32,7 +33,7 @@ def _check(schema: Schema, path: str, causes: Causes, depth: int) -> None:
 
 
 def inner_schemas(word: str, held: Any, path: str) -> list[tuple[Any, str]]:
-    """What stands under a keyword and may be a schema, with its path."""
+    """The values under a keyword that may be schemas, with their paths."""
     if word in _MAPS and isinstance(held, dict):
         return [(inner, f"{path}[{name}]") for name, inner in held.items()]
     if isinstance(held, list) and word in (*_LISTS, *_ONES):

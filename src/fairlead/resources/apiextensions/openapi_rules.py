@@ -1,5 +1,6 @@
-"""The rules of every schema in a definition, wherever it stands: what is not supported at all, and
-which extensions go together."""
+"""Rules of every schema in a definition, at any depth: unsupported keywords, and combinations of
+extensions.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +25,11 @@ _ATOMIC_ITEMS = "must be atomic as item of a list with {}=set"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a schema stands: whether defaults may, whether it speaks of metadata, how often its
-    values may be there (None: who knows), and the list or map below which an old value is not
-    found. Conditions have no rules."""
+    """The position of a schema. `no_defaults` is why defaults are forbidden there, None if they are
+    allowed. `in_meta`: inside the metadata of an object. `times` is the maximal number of its
+    values in an object, None if unbounded. `uncorrelatable` is the path of the list or map below
+    which values cannot be matched with old values. `with_rules` is False inside conditions such as
+    `allOf`."""
 
     path: str
     no_defaults: str | None = None
@@ -51,7 +54,7 @@ class Place:
 
 
 class OpenAPIRules:
-    """Checks one schema. What is wrong with rules is told after what is wrong with schemas."""
+    """Checks one schema. Problems of validation rules are reported after those of schemas."""
 
     def __init__(self, markers: Markers, causes: Causes) -> None:
         self._markers = markers
@@ -59,7 +62,7 @@ class OpenAPIRules:
         self._rules: RuleChecks | None = None
 
     def check(self, schema: Schema, path: str, with_rules: bool) -> None:
-        """`with_rules`: all else is good, so that the types of expressions are known."""
+        """`with_rules`: everything else is valid, so that the types of expressions are known."""
         self._check(schema, Place(path, with_rules=with_rules, is_root=True))
         if self._rules is not None:
             self._rules.tell(path, self._causes)
@@ -80,7 +83,7 @@ class OpenAPIRules:
                 self._check_rules(schema, place)
 
     def _check_rules(self, schema: Schema, place: Place) -> None:
-        if self._rules is None:  # few schemas have rules, and none when the server starts
+        if self._rules is None:  # lazy: few schemas have rules, and none at the start
             from fairlead.resources.apiextensions.schema_rules import RuleChecks
 
             self._rules = RuleChecks(self._markers)
@@ -185,7 +188,7 @@ class OpenAPIRules:
         return kind == wanted
 
     def _check_set(self, schema: Schema, path: str) -> None:
-        """The items of a set have one owner each."""
+        """The items of a set must be atomic: each has a single owner."""
         items, markers = items_schema(schema) or {}, self._markers
         detail = _ATOMIC_ITEMS.format(markers.list_type)
         list_type = items.get(markers.list_type)
@@ -228,7 +231,7 @@ class OpenAPIRules:
             seen.add(key)
 
     def _check_key_values(self, schema: Schema, path: str) -> None:
-        """What items are told apart by is always there."""
+        """The keys that identify list items must always be set."""
         markers, causes, items = self._markers, self._causes, items_schema(schema)
         list_type = schema[markers.list_type]
         if items is None:

@@ -1,4 +1,4 @@
-"""Defaults must be good values of their own schemas."""
+"""Checks that defaults are valid values of their own schemas."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _NO_METADATA = Struct("ObjectMeta", preserve_unknown=True)
 
 @cache
 def _metadata() -> Struct:
-    """The same in every dialect."""
+    """The type of metadata, which is the same in every dialect."""
     return BuiltinTypes(CLUSTER).struct("meta/v1.ObjectMeta")
 
 
 def check_defaults(schema: Schema, path: str, markers: Markers, causes: Causes) -> bool:
-    """Whether all defaults are good; causes if not."""
+    """Whether all defaults are valid; adds causes if not."""
     before = len(causes)
     found = _Defaults(markers, causes)
     found.check({**schema, markers.embedded: True}, path, False)
@@ -40,7 +40,8 @@ def check_defaults(schema: Schema, path: str, markers: Markers, causes: Causes) 
 
 
 def has_default(schema: Schema) -> bool:
-    """Whether a schema, or one in it, has a default; its types are good, its depth may not be."""
+    """Whether a schema or a nested schema has a default. Types must be valid; the depth is not
+    limited."""
     ahead = [schema]
     while ahead:
         one = ahead.pop()
@@ -60,7 +61,7 @@ class _Defaults:
         self._checks = ValueChecks(markers, int_or_string_is_any=True)
 
     def check(self, schema: Schema, path: str, inside_meta: bool) -> None:
-        """No default may stand in the values of a map, so there is no need to look there."""
+        """Does not descend into the values of maps: other rules forbid defaults there."""
         embedded = bool(schema.get(self._markers.embedded))
         inside_meta = inside_meta and not embedded
         if schema.get("default") is not None:
@@ -92,8 +93,9 @@ class _Defaults:
             check_default(schema, self._markers, default, path, self._causes)
 
     def _is_no_object(self, schema: Schema, default: Any, path: str) -> bool:
-        """Whether an object in a default lacks what every object has; nothing else is told then.
-        A good one is kept with the metadata that there is, as objects themselves are."""
+        """Whether an embedded object in a default lacks apiVersion, kind or valid metadata; then no
+        other check runs. A valid default is stored without unknown metadata fields, as objects
+        are."""
         before = len(self._causes)
         visit = EmbeddedChecks(self._markers, _metadata(), check_embedded_metadata).of(schema)
         if visit is not None:
@@ -102,17 +104,17 @@ class _Defaults:
         if visit is not None and not found:
             decode = DecoderBuilder(self._markers, _metadata()).of(schema)
             assert decode is not None
-            schema["default"] = decode(default, [])  # without what no metadata has
+            schema["default"] = decode(default, [])  # drops unknown metadata fields
         return found
 
 
-# The metadata of objects inside objects is held to the rules of all metadata.
+# Metadata of embedded objects
 
-_SOME_NAME = "fakename"  # an embedded object need not have one
+_SOME_NAME = "fakename"  # an embedded object need not have a name
 
 
 def check_embedded_metadata(metadata: dict[str, Any], path: str, causes: Causes) -> None:
-    """For `compile_schema`: its `metadata_rules`."""
+    """The `metadata_rules` for `compile_schema`."""
     named = {**metadata, "name": metadata.get("name") or _SOME_NAME}
     namespaced = bool(metadata.get("namespace"))
     check_metadata(named, namespaced, path_segment, causes, path, qualified=False)

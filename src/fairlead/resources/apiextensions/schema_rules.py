@@ -1,4 +1,4 @@
-"""Validation rules in a definition: each must be a good expression over its schema, and cheap."""
+"""Checks the validation rules in a definition: each must compile and have a low cost estimate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CONTRIBUTED = (
 
 
 class RuleChecks:
-    """Collects what is wrong with the rules of one schema, and what they cost together."""
+    """Collects the errors of the rules in one schema, and their estimated cost."""
 
     def __init__(self, markers: Markers) -> None:
         self._markers = markers
@@ -37,9 +37,9 @@ class RuleChecks:
     def check(
         self, schema: Schema, path: str, is_object: bool, times: int | None, uncorrelatable: str
     ) -> None:
-        """The rules of one schema, at the path of their list. `times` is how many values of it
-        one object can have, None if nothing says; `uncorrelatable` the path of what keeps its
-        values from being compared with old ones."""
+        """Check the rules of one schema, at the path of their list. `times` is the maximal number
+        of its values in an object, None if unbounded; `uncorrelatable` is the path of the list or
+        map whose values cannot be matched with old values."""
         of = declared(schema, self._markers, is_object)
         if of is None:
             self._found.internal(path, _UNTYPED.format(self._markers.validations))
@@ -62,7 +62,7 @@ class RuleChecks:
                 self._found.invalid(here, rule["rule"], f"{what} {uncorrelatable}")
 
     def tell(self, path: str, causes: Causes) -> None:
-        """All that was found; `path` is that of the whole schema."""
+        """Add all errors to `causes`; `path` is that of the whole schema."""
         for cause in self._found:
             causes.append(cause)
         self._tell_total(path, causes)

@@ -1,5 +1,6 @@
-"""The schema of a custom resource: the rules of its root, of its structure, of its defaults, of
-all schemas in it, and of its validation rules."""
+"""Validation of the schema of a custom resource: its root, its structure, its defaults, all nested
+schemas, and its validation rules.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.custom.schema.markers import Markers, Schema, markers_of
 
-# What the root may say besides `type` when the status is written on its own: all that is not lost
-# when the status is checked by itself.
+# Keywords that the root may have if the status subresource is enabled: those that still apply when
+# the status is validated on its own.
 ALLOWED_AT_ROOT = {
     "description": "Description",
     "type": "Type",
@@ -50,7 +51,8 @@ def check_schema(
     causes: Causes,
     context: Context,
 ) -> None:
-    """The schema of one version, or of all; `path` leads to what holds `openAPIV3Schema`."""
+    """Check the schema of one version, or of all versions; `path` is that of the parent of
+    `openAPIV3Schema`."""
     schema = (validation or {}).get("openAPIV3Schema")
     if schema is None:
         return
@@ -67,13 +69,13 @@ def check_schema(
             causes.invalid(here, "", str(error))
             return
         if unstructured and len(causes) == before:
-            word = unstructured.removeprefix("$")  # only "$schema" is told by no rule of its own
+            word = unstructured.removeprefix("$")  # only "$schema" has no rule of its own
             causes.invalid(here, "", f"OpenAPIV3Schema '{word}' is not supported")
 
 
 def _check_inside(schema: Schema, path: str, markers: Markers, causes: Causes) -> str:
-    """Check defaults if the structure is good, and rules if defaults are good too. Returns the
-    keyword that keeps the schema from having a structure, if there is one."""
+    """Check defaults if the structure is valid, and rules if the defaults are valid too. Returns
+    the keyword that prevents a structural schema, or an empty string."""
     unstructured = without_structure(schema, markers)
     is_good = (
         not unstructured
@@ -85,12 +87,12 @@ def _check_inside(schema: Schema, path: str, markers: Markers, causes: Causes) -
 
 
 def _check_root(schema: dict[str, Any], path: str, causes: Causes, context: Context) -> None:
-    """The first keyword that the root may not have is told, in the order in which they are shown:
-    `id`, `$schema` and `$ref` come before the type, all others after it."""
+    """Report the first keyword that the root may not have, in the order of their output: `id`,
+    `$schema` and `$ref` come before the type, all others after it."""
     kind = schema.get("type", "")
     allowed = {context.dialect.marked(name) for name in ALLOWED_AT_ROOT}
     given = {name for name, held in schema.items() if _is_given(name, held)}
-    given.update(getattr(schema, "empty", ()))  # lists and maps that were given without entries
+    given.update(getattr(schema, "empty", ()))  # empty lists and maps in the request
     given -= allowed
     if kind not in ("", "object") and not {"id", "$schema", "$ref"}.intersection(given):
         detail = (
@@ -108,7 +110,8 @@ def _check_root(schema: dict[str, Any], path: str, causes: Causes, context: Cont
 
 
 def _is_given(name: str, held: Any) -> bool:
-    """A limit of 0 is given, and so are a schema without anything in it and one that is false."""
+    """Whether a keyword is set. A limit of 0 is set, and so are an empty schema and the schema
+    false."""
     if name in ("$ref", "additionalItems", "additionalProperties"):
         return held is not None
     return held is not None and held is not False and held != ""

@@ -1,4 +1,4 @@
-"""A schema as messages print it: the whole struct, what it points to left out."""
+"""Formats a schema for messages: the whole Go struct, without the values of pointers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from fairlead.resources.storage.shared import go_pointer
 
 PACKAGE = "apiextensions"
 KIND = f"{PACKAGE}.JSONSchemaProps"
-# One takes two kilobytes, and a message that is cut off would lose what it says of the schema.
+# One schema takes 2 kB, and a truncated message would lose the error at its end.
 MOST_SHOWN = 24
 _HOLDERS = ("allOf", "oneOf", "anyOf")
 _MAPS = ("properties", "patternProperties", "definitions")
 
 
 def shown_schema(schema: Schema, marked: Callable[[str], str]) -> GoValue:
-    """`marked` tells what the dialect calls a marker."""
+    """`marked` returns the dialect's name of an extension."""
     if _count(schema) > MOST_SHOWN:
         return GoValue(f"{KIND}{{...}}")
     return _Shown(marked).schema(schema)
 
 
 def _count(schema: Schema) -> int:
-    """How many schemas would be printed, or enough to see that there are too many."""
+    """The number of schemas to print; stops counting above the limit."""
     waiting, found = [schema], 0
     while waiting and found <= MOST_SHOWN:
         held = waiting.pop()
@@ -147,7 +147,7 @@ class _Shown:
         self._fields = {name: (marked(ours), show) for name, (ours, show) in fields.items()}
 
     def schema(self, schema: Schema) -> GoValue:
-        empty = getattr(schema, "empty", ())  # lists and maps that were given without entries
+        empty = getattr(schema, "empty", ())  # empty lists and maps in the request
         shown = {
             name: show([] if ours in empty else schema.get(ours))
             for name, (ours, show) in self._fields.items()

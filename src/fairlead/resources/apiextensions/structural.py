@@ -1,5 +1,6 @@
-"""Structural schemas: one that says of every field what it is, and whose other conditions only
-narrow that down."""
+"""Checks that a schema is structural: it describes the type of every field, and `allOf` and the
+like only narrow that.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from fairlead.resources.causes import Causes
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 
 ROOT, ITEM, FIELD = "root", "item", "field"
-_STEPS_A_PATTERN = 1000  # it is compiled, which takes about a millisecond
+_STEPS_A_PATTERN = 1000  # compiling takes about a millisecond
 _NO_TYPE = {
     ROOT: "must not be empty at the root",
     ITEM: "must not be empty for specified array items",
@@ -25,13 +26,14 @@ ONLY_NAMES = (
     "must not specify anything other than name and generateName, but metadata is implicitly"
     " specified"
 )
-# What a schema cannot hold at all if it is to be structural.
+# Keywords that a structural schema cannot have.
 _UNKNOWN = ("id", "$schema", "$ref", "additionalItems", "definitions", "dependencies")
 _NO_STRUCTURE = (*_UNKNOWN, "patternProperties")
 
 
 def without_structure(schema: Schema, markers: Markers) -> str:
-    """A keyword anywhere in a schema that keeps it from having a structure at all."""
+    """The first keyword in a schema, at any depth, that prevents a structural schema; else
+    empty."""
     for word in _NO_STRUCTURE:
         if schema.get(word):
             return word
@@ -46,7 +48,7 @@ def without_structure(schema: Schema, markers: Markers) -> str:
 
 
 def _inner(schema: Schema) -> list[Schema]:
-    """The schemas that stand in a schema."""
+    """The schemas nested directly in a schema."""
     listed = [one for word in ("allOf", "anyOf", "oneOf") for one in schema.get(word) or ()]
     ones = [schema.get("not"), items_schema(schema), values_schema(schema)]
     return [
@@ -57,7 +59,7 @@ def _inner(schema: Schema) -> list[Schema]:
 
 
 def check_structural(schema: Schema, path: str, markers: Markers, causes: Causes) -> bool:
-    """Whether a schema is structural; if not, causes in the order of their texts."""
+    """Whether a schema is structural; if not, adds causes sorted by their text."""
     found = _Structural(markers)
     found.check(schema, ROOT, path)
     found.check_complete(schema, path)
@@ -127,7 +129,8 @@ class _Structural:
             self.causes.invalid(f"{path}.type", kind, "must be object at the root")
 
     def _check_meta(self, schema: Schema, level: str, path: str, is_object: bool) -> None:
-        """What every object has may be narrowed down only in its names."""
+        """Of apiVersion, kind and metadata, a schema may only restrict `name` and
+        `generateName`."""
         properties = schema.get("properties") or {}
         wanted = {"kind": "string", "apiVersion": "string", "metadata": "object"}
         for name, kind in wanted.items():
@@ -164,7 +167,7 @@ class _Structural:
                 self.causes.invalid(f"{path}.pattern", schema["pattern"], detail)
 
     def _check_nested(self, schema: Schema, path: str, skip_any: bool = False) -> None:
-        """A condition may not say what a value is, only how it must be."""
+        """Check a schema in `allOf` and the like: it may restrict values, but not declare types."""
         self._check_conditions(schema, path, skip_any)
         items, properties = items_schema(schema), schema.get("properties") or {}
         if items is not None:
@@ -198,7 +201,7 @@ class _Structural:
         }
 
     def check_complete(self, schema: Schema, path: str) -> None:
-        """What a condition of the whole speaks of must be there."""
+        """Fields in `allOf` and the like must also be declared outside of them."""
         self._complete_conditions(schema, schema, path, path)
 
     def _complete_conditions(self, condition: Schema, schema: Schema, path: str, at: str) -> None:
@@ -223,7 +226,7 @@ class _Structural:
 
 
 def _exceptions(schema: Schema) -> tuple[bool, bool]:
-    """Whether `anyOf`, or that of the first `allOf`, says in the usual way that a value is a
-    number or a text, which nothing else can say."""
+    """Whether `anyOf`, or the `anyOf` in the first `allOf`, is the usual form of int-or-string,
+    which cannot be expressed otherwise."""
     first: Schema = next(iter(schema.get("allOf") or ()), {})
     return schema.get("anyOf") == _INT_OR_STRING, first.get("anyOf") == _INT_OR_STRING

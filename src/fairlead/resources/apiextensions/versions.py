@@ -1,4 +1,4 @@
-"""The parts of a version of a custom resource besides its schema."""
+"""Validation of a version of a definition, without its schema."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _check_column(column: dict[str, Any], path: str, causes: Causes) -> None:
 
 
 def shown_version(version: dict[str, Any]) -> GoValue:
-    """A version (without what was hoisted) as messages print it."""
+    """A version, without its hoisted fields, as messages print it."""
     columns = version.get("additionalPrinterColumns")
     package = "apiextensions"
     parts = {

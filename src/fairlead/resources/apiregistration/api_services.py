@@ -1,4 +1,6 @@
-"""APIService: who serves a version of a group; without a service, this server itself."""
+"""The behaviour of APIService: which service serves a group-version; without a service, this
+server.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from fairlead.resources.rules import PORT_RANGE
 from fairlead.resources.storage.shared import OrderedBehaviour, Step, keep_metadata
 
 CONDITION_STATUSES = ("True", "False", "Unknown")
-# Status, reason and message of the condition of those without a service.
+# Status, reason and message of the condition of a local APIService.
 LOCAL = ("True", "Local", "Local APIServices are always available")
 # Upper bounds of the two priorities.
 _PRIORITIES = {"groupPriorityMinimum": 20000, "versionPriority": 1000}
@@ -67,7 +69,7 @@ class APIServiceBehaviour(OrderedBehaviour):
 
 
 def availability(status: str, reason: str, message: str) -> dict[str, Any]:
-    """The condition that says whether a version of a group can be used, as of now."""
+    """The Available condition, with the current time."""
     return {
         "type": "Available",
         "status": status,
@@ -87,7 +89,7 @@ def _check_group_version(group: str, version: str, causes: Causes) -> None:
 
 
 def _check_trust(spec: dict[str, Any], causes: Causes) -> None:
-    """A remote service must be found and trusted; a local one needs neither."""
+    """Check the service reference and its TLS settings; a local APIService has no TLS settings."""
     service, bundle = spec.get("service"), spec.get("caBundle")
     blind = spec.get("insecureSkipTLSVerify", False)
     if service is None:

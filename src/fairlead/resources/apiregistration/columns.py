@@ -1,4 +1,4 @@
-"""API services."""
+"""Columns of API services."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _service(api_service: Object) -> str:
 
 
 def _available(api_service: Object) -> str:
-    """The condition's status, and its reason where it is not True."""
+    """The status of the condition, and its reason if it is not True."""
     conditions = items(api_service, "status.conditions")
     found = next((one for one in conditions if one.get("type") == "Available"), None)
     if found is None:

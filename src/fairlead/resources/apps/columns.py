@@ -1,4 +1,4 @@
-"""Workloads of the apps group."""
+"""Columns of the apps group."""
 
 from __future__ import annotations
 

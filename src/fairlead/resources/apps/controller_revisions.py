@@ -1,7 +1,7 @@
-"""ControllerRevision: a state that a controller remembers; its data never changes.
+"""The behaviour of ControllerRevision: a snapshot that a controller stores; its data is immutable.
 
 Clients compare the bytes of the data with those of a patch that they make themselves, so the order
-of its keys may not change either.
+of keys must not change either.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""DaemonSet: a pod on every fitting node. An annotation counts the changes of its template."""
+"""The behaviour of DaemonSet: a pod on every matching node. An annotation counts the changes of its
+template.
+"""
 
 from __future__ import annotations
 

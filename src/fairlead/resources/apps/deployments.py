@@ -1,4 +1,4 @@
-"""Deployment: replicas that are replaced step by step when their template changes."""
+"""The behaviour of Deployment: replicas that are replaced in steps when their template changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ReplicaSet: a number of equal pods."""
+"""The behaviour of ReplicaSet: a number of equal pods."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What workload kinds of several groups share: values as messages print them, numbers that may be
-percentages, and the counts of a status."""
+"""Shared by workload kinds of several groups: values in messages, numbers or percentages, and the
+counts of a status.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.go_values import go_selector
 from fairlead.resources.rules import IMMUTABLE, PERCENT_ERROR, bounded_int, non_negative
 
-# Counts the changes of a DaemonSet's template.
+# The annotation that counts the changes of a DaemonSet's template.
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-# What becomes of the claims of a StatefulSet.
+# The field with the deletion policy of a StatefulSet's claims.
 RETENTION = "persistentVolumeClaimRetentionPolicy"
 
-# How messages print a pointer that is not set.
+# An unset pointer in messages.
 UNSET = "null"
-# How messages print a pointer to a struct inside another; the address tells nothing.
+# A pointer in a struct in messages; the address has no meaning.
 _ADDRESS = "0xc000000000"
 
 _PERCENT = re.compile(r"\A([0-9]+)%\Z", re.ASCII)
@@ -33,7 +34,7 @@ def selector_shown(selector: Object | None) -> str:
 
 
 def int_or_string_shown(value: int | str) -> GoValue:
-    """A number or text as messages print the type that holds either."""
+    """An IntOrString as messages print it."""
     number, text = (value, "") if isinstance(value, int) else (0, value)
     kind = 0 if isinstance(value, int) else 1
     return GoValue(f"intstr.IntOrString{{Type:{kind}, IntVal:{number}, StrVal:{quote(text)}}}")
@@ -45,14 +46,14 @@ def pointer_shown(kind: str, value: Any) -> str:
 
 
 def check_selector_kept(value: Object, old: Object, causes: Causes) -> None:
-    """The selector of a workload never changes."""
+    """The selector of a workload is immutable."""
     selector = value["spec"].get("selector")
     if selector != old["spec"].get("selector"):
         causes.invalid("spec.selector", selector_shown(selector), IMMUTABLE)
 
 
 def check_int_or_percent(value: int | str, path: str, causes: Causes) -> None:
-    """A non-negative number or a percentage."""
+    """Check a non-negative number or a percentage."""
     if isinstance(value, int):
         non_negative(value, path, causes)
     elif not _PERCENT.match(value):
@@ -70,7 +71,7 @@ def _percent(value: int | str) -> int:
 
 
 def amount(value: int | str) -> int:
-    """The number in a number or percentage; 0 for text that is neither."""
+    """The number in an IntOrString or percentage; 0 for other text."""
     if isinstance(value, int):
         return value
     return _percent(value) or (bounded_int(value) if _INTEGER.match(value) else 0)
@@ -78,8 +79,8 @@ def amount(value: int | str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StatusCounts:
-    """The counts of a status: none is negative, and some (`limits`: the count, what it is measured
-    by, what the message calls that) are no greater than another."""
+    """The counts of a status. No count may be negative. `limits` are triples: a count, the count
+    that it may not exceed, and the name of the latter in the message."""
 
     counts: Sequence[str]
     limits: Sequence[tuple[str, str, str]] = ()
@@ -94,7 +95,7 @@ class StatusCounts:
 
 
 def check_collision_count(status: Object, old_status: Object, causes: Causes) -> None:
-    """The number of name collisions only grows."""
+    """The number of name collisions must not decrease."""
     count, before = status.get("collisionCount"), old_status.get("collisionCount")
     if before is not None and (count is None or count < before):
         causes.invalid("status.collisionCount", count or 0, "cannot be decremented")

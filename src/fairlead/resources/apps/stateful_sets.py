@@ -1,5 +1,6 @@
-"""StatefulSet: pods with an identity and claims of their own. Its template is hardly checked,
-since what the claims add to the pods is not in it."""
+"""The behaviour of StatefulSet: pods with an identity and claims of their own. Its template is
+hardly checked, because the volumes that claims add to the pods are not in it.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ STATUS = StatusCounts(
 
 
 def say_kind_of_claims(spec: Object) -> None:
-    """The templates of claims are whole objects."""
+    """Set apiVersion and kind of the claim templates, which are whole objects."""
     for claim in spec.get("volumeClaimTemplates") or ():
         claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
 
@@ -128,7 +129,7 @@ class StatefulSetBehaviour(TemplateBehaviour):
 
 
 def _check_claims_mounted(spec: Object, causes: Causes) -> None:
-    """Each claim is for a container that mounts it, or takes it as a device, by its name."""
+    """Each claim must be mounted, or used as a device, by a container."""
     pod = spec["template"]["spec"]
     used = {
         item["name"]
@@ -149,7 +150,7 @@ def _steps(spec: Object) -> Object:
 
 
 def _fill_strategy(strategy: Object, context: Context) -> None:
-    """Rolling updates are what happens when nothing is said; then their settings are shown too."""
+    """The default is a rolling update, whose settings are then filled in too."""
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
         strategy.setdefault("rollingUpdate", {})

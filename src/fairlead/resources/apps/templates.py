@@ -1,4 +1,4 @@
-"""What all kinds do that make pods from a template."""
+"""Behaviour and rules of kinds with a pod template."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MISMATCH = "`selector` does not match template `labels`"
 
 
 class TemplateBehaviour(Behaviour):
-    """A kind with a pod template; `template_path` is where it lies."""
+    """A kind with a pod template at `template_path`."""
 
     template_path = TEMPLATE
-    looks_twice = False  # at all of a changed object, as clients see in the causes
+    looks_twice = False  # an update also runs all checks of a create, as the causes show
 
     def template(self, value: Object) -> Object:
         found = value
@@ -48,7 +48,7 @@ class TemplateBehaviour(Behaviour):
         super().prepare_update(value, old, context)
 
     def drop_disabled(self, value: Object, old: Object | None, context: Context) -> None:
-        """Remove the fields of features that are off, unless the old object uses them."""
+        """Remove the fields of disabled features, unless the old object uses them."""
         old_spec = self.template(old)["spec"] if old is not None else None
         drop_disabled_pod_fields(self.template(value)["spec"], old_spec, context)
 
@@ -62,7 +62,7 @@ def _generation(value: Object) -> int:
 
 
 def check_required_selector(selector: Object | None, kind: str, causes: Causes) -> None:
-    """A selector that must be there and select something; `kind` is the word of the message."""
+    """The selector must be set and not empty; `kind` is the word in the message."""
     if selector is None:
         causes.required("spec.selector")
         return
@@ -73,21 +73,21 @@ def check_required_selector(selector: Object | None, kind: str, causes: Causes) 
 
 
 def selector_is_sound(selector: Object | None) -> bool:
-    """Whether a selector can be asked what it selects."""
+    """Whether a selector is valid, so that it can be evaluated."""
     wrong = Causes()
     label_selector(selector, "", wrong, check_values=True)
     return not wrong
 
 
 def check_template_labels(selector: Object | None, template: Object, causes: Causes) -> None:
-    """The selector must select the pods made from the template."""
+    """The selector must match the labels of the template."""
     labels = given_map(template["metadata"], "labels")
     if not selector_matches(selector, labels or {}):
         causes.invalid(f"{TEMPLATE}.metadata.labels", go_map(labels), MISMATCH)
 
 
 def check_long_running(template: Object, kind: str, causes: Causes) -> None:
-    """Pods that a controller keeps running always restart and have no deadline."""
+    """Long-running pods must always restart and have no deadline."""
     spec = template["spec"]
     policy = spec.get("restartPolicy", "")
     if policy != "Always":
@@ -98,7 +98,7 @@ def check_long_running(template: Object, kind: str, causes: Causes) -> None:
 
 
 def check_shared_disks(template: Object, causes: Causes) -> None:
-    """A disk that only one machine can write to is read-only in pods of which there are many."""
+    """A disk that only one machine can write to must be read-only in replicated pods."""
     for index, volume in enumerate(template["spec"].get("volumes") or ()):
         disk = volume.get("gcePersistentDisk")
         if disk is not None and not disk.get("readOnly"):
@@ -111,7 +111,7 @@ def check_shared_disks(template: Object, causes: Causes) -> None:
 
 
 def check_replicated(spec: Object, causes: Causes, context: Context) -> None:
-    """The selector and template of what keeps a number of equal pods."""
+    """Check the selector and template of a Deployment or ReplicaSet."""
     selector, template = spec.get("selector"), spec["template"]
     check_required_selector(selector, "deployment", causes)
     if not selector_is_sound(selector):

@@ -1,5 +1,6 @@
-"""The rules of TokenReview and TokenRequest. They are not stored: whoever answers them calls
-these."""
+"""Rules of TokenReview and TokenRequest. They are not stored: their request handlers call these
+functions.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ from fairlead.resources.storage.csi_drivers import check_token_lifetime
 
 
 def check_token_review(value: Object, causes: Causes) -> None:
-    """A token must be given: without one the request itself is refused (StatusError)."""
+    """Raises StatusError if the token is missing."""
     if not value["spec"].get("token"):
         raise bad_request("token is required for TokenReview in authentication")
 
 
 def check_token_request(value: Object, causes: Causes) -> None:
-    """How long the token may live; that the names fit the account is for the caller to see."""
+    """Check the lifetime of the token. The caller checks that the names match the service
+    account."""
     seconds = value["spec"].get("expirationSeconds")
     check_token_lifetime(seconds, "spec.expirationSeconds", causes)

@@ -1,5 +1,6 @@
-"""The rules of the access reviews. They are not stored: whoever answers them calls these. Errors
-about them name no kind and no object."""
+"""Rules of the access reviews. They are not stored: their request handlers call these functions.
+Errors about them name no kind and no object.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def check_self_subject_access_review(value: Object, causes: Causes) -> None:
 
 
 def check_local_subject_access_review(value: Object, causes: Causes) -> None:
-    """`metadata.namespace` is the one of the request."""
+    """`metadata.namespace` is the namespace of the request."""
     spec = value["spec"]
     _check_attributes(spec, causes)
     _check_subject(spec, causes)
@@ -51,7 +52,7 @@ def check_local_subject_access_review(value: Object, causes: Causes) -> None:
 
 
 def check_self_subject_rules_review(value: Object, causes: Causes) -> None:
-    """A namespace must be given: without one the request itself is refused (StatusError)."""
+    """Raises StatusError if the namespace is missing."""
     if not value["spec"].get("namespace"):
         raise bad_request("no namespace on request")
 

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscaler: how many replicas of something there should be."""
+"""The behaviour of HorizontalPodAutoscaler: the desired number of replicas, by metrics."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class AutoscalerBehaviour(Behaviour):
         for metric in spec["metrics"]:
             _drop_empty_value(metric)
         behavior = spec.get("behavior")
-        # Clients of v1 write it into an annotation, for which there are no defaults.
+        # v1 clients send the behavior in an annotation, where defaults do not apply.
         if behavior is not None and context.group_version != "autoscaling/v1":
             behavior["scaleUp"] = _filled(behavior.get("scaleUp"), SCALE_UP)
             behavior["scaleDown"] = _filled(behavior.get("scaleDown"), SCALE_DOWN)
@@ -73,8 +73,8 @@ class AutoscalerBehaviour(Behaviour):
             non_negative(value["status"].get(name), f"status.{name}", causes)
 
     def settle(self, value: Object, applied: bool) -> None:
-        """What storing makes of an accepted autoscaler: only so much of it as version v1 and its
-        annotations can hold."""
+        """Reduce an accepted autoscaler to the fields that version v1 and its annotations can
+        hold."""
         settled(value)
 
 
@@ -88,8 +88,8 @@ def _filled(rules: Object | None, defaults: Object) -> Object:
 
 
 def _drop_empty_value(metric: Object) -> None:
-    """Storing adds a value of 0 to an object's average value; it must not come back as a value
-    that the client has chosen, for it would be refused."""
+    """Storing adds a value of 0 to the average value of an object metric. Drop it: as a value from
+    the client it would be refused."""
     target: Object = (metric.get("object") or {}).get("target") or {}
     if target.get("value") == "0" and target.get("averageValue") is not None:
         del target["value"]

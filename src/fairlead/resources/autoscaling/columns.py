@@ -1,4 +1,4 @@
-"""Horizontal pod autoscalers, and the scale of anything scalable."""
+"""Columns of horizontal pod autoscalers, and of the Scale subresource."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fairlead.resources.columns.words import NONE, UNKNOWN, UNSET, field, items,
 _SHOWN = 2
 _DEFAULT_UTILIZATION = 80
 
-# Metric types: where the metric lies, and whether a target utilization is possible.
+# Metric types with the field that holds the metric: measured by utilization, or by value.
 _BY_UTILIZATION = {"Resource": "resource", "ContainerResource": "containerResource"}
 _BY_VALUE = {"External": "external", "Object": "object"}
 
-# Keys of a metric in version 1's annotations, and where the later versions keep the same.
+# Keys of a metric in the annotations of v1, and the fields of v2.
 _OLD_SPEC = {
     "targetAverageUtilization": "averageUtilization",
     "targetAverageValue": "averageValue",
@@ -40,7 +40,7 @@ def _quantity(value: Any) -> str:
 
 
 def _utilization(target: Object, current: Object | None) -> str:
-    """A metric measured against what the pods request, or by its average value."""
+    """A metric measured against the pods' requests, or by its average value."""
     if target.get("averageValue") is not None:
         now = UNKNOWN if current is None else _quantity(current.get("averageValue"))
         return f"{now}/{target['averageValue']}"
@@ -49,7 +49,7 @@ def _utilization(target: Object, current: Object | None) -> str:
 
 
 def _value(target: Object, current: Object | None) -> str:
-    """A metric of one thing: as it is, or divided among the pods."""
+    """A metric of one object: its value, or its average over the pods."""
     if target.get("averageValue") is not None:
         now = (current or {}).get("averageValue")
         return f"{UNKNOWN if now is None else now}/{target['averageValue']} (avg)"
@@ -88,7 +88,7 @@ def _targets(scaler: Object) -> str:
 
 
 def _old_metrics(scaler: Object, annotation: str, part: str, keys: dict[str, str]) -> list[Object]:
-    """Metrics that version 1 can only carry in an annotation, in the later form."""
+    """The metrics in the annotations of v1, in the form of v2."""
     try:
         found = json.loads(mapping(scaler, "metadata.annotations").get(annotation) or "[]")
     except ValueError:
@@ -158,7 +158,7 @@ SCALE = table(
 
 
 def printers(dialect: Dialect) -> dict[str, Printer]:
-    """The printers of every version; version 1 keeps most metrics in annotations."""
+    """The printers of every version; v1 keeps most metrics in annotations."""
     later = _printer(_targets)
     return {
         "autoscaling/v1/horizontalpodautoscalers": _printer(_targets_of_version_1(dialect)),

@@ -1,6 +1,7 @@
-"""HorizontalPodAutoscaler between its versions. What v1 cannot express it carries in annotations.
+"""Converts HorizontalPodAutoscalers between versions. v1 keeps the fields that it lacks in
+annotations.
 
-Objects may lack any part, as they do while it is worked out what an apply gives up.
+Any part of an object may be missing: apply converts partial objects to compute released fields.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _POLICY_FIELDS = ("type", "value", "periodSeconds")
 
 
 def drop_annotations(metadata: Object, names: Iterable[str]) -> None:
-    """Remove the annotations that only v1 gives a meaning."""
+    """Remove the annotations that only have a meaning in v1."""
     annotations, dropped = metadata.get("annotations") or {}, set(names)
     kept = {key: text for key, text in annotations.items() if key not in dropped}
     if kept:
@@ -55,7 +56,7 @@ def drop_annotations(metadata: Object, names: Iterable[str]) -> None:
 
 
 def from_v2beta2(value: Object, _: Dialect = CLUSTER) -> Object:
-    """v2 leaves out of the status what v2beta2 always has."""
+    """v2 omits empty status fields that v2beta2 always has."""
     if value.get("status") is None:
         return value
     empty = {name for name in ("currentReplicas", "conditions") if not value["status"].get(name)}
@@ -117,7 +118,7 @@ def _whole(metadata: Object, spec: Object | None, status: Object | None) -> Obje
 
 
 def _carried(spec: Object, status: Object) -> dict[str, Any]:
-    """What goes into annotations."""
+    """The fields that go into annotations."""
     metrics = [metric for metric in spec.get("metrics") or () if not is_cpu_target(metric)]
     behavior = spec.get("behavior")
     conditions = [
@@ -197,7 +198,8 @@ def _status_from_v1(status: Object | None, carried: Carried) -> Object | None:
 
 
 def _decoded(text: str | None) -> Any:
-    """What an annotation holds; nothing if it makes no sense, for anybody can write one."""
+    """The value in an annotation; None if it is not valid JSON: any client can write the
+    annotation."""
     try:
         return orjson.loads(text) if text else None
     except orjson.JSONDecodeError:
@@ -205,7 +207,7 @@ def _decoded(text: str | None) -> Any:
 
 
 def _decoded_list(text: str | None) -> list[Object] | None:
-    """The objects of a list, of which null is an empty one; None if the text is no such list."""
+    """The objects of a list, null items as empty objects; None if the text is not such a list."""
     value = _decoded(text)
     if text and text.strip() == "null":
         return []
@@ -226,7 +228,7 @@ def _types() -> BuiltinTypes:
 
 
 def _typed(name: str, items: list[Object] | None) -> list[Object] | None:
-    """Values from an annotation as their type has them; None if one of them does not fit it."""
+    """Values from an annotation, decoded by their type; None if one does not fit it."""
     decode = decoder(_types().struct(f"autoscaling/v2.{name}"))
     try:
         return None if items is None else [decode(item, []) for item in items]
@@ -234,7 +236,7 @@ def _typed(name: str, items: list[Object] | None) -> list[Object] | None:
         return None
 
 
-# The behaviour is written with the names that fields have in programs: `ScaleUp`, `SelectPolicy`.
+# The annotation of the behavior has capitalized field names: `ScaleUp`, `SelectPolicy`.
 
 
 def _title(name: str) -> str:
@@ -257,7 +259,7 @@ def _titled_behavior(behavior: Object) -> Object:
 
 
 def _plain(value: Any, names: Iterable[str]) -> Any:
-    """The known fields of an object, however their names are capitalised; null is an empty one."""
+    """The known fields of an object, in any capitalization; null is an empty object."""
     if value is not None and not isinstance(value, dict):
         return value
     known = {name.lower(): name for name in names}
@@ -279,8 +281,8 @@ def _plain_behavior(value: Any) -> Object | None:
 
 
 def settled(value: Object) -> None:
-    """Make of an autoscaler what the way through v1 and back leaves of it: CPU utilization goes to
-    the end of the metrics, and quantities that v1 always has are there."""
+    """Change an autoscaler as a conversion to v1 and back does: CPU utilization moves to the end of
+    the metrics, and quantities that v1 always has are set."""
     spec, status = value["spec"], value["status"]
     metrics = spec.get("metrics") or []
     others = [metric for metric in metrics if not is_cpu_target(metric)]

@@ -1,4 +1,4 @@
-"""The rules of what a HorizontalPodAutoscaler measures."""
+"""Validation of the metrics of a HorizontalPodAutoscaler."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _check_metric(metric: Object, path: str, causes: Causes, context: Context) -
 
 
 def check_reference(reference: Object, path: str, causes: Causes) -> None:
-    """A reference to an object by kind and name."""
+    """Check a reference to an object by kind and name."""
     for name in ("kind", "name"):
         _check_segment(reference[name], f"{path}.{name}", "", causes)
 
@@ -165,7 +165,7 @@ def _check_resource_name(name: str, path: str, causes: Causes) -> None:
         causes.invalid(path, name, "must be a standard resource for containers")
 
 
-# The checks of the sources, in the order in which they are looked for.
+# The checks of the sources, in the order of lookup.
 _CHECKS: dict[str, Callable[[Object, str, Causes], None]] = {
     "object": _check_object,
     "external": _check_external,

@@ -1,4 +1,4 @@
-"""Metrics in the flat form of autoscaling/v1 annotations, to and from the form of v2."""
+"""Converts metrics between the flat form of autoscaling/v1 annotations and the form of v2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.resources.behaviour import Object
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A field of the flat form and its place in v2; `zero` is shown for one that is not set."""
+    """A field of the flat form and its path in v2; `zero` replaces an unset value."""
 
     flat: str
     place: tuple[str, ...]
@@ -104,7 +104,7 @@ def _read(value: Any, place: tuple[str, ...]) -> Any:
 
 
 def full(metrics: Iterable[Object], sources: Rows) -> list[Object]:
-    """Metrics of the flat form as v2 has them."""
+    """Metrics of the flat form in the form of v2."""
     made = []
     for metric in map(_folded, metrics):
         one: Object = {"type": metric.get("type", "")}
@@ -117,7 +117,7 @@ def full(metrics: Iterable[Object], sources: Rows) -> list[Object]:
 
 
 def _folded(value: Any) -> Any:
-    """An object with its names in lower case: those of an annotation may be capitalised at will."""
+    """An object with lower-case names: names in an annotation may have any capitalization."""
     if not isinstance(value, dict):
         return value
     return {name.lower(): item for name, item in value.items() if item is not None}
@@ -143,7 +143,7 @@ def _write(value: Object, place: tuple[str, ...], item: Any) -> None:
 
 
 def _target_type(source: str, target: Object) -> str:
-    """The flat form does not say what kind of target it is; what is set tells."""
+    """The type of a target. The flat form has no type; it follows from the fields that are set."""
     match source:
         case "object":
             return "Value" if target.get("averageValue") is None else "AverageValue"

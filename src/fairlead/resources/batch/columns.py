@@ -1,4 +1,4 @@
-"""Jobs and cron jobs."""
+"""Columns of jobs and cron jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CronJob: Jobs made by a schedule."""
+"""The behaviour of CronJob: Jobs on a schedule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import non_negative, one_of
 
-# The names of its Jobs, at most 63 characters, are longer by eleven.
+# The names of its Jobs, at most 63 characters, are eleven characters longer.
 LONGEST_NAME = 52
 CONCURRENCY_POLICIES = ("Allow", "Forbid", "Replace")
 ZONE_WARNING = (
@@ -47,7 +47,7 @@ class CronJobBehaviour(TemplateBehaviour):
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
-        """Any status is accepted."""
+        """Accept any status."""
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
         super().warnings(value, old, context)

@@ -1,4 +1,4 @@
-"""The rules of a Job's spec, on its own and in a CronJob."""
+"""Validation of a Job's spec, in a Job and in a CronJob."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COUNTS = (
 
 
 def check_work(spec: Object, path: str, causes: Causes, context: Context) -> None:
-    """Everything of a Job's spec but its selector."""
+    """Check a Job's spec without its selector."""
     for name in _COUNTS:
         non_negative(spec.get(name), f"{path}.{name}", causes)
     _check_completion_mode(spec, path, causes)
@@ -70,7 +70,7 @@ def _check_restart_policy(spec: Object, path: str, causes: Causes) -> None:
 
 
 def check_job_spec(spec: Object, causes: Causes, context: Context) -> None:
-    """A Job's own spec, its selector included."""
+    """Check the spec of a Job, with its selector."""
     check_work(spec, "spec", causes, context)
     selector = spec.get("selector")
     if selector is None:
@@ -82,7 +82,7 @@ def check_job_spec(spec: Object, causes: Causes, context: Context) -> None:
 
 
 def check_job_spec_change(spec: Object, old: Object, may_reschedule: bool, causes: Causes) -> None:
-    """What of a Job's spec may not change; `may_reschedule` if where its pods run still may."""
+    """Check the immutable fields. `may_reschedule`: scheduling directives may still change."""
     _check_kept(spec, old, "completions", causes)
     if spec.get("selector") != old.get("selector"):
         causes.invalid("spec.selector", selector_shown(spec.get("selector")), IMMUTABLE)
@@ -100,7 +100,7 @@ def _check_kept(spec: Object, old: Object, name: str, causes: Causes) -> None:
 
 
 def rescheduled(old: Object, wanted: Object) -> Object:
-    """The old template with the scheduling directives of the wanted one: node affinity, node
+    """The old template with the scheduling directives of the wanted template: node affinity, node
     selector, tolerations, labels and annotations."""
     made = deepcopy(old)
     for name in ("annotations", "labels"):

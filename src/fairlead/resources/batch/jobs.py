@@ -1,5 +1,6 @@
-"""Job: pods that run until enough of them have succeeded. It finds its pods by labels that the
-server generates, unless the client chooses a selector itself."""
+"""The behaviour of Job: pods that run until enough of them have succeeded. The server generates the
+labels and the selector of its pods, unless the client sets `manualSelector`.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ class JobBehaviour(TemplateBehaviour):
             fill_condition_defaults(spec["podFailurePolicy"])
         labels = spec["template"]["metadata"].get("labels")
         if labels and not metadata.get("labels"):
-            metadata["labels"] = labels  # one map with the template's, which is yet to grow
+            # shares the template's map, to which labels are added later
+            metadata["labels"] = labels
 
     def prepare_create(self, value: Object, context: Context) -> None:
         if not value["spec"].get("manualSelector"):
@@ -103,8 +105,8 @@ class JobBehaviour(TemplateBehaviour):
         _check_uncounted(value["status"].get("uncountedTerminatedPods") or {}, causes)
 
     def settle(self, value: Object, applied: bool) -> None:
-        """What storing makes of an accepted Job: without labels of its own it has those of its
-        template, the generated ones too."""
+        """A Job without labels of its own has the labels of its template, also the generated
+        ones."""
         labels = value["spec"]["template"]["metadata"].get("labels")
         if labels and not value["metadata"].get("labels"):
             value["metadata"]["labels"] = dict(labels)
@@ -129,8 +131,8 @@ def _separate_labels(metadata: Object) -> None:
 
 
 def _generate_selector(value: Object) -> None:
-    """Label the template with the Job's name and uid and select by the uid. What the client has
-    set stays; the rules tell if it cannot be."""
+    """Label the template with the Job's name and uid, and select by the uid. Values from the client
+    are kept; validation reports conflicts."""
     metadata, spec = value["metadata"], value["spec"]
     template = spec["template"]["metadata"]
     if template.get("labels") is None:
@@ -163,7 +165,7 @@ def _check_generated_selector(value: Object, causes: Causes) -> None:
 
 
 def _check_host_names(value: Object, causes: Causes) -> None:
-    """The pods of an indexed Job are named after it and their index."""
+    """The pods of an indexed Job have the Job's name and their index as hostname."""
     spec, name = value["spec"], value["metadata"].get("name", "")
     if spec.get("completionMode") != INDEXED or (spec.get("completions") or 0) <= 0:
         return

@@ -1,4 +1,4 @@
-"""Names of Jobs that others than their rules know."""
+"""Names of Jobs that other packages use."""
 
-TRACKING = "batch.@/job-tracking"  # the finalizer of pods that are yet to count, and an annotation
+TRACKING = "batch.@/job-tracking"  # finalizer of pods that are not yet counted; annotation of Jobs
 INDEXED = "Indexed"  # the completion mode

@@ -1,7 +1,7 @@
-"""When a schedule comes round.
+"""Computes the times of a cron schedule.
 
-Like the clocks on the wall: a time that a change to summer time leaves out does not come, one that
-a change back brings twice comes twice.
+Goes by local time: a time that the change to summer time skips does not occur, a time that the
+change back repeats occurs twice.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from fairlead.resources.batch.schedule import Schedule
 
 _MINUTE = timedelta(minutes=1)
-_YEARS = 5  # ahead of which a schedule that never comes round is given up
-# How far to look back for the last time, nearest first: few times lie in the one that has one.
+_YEARS = 5  # how far ahead to search before a schedule counts as never occurring
+# How far to look back for the last time, smallest window first: the first window with an occurrence
+# contains few of them.
 _WINDOWS = tuple(timedelta(**{unit: 1}) for unit in ("minutes", "hours", "days")) + tuple(
     timedelta(days=days) for days in (32, 367, 367 * _YEARS)
 )
 
 
 def next_time(schedule: Schedule, after: datetime) -> datetime | None:
-    """The first time after a moment, in UTC; None for a schedule that never comes round."""
+    """The first time after `after`, in UTC; None if the schedule never occurs."""
     after = after.astimezone(UTC)
     if schedule.interval is not None:
         return after.replace(microsecond=0) + schedule.interval
@@ -42,7 +43,7 @@ def next_time(schedule: Schedule, after: datetime) -> datetime | None:
 
 
 def last_time(schedule: Schedule, after: datetime, until: datetime) -> datetime | None:
-    """The last time after a moment and not after another one."""
+    """The last time after `after` and not after `until`."""
     if schedule.interval is not None:
         count = (until - after) // schedule.interval
         return after.replace(microsecond=0) + count * schedule.interval if count > 0 else None
@@ -63,18 +64,19 @@ def _last_from(schedule: Schedule, found: datetime, until: datetime) -> datetime
 
 
 def _zone(name: str) -> tzinfo | None:
-    """None stands for the server's own zone."""
+    """None is the server's own time zone."""
     if name in ("", "Local"):
         return None
     if name == "UTC":
         return UTC
-    from zoneinfo import ZoneInfo  # few schedules name a zone, and it loads much
+    from zoneinfo import ZoneInfo  # lazy: expensive to import, and few schedules name a zone
 
     return ZoneInfo(name)
 
 
 def _not_before(schedule: Schedule, local: datetime) -> date | timedelta | None:
-    """How far on to look if a schedule does not come round at a time: a day, or so much later."""
+    """How far to skip if the schedule does not occur at a time: to a date or by a duration; None if
+    it does occur."""
     if local.month not in schedule.months:
         return (local.date().replace(day=1) + timedelta(days=31)).replace(day=1)
     if not _has_day(schedule, local):
@@ -88,7 +90,7 @@ def _not_before(schedule: Schedule, local: datetime) -> date | timedelta | None:
 
 
 def _has_day(schedule: Schedule, local: datetime) -> bool:
-    """Where both kinds of days are named either will do."""
+    """If both days and weekdays are restricted, either may match."""
     day = local.day in schedule.days
     weekday = local.isoweekday() % 7 in schedule.weekdays
     if schedule.any_day or schedule.any_weekday:

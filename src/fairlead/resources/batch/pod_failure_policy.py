@@ -1,4 +1,4 @@
-"""The pod failure policy of a Job: what a pod's failure means for the Job."""
+"""Validation of the pod failure policy of a Job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fill_condition_defaults(policy: Object) -> None:
 
 
 def check_pod_failure_policy(spec: Object, path: str, causes: Causes) -> None:
-    """The policy in a Job's spec at `path`."""
+    """Check the policy in a Job's spec; `path` is that of the policy."""
     rules = spec["podFailurePolicy"]["rules"] or []
     if len(rules) > MOST_RULES:
         causes.too_many(f"{path}.rules", len(rules), MOST_RULES)
@@ -47,7 +47,7 @@ def _check_rule(rule: Object, path: str, names: set[str], causes: Causes) -> Non
 
 
 def _invalid(path: str, why: str, causes: Causes) -> None:
-    """A cause that shows no value."""
+    """Add a cause that shows no value."""
     causes.invalid(path, GoValue(why), "")
 
 

@@ -1,5 +1,6 @@
-"""Cron schedules: five fields, a descriptor such as `@daily` or `@every 1h`, and a time zone in
-front (`TZ=Europe/Zurich 0 3 * * *`)."""
+"""Parses cron schedules: five fields, or a descriptor such as `@daily` or `@every 1h`, with an
+optional time zone in front (`TZ=Europe/Zurich 0 3 * * *`).
+"""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ from fairlead.resources.rules import bounded_int
 
 
 class ScheduleError(ValueError):
-    """Text that is not a schedule; says what is wrong with it."""
+    """Text that is not a schedule; the message says why."""
 
 
 class ZoneError(ValueError):
-    """A name that is not a time zone's."""
+    """A name that is not a time zone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,14 @@ DESCRIPTORS = {
     "@hourly": "0 * * * *",
 }
 EVERY = "@every "
-_STEPS_A_RANGE = 10  # microseconds that reading one takes
+_STEPS_A_RANGE = 10  # microseconds to parse a range
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When to run: at times whose minute, hour, day of month, month and day of week are in these
-    sets (`any_day`, `any_weekday`: that field was a star, so the other one decides), or after
-    every `interval`. `zone` is empty for the server's own."""
+    """A parsed schedule: it occurs when minute, hour, day of month, month and day of week are in
+    these sets, or after every `interval`. `any_day`, `any_weekday`: that field is `*`, so that only
+    the other restricts the day. An empty `zone` is the server's own."""
 
     minutes: frozenset[int] = frozenset()
     hours: frozenset[int] = frozenset()
@@ -73,7 +74,7 @@ class Schedule:
 
 
 def parse_schedule(text: str) -> Schedule:
-    """Read a schedule; raises ScheduleError."""
+    """Parse a schedule; raises ScheduleError."""
     zone = ""
     if text.startswith(("TZ=", "CRON_TZ=")):
         head, space, text = text.partition(" ")
@@ -107,7 +108,7 @@ def _parse_fields(text: str, zone: str) -> Schedule:
 
 
 def _parse_range(text: str, field: Field) -> tuple[range, bool]:
-    """One of the comma-separated parts: the numbers it stands for, and whether it is a star."""
+    """Parse one of the comma-separated parts: its numbers, and whether it is `*`."""
     budget.spend(_STEPS_A_RANGE)
     span, *steps = text.split("/")
     low, *highs = span.split("-")
@@ -165,12 +166,12 @@ def _interval(text: str) -> timedelta:
 
 
 def load_zone(name: str) -> None:
-    """Raise ZoneError if a name is not one of the time zone database."""
+    """Raise ZoneError if a name is not in the time zone database."""
     if name in ("", "UTC", "Local"):
         return
     if ".." in name.split("/") or name[0] in "/\\":
         raise ZoneError("time: invalid location name")
-    from zoneinfo import ZoneInfo  # few schedules name a zone, and it loads much
+    from zoneinfo import ZoneInfo  # lazy: expensive to import, and few schedules name a zone
 
     try:
         ZoneInfo(name)

@@ -1,4 +1,4 @@
-"""A pod template as messages print it: the whole struct, what it points to left out."""
+"""Formats a pod template for messages: the whole Go struct, without the values of pointers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.resources.go_values import given_list, given_map, go_list, go_map
 from fairlead.resources.storage.shared import go_pointer
 
 Shown = Callable[[Object, str], str]
-# How the fields of a struct are printed, in its order: its name for a field, ours, and the way.
+# The fields of a struct in their order: the Go name, our name, and the formatter.
 Fields = tuple[tuple[str, str, Shown], ...]
 
 _ZERO_TIME = "time.Date(1, time.January, 1, 0, 0, 0, 0, time.UTC)"
@@ -52,7 +52,7 @@ def _moment(value: Object, name: str) -> str:
 
 
 def _none(kind: str) -> Shown:
-    """What no template that is stored can have."""
+    """A list that no stored template can have."""
     return lambda value, name: f"[]{kind}(nil)"
 
 
@@ -208,7 +208,7 @@ _CONTAINER: Fields = (
 
 
 def _ephemeral(value: Object, name: str) -> str:
-    """No stored template has them, but one that is refused may."""
+    """A stored template has none, but a refused template may."""
 
     def parts(each: Object) -> Mapping[str, str]:
         common = go_struct("core.EphemeralContainerCommon", _fields(each, _CONTAINER))

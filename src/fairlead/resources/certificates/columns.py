@@ -1,4 +1,4 @@
-"""Certificate signing requests."""
+"""Columns of certificate signing requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _requested(request: Object) -> str:
 
 
 def _condition(request: Object) -> str:
-    """The decision, whether signing failed, and whether there is a certificate."""
+    """The decision, whether signing failed, and whether a certificate was issued."""
     states = {one.get("type") for one in items(request, "status.conditions")}
     words = [next((word for word in ("Denied", "Approved") if word in states), "Pending")]
     if "Failed" in states:

@@ -1,4 +1,4 @@
-"""The conditions of a signing request: who may add them, and what never goes away again."""
+"""Conditions of a signing request: which requests may add them, and which are never removed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def check_condition_change(value: Object, old: Object, may_approve: bool, causes
 
 
 def keep_approval(value: Object, old: Object) -> None:
-    """Put back the approvals and denials as they were, unless some came or went."""
+    """Restore the old approvals and denials, unless their number changed."""
     for kind in (APPROVED, DENIED):
         before = of_type(old, kind)
         if len(before) == len(of_type(value, kind)):
@@ -69,7 +69,7 @@ def keep_approval(value: Object, old: Object) -> None:
 
 
 def stamp(value: Object, old: Object) -> None:
-    """Fill in when a condition was set and when its status last changed."""
+    """Set the times at which conditions were set and at which their status last changed."""
     moment = now()
     for condition in conditions_of(value):
         if not condition.get("lastUpdateTime"):

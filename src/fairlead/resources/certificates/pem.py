@@ -1,4 +1,4 @@
-"""PEM blocks, and what is wrong with the signing request or the certificate in one."""
+"""Parses PEM blocks and checks the signing request or certificates in them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Block:
 
 
 def blocks(data: bytes) -> Iterator[Block]:
-    """The PEM blocks of a text; what stands between them is passed over."""
+    """The PEM blocks of a text; other text and blocks that are not base64 are skipped."""
     for kind, body in pem_blocks(data):
         start = 0
         while header := _HEADER.match(body, start):
@@ -39,7 +39,7 @@ def blocks(data: bytes) -> Iterator[Block]:
 
 
 def request_error(data: bytes) -> str:
-    """Why data is not a PEM block with a signed PKCS#10 request; empty if it is one."""
+    """Why data is not a PEM block with a signed PKCS#10 request; empty if it is."""
     block = next(blocks(data), None)
     if block is None or block.kind != "CERTIFICATE REQUEST":
         return "PEM block type must be CERTIFICATE REQUEST"
@@ -95,7 +95,8 @@ def _signature_error(der: bytes) -> str:
 
 
 def _is_signed_by_sha1(request: CertificateSigningRequest) -> bool:
-    """SHA-1, which the library does not look at any more, is good enough for a request."""
+    """Verify a SHA-1 signature, which the library no longer does. SHA-1 is sufficient for a
+    request."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
@@ -119,7 +120,8 @@ def _is_signed_by_sha1(request: CertificateSigningRequest) -> bool:
 
 
 def _outer_error(der: bytes, name: str) -> str:
-    """What the reference's decoder says of data that does not even start like a sequence."""
+    """The message of the reference's decoder for data that does not start with an ASN.1
+    sequence."""
     if not der:
         return "asn1: syntax error: sequence truncated"
     first, header = der[0], 2

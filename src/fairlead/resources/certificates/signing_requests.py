@@ -1,5 +1,6 @@
-"""CertificateSigningRequest: written once by the one who asks; then others approve it
-(`approval`) and sign it (`status`)."""
+"""The behaviour of CertificateSigningRequest: the spec is immutable; it is approved through
+`approval` and signed through `status`.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +158,7 @@ def _shown(request: str | None) -> GoValue:
     return GoValue("[]byte{" + ", ".join(f"{byte:#x}" for byte in b64decode(request)) + "}")
 
 
-# The names of signers: a domain and a path, such as `example.com/serving`.
+# Names of signers: a domain and a path, such as `example.com/serving`
 
 LONGEST_DOMAIN = 253
 LONGEST_NAME = LONGEST_DOMAIN + 1 + 253 + 1 + 63
@@ -184,7 +185,7 @@ def check_signer_name(name: str, path: str, causes: Causes) -> None:
 
 
 def _label_errors(text: str, rule: Callable[[str], list[str]]) -> Iterable[str]:
-    """What is wrong with the first bad label; the rest would only say the same."""
+    """The errors of the first invalid label; further labels would repeat them."""
     for label in text.split("."):
         wrong = rule(label)
         if wrong:

@@ -1,4 +1,4 @@
-"""What a Table shows of every built-in kind: columns, cells and row conditions."""
+"""Tables of built-in kinds: columns, cells and row conditions."""
 
 from fairlead.resources.columns.model import Column, Printer
 from fairlead.resources.columns.registry import DEFAULT, printer_for, printer_of

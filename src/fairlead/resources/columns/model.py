@@ -1,4 +1,4 @@
-"""What a Table is made of: columns, each with the function that fills its cells."""
+"""The model of a Table: columns, each with the function that fills its cells."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from fairlead.codec.types.model import Object as Object
 from fairlead.resources.columns.words import Age, age_of, field, instant
 
-# What a column shows of an object; an `Age` where that depends on the present moment.
+# Returns the cell of an object; an `Age` if it depends on the current time.
 Value = Callable[[Object], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column's definition; priority 1 shows only in wide output."""
+    """The definition of a column; columns of priority 1 appear in wide output only."""
 
     name: str
     type: str = "string"
@@ -37,10 +37,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Printer:
-    """How objects of one resource become rows.
+    """Turns objects of one resource into rows.
 
-    `values` gives what the cells show, ages as such; `conditions` gives a row's conditions; `order`
-    is the sort key of the rows of a list where they do not keep the list's own order.
+    `values` returns the cells, with ages as `Age`; `conditions` returns the conditions of a row;
+    `order` is the sort key of the rows if they do not keep the order of the list.
     """
 
     columns: tuple[Column, ...]
@@ -49,14 +49,14 @@ class Printer:
     order: Callable[[Object], Any] | None = None
 
     def cells(self, obj: Object, now: datetime) -> list[Any]:
-        """The cells of an object at a moment."""
+        """The cells of an object at a time."""
         at = instant(now)
         return [one.at(at) if isinstance(one, Age) else one for one in self.values(obj)]
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column together with what fills it."""
+    """A column and the function that fills it."""
 
     column: Column
     value: Value
@@ -71,7 +71,8 @@ def text(
     wide: bool = False,
     format: str = "",
 ) -> Field:
-    """A string column, from a dotted path (`missing` where it is absent or empty) or a function."""
+    """A string column from a function or a dotted path; `missing` replaces an absent or empty
+    value."""
     column = Column(name, "string", format, int(wide), description)
     return Field(column, _value(value, missing))
 

@@ -1,4 +1,4 @@
-"""Which printer a resource has."""
+"""The printer of each resource."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.resources.columns.model import NAME, Column, Field, Object, Printe
 from fairlead.resources.columns.words import field
 from fairlead.resources.registry import Resource
 
-# Each has PRINTERS, or `printers(dialect)` where the dialects differ.
+# Each module has PRINTERS, or `printers(dialect)` if the dialects differ.
 _MODULES = (
     "fairlead.resources.admissionregistration.columns",
     "fairlead.resources.apiregistration.columns",
@@ -62,7 +62,7 @@ def _printers(dialect: Dialect) -> dict[str, Printer]:
 
 
 def printer_of(resource: Resource) -> Printer:
-    """The printer of a resource: of its definition if it has one, else of the tables."""
+    """The printer of a resource: from its definition if it is custom, else from the tables."""
     custom = resource.main.custom
     if custom is None or resource.is_scale:
         return printer_for(resource.key, resource.dialect)
@@ -74,10 +74,10 @@ def printer_of(resource: Resource) -> Printer:
 
 
 def printer_for(resource_key: str, dialect: Dialect = CLUSTER) -> Printer:
-    """The printer of `group/version/resource`, groups by their short names.
+    """The printer of `group/version/resource`, with the short name of the group.
 
-    A subresource that answers with its object shows as that object does, `…/scale` as a Scale;
-    whatever has no columns of its own shows name and creation.
+    A subresource that returns its object has the columns of that object, `…/scale` those of a
+    Scale. The default is name and creation time.
     """
     group, version, resource, *rest = [*resource_key.split("/"), "", "", ""]
     subresource = rest[0]

@@ -1,4 +1,4 @@
-"""Words that many cells share: ages, label selectors, containers, shortened lists."""
+"""Texts that many cells share: ages, label selectors, containers, shortened lists."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ NONE = "<none>"
 UNSET = "<unset>"
 
 
-_steps = cache(lambda path: tuple(path.split(".")))  # the paths are those of our own columns
+# Unbounded: the only paths are those of our own columns.
+_steps = cache(lambda path: tuple(path.split(".")))
 
 
 def field(obj: Any, path: str) -> Any:
-    """The value at a dotted path, None where any step is absent."""
+    """The value at a dotted path; None if a step is absent."""
     for step in _steps(path):
         if not isinstance(obj, dict):
             return None
@@ -31,12 +32,12 @@ def field(obj: Any, path: str) -> Any:
 
 
 def items(obj: Any, path: str) -> list[Any]:
-    """The list at a dotted path, empty where absent."""
+    """The list at a dotted path; empty if absent."""
     return field(obj, path) or []
 
 
 def mapping(obj: Any, path: str) -> dict[str, Any]:
-    """The map at a dotted path, empty where absent."""
+    """The map at a dotted path; empty if absent."""
     return field(obj, path) or {}
 
 
@@ -56,7 +57,7 @@ def age_of(path: str, missing: str = UNKNOWN) -> Callable[[dict[str, Any]], Age 
 
 
 def shortened(entries: Sequence[str], limit: int, separator: str = ",") -> str:
-    """The first entries, and how many more there are."""
+    """The first entries, and the number of the others."""
     shown = separator.join(entries[:limit])
     more = len(entries) - limit
     return f"{shown} + {more} more..." if more > 0 else shown
@@ -87,7 +88,8 @@ def selector_at(
 
 
 def selector_text(selector: Mapping[str, Any] | None) -> str:
-    """A label selector in the words of a selector parameter; ValueError for one without sense."""
+    """A label selector in the syntax of a selector parameter; raises ValueError if it is
+    invalid."""
     if not selector:
         return ""
     terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
@@ -112,7 +114,7 @@ def _requirement(expression: Mapping[str, Any]) -> str:
 
 
 def joined(entries: Iterable[Any], separator: str = ",") -> str:
-    """Entries in one text; absent ones leave an empty place."""
+    """Entries joined to one text; an absent entry is empty."""
     return separator.join("" if entry is None else str(entry) for entry in entries)
 
 

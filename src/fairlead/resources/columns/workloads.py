@@ -1,4 +1,4 @@
-"""Columns that everything with a pod template shares."""
+"""Columns that all kinds with a pod template share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def containers(pod_spec: str, *, wide: bool = True) -> tuple[Field, Field]:
 
 
 def selector(value: Value | None = None) -> Field:
-    """Which pods belong to the object."""
+    """The selector of the object's pods."""
     value = value or selector_at("spec.selector")
     return text("Selector", value, "Labels that select the pods", wide=True)
 
@@ -35,5 +35,5 @@ def replicas() -> tuple[Field, Field, Field]:
 
 
 def ready_of_desired(obj: Object) -> str:
-    """Ready replicas of those asked for."""
+    """Ready of desired replicas."""
     return f"{field(obj, 'status.readyReplicas') or 0}/{field(obj, 'spec.replicas') or 0}"

@@ -1,4 +1,4 @@
-"""Leases."""
+"""Columns of leases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lease: who leads, until when."""
+"""The behaviour of Lease: which process leads, and until when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IP addresses and ranges as this API reads them: leading zeros are decimal, not refused."""
+"""Parses IP addresses and networks; leading zeros are accepted and decimal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_address(text: str) -> bool:
 
 
 def parse_network(text: str) -> Network | None:
-    """A range such as 10.0.0.0/24; bits behind the prefix are ignored."""
+    """A network such as 10.0.0.0/24; bits after the prefix are ignored."""
     start, slash, length = text.partition("/")
     if not slash or not length.isascii() or not length.isdigit() or "." in length:
         return None
@@ -53,7 +53,7 @@ def parse_network(text: str) -> Network | None:
 
 
 def family_of(text: str) -> str:
-    """The family of an address; empty for what is none."""
+    """The family of an address; empty if the text is not an address."""
     address = parse_address(text)
     return f"IPv{address.version}" if address is not None else ""
 
@@ -63,13 +63,13 @@ def is_dual_stack(families: list[str]) -> bool:
 
 
 def non_special_address(text: str, path: str, causes: Causes) -> None:
-    """An address that traffic can be sent to from elsewhere."""
+    """Check that an address is reachable from other hosts."""
     causes.invalid_each(path, text, special_uses(text))
 
 
 @remembered(8192, longest=64)
 def special_uses(text: str) -> list[str]:
-    """Why nobody elsewhere can send traffic to an address; nothing if they can."""
+    """Why an address is not reachable from other hosts; empty if it is."""
     address = parse_address(text)
     if address is None:
         return ["must be a valid IP address"]

@@ -1,4 +1,4 @@
-"""Lists of objects that stand as JSON in an annotation, from before they had a field."""
+"""Reads lists of objects that are JSON in an annotation, from before they had a field."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fairlead.resources.behaviour import Object
 
 
 def read_list(text: str, kind: str, types: dict[str, str]) -> tuple[list[Object], str]:
-    """The objects of an annotation, or why they are none of the kind; `types` names the types of
-    its fields."""
+    """The objects in an annotation, or the error; `types` maps the fields of the kind to their
+    types."""
     try:
         found: Any = orjson.loads(text)
     except orjson.JSONDecodeError:

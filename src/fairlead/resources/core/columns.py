@@ -1,4 +1,4 @@
-"""The plain kinds of the core group."""
+"""Columns of the simple kinds of the core group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _entries(config_map: Object) -> int:
 
 
 def _usage(limits: bool) -> Value:
-    """What is used of each quota; `limits.…` resources stand in a column of their own."""
+    """The usage of each quota; `limits.…` resources have a column of their own."""
 
     def cell(quota: Object) -> str:
         used = mapping(quota, "status.used")

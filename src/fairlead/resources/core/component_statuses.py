@@ -1,5 +1,4 @@
-"""ComponentStatus: how the parts of the control plane are. Nothing of it is stored; every answer
-is made from probes."""
+"""ComponentStatus: the health of the control plane. Not stored; computed from probes."""
 
 from __future__ import annotations
 
@@ -8,12 +7,12 @@ from collections.abc import Callable, Mapping
 from fairlead.base.errors import StatusError
 from fairlead.resources.behaviour import Object
 
-# Gives what is wrong with a part, empty when it is well.
+# Returns the problem of a component; empty if it is healthy.
 Probe = Callable[[], str]
 
 
 def component_status(name: str, probe: Probe) -> Object:
-    """The object for one part, asked now."""
+    """The status of a component, probed now."""
     trouble = probe()
     condition = {"type": "Healthy", "status": "False" if trouble else "True"}
     condition |= {"message": trouble, "error": trouble} if trouble else {"message": "ok"}
@@ -25,7 +24,7 @@ def component_statuses(probes: Mapping[str, Probe]) -> list[Object]:
 
 
 def find_component(name: str, probes: Mapping[str, Probe]) -> Object:
-    """The object for a named part; raises StatusError for one that does not exist."""
+    """The status of a named component; raises StatusError if it does not exist."""
     if name not in probes:
         raise StatusError(500, "", f"Component not found: {name}")
     return component_status(name, probes[name])

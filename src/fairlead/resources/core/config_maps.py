@@ -1,4 +1,4 @@
-"""ConfigMap: text and bytes by key, at most 1 MiB, frozen once immutable."""
+"""The behaviour of ConfigMap: text and bytes by key, at most 1 MiB."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ConfigMapBehaviour(Behaviour):
             causes.invalid_each(f"binaryData[{key}]", key, config_key_errors(key))
             size += len(b64decode(encoded))
         if size > MOST_DATA_BYTES:
-            causes.too_long("[]", MOST_DATA_BYTES)  # how the reference spells the whole
+            causes.too_long("[]", MOST_DATA_BYTES)  # the reference's path of the whole object
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
@@ -37,7 +37,7 @@ class ConfigMapBehaviour(Behaviour):
 
 
 def check_frozen(value: Object, old: Object, names: tuple[str, ...], causes: Causes) -> None:
-    """Once an object is immutable, it stays so and these fields stay as they are."""
+    """If the old object is immutable, it must stay so and these fields must not change."""
     if not old.get("immutable"):
         return
     if not value.get("immutable"):

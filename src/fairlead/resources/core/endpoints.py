@@ -1,4 +1,4 @@
-"""Endpoints: the addresses and ports behind a service."""
+"""The behaviour of Endpoints: the addresses and ports behind a service."""
 
 from __future__ import annotations
 

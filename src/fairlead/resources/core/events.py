@@ -1,5 +1,6 @@
-"""Event: what happened to an object. Two styles share one storage: the older one is told by the
-absence of `eventTime`, and clients of the core group keep its loose rules."""
+"""The behaviour of Event. Two styles share one storage: the older style has no `eventTime`, and for
+clients of the core group only its loose rules apply.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def _text(value: str | None) -> str:
 
 
 def _said(value: Any) -> Any:
-    """No text is the same as an empty one."""
+    """An absent string equals an empty string."""
     return None if value == "" else value
 
 
@@ -54,8 +55,8 @@ def _number(value: int | None) -> int:
     return value or 0
 
 
-# What an event says for good: our name, the name in messages, how it is shown; in the order of
-# the causes, in which one field comes twice.
+# Immutable fields: our name, the name in messages, the formatter; in the order of the causes, in
+# which one field occurs twice.
 _FIXED: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("involvedObject", "involvedObject", _reference),
     ("reason", "reason", _text),
@@ -75,7 +76,7 @@ _FIXED: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
 
 
 class EventBehaviour(Behaviour):
-    """Names are checked only for clients of the events group."""
+    """Metadata is checked only for clients of the events group."""
 
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
         _check_loosely(value, causes, context)

@@ -1,4 +1,6 @@
-"""LimitRange: bounds and defaults for what single objects of a namespace may ask for."""
+"""The behaviour of LimitRange: bounds and defaults for the resources of single objects in a
+namespace.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ class LimitRangeBehaviour(Behaviour):
 
 
 def _fill_container(limit: Object) -> None:
-    """A container gets as its limit the largest that is allowed, and as its request its limit."""
+    """The default limit of a container is the maximum; its default request is the limit, else the
+    minimum."""
     limits = {**(limit.get("max") or {}), **(limit.get("default") or {})}
     requests = {**(limit.get("min") or {}), **limits, **(limit.get("defaultRequest") or {})}
     for name, amounts in (("default", limits), ("defaultRequest", requests)):
@@ -97,7 +100,7 @@ def _check_key(kind: str, key: str, path: str, causes: Causes, context: Context)
 
 
 class _Bounds(NamedTuple):
-    """What a limit says about one resource; None where it says nothing."""
+    """The values of a limit for one resource; None if not set."""
 
     max: str | None
     min: str | None
@@ -106,8 +109,8 @@ class _Bounds(NamedTuple):
     ratio: str | None
 
 
-# Pairs of which the first may not exceed the second: their words, and which of the two is shown
-# at which field.
+# Pairs of which the first must not exceed the second; then which of the two is shown, and at which
+# field.
 _ORDER = (
     ("min", "max", "min", "min"),
     ("min", "default_request", "default_request", "defaultRequest"),

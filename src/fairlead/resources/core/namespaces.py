@@ -1,4 +1,4 @@
-"""Namespace: labelled with its own name, finalized before it goes."""
+"""The behaviour of Namespace: labelled with its own name, deleted after it is finalized."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class NamespaceBehaviour(Behaviour):
     def prepare_subresource_update(
         self, subresource: str, value: Object, old: Object, context: Context
     ) -> None:
-        """`finalize` takes the spec, which holds nothing but finalizers; `status` the status."""
+        """`finalize` changes the spec, which holds nothing but finalizers; `status` changes the
+        status."""
         keep(value, old, "status" if subresource == "finalize" else "spec")
 
     def holds_back(self, value: Object) -> bool:

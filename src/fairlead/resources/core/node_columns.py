@@ -1,4 +1,4 @@
-"""Nodes."""
+"""Columns of nodes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _roles(dialect: Dialect) -> Value:
 
 
 def printers(dialect: Dialect) -> dict[str, Printer]:
-    """The node printer, which reads role labels."""
+    """The printer of nodes; the labels of roles depend on the dialect."""
 
     def told(name: str, key: str, description: str) -> Field:
         return text(name, f"status.nodeInfo.{key}", description, missing=UNKNOWN, wide=True)

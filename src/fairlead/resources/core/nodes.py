@@ -1,4 +1,4 @@
-"""Node: a machine that pods run on; what it can hold, and what keeps pods away from it."""
+"""The behaviour of Node: a machine that runs pods, its capacity and its taints."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class NodeBehaviour(Behaviour):
             round_up_amounts(status.get(name))
 
     def prepare_create(self, value: Object, context: Context) -> None:
-        """A node registers together with its status."""
+        """A node registers with its status, which is kept."""
         value["spec"].pop("configSource", None)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
@@ -88,7 +88,7 @@ class NodeBehaviour(Behaviour):
 
 
 def _pair_ranges(spec: Object) -> None:
-    """The one range of older clients is the first of the list; theirs wins."""
+    """Sync `podCIDR` of older clients with the first of `podCIDRs`; `podCIDR` wins."""
     single, ranges = spec.get("podCIDR"), spec.get("podCIDRs")
     if single and (not ranges or ranges[0] != single):
         spec["podCIDRs"] = [single]
@@ -132,7 +132,7 @@ def _check_addresses(addresses: list[Object], causes: Causes) -> None:
 
 
 def _check_assigned(spec: Object, old: Object, causes: Causes) -> None:
-    """What is assigned to a node once and for all."""
+    """Pod CIDRs and the provider ID can be set once."""
     ranges, old_ranges = spec.get("podCIDRs") or [], old.get("podCIDRs") or []
     detail = 'node updates may not change podCIDR except from "" to valid'
     if old_ranges and len(ranges) != len(old_ranges):
@@ -146,7 +146,7 @@ def _check_assigned(spec: Object, old: Object, causes: Causes) -> None:
         causes.forbidden("spec.providerID", detail)
 
 
-# Where a node takes its configuration from: gone from new nodes, still checked in old ones.
+# The config source of a node: dropped from new nodes, still checked in old nodes
 
 _NAMES = {
     "namespace": dns_label,
@@ -156,7 +156,7 @@ _NAMES = {
 
 
 def check_config_source(source: Object, path: str, causes: Causes) -> None:
-    """A source as it is asked for: by name only."""
+    """Check a source in the spec: it refers to an object by name only."""
     for reference in _reference(source, path, causes):
         for name in ("uid", "resourceVersion"):
             if reference.get(name):
@@ -165,7 +165,7 @@ def check_config_source(source: Object, path: str, causes: Causes) -> None:
 
 
 def check_config_status(status: Object, path: str, causes: Causes) -> None:
-    """Sources as they are used: each one exact version."""
+    """Check the sources in the status: each refers to an exact version."""
     for use in ("assigned", "active", "lastKnownGood"):
         if status.get(use) is None:
             continue
@@ -193,8 +193,7 @@ def _check_reference(reference: Object, path: str, causes: Causes) -> None:
             causes.invalid_each(f"{path}.{name}", reference[name], rule(reference[name]))
 
 
-# Annotations of nodes that mean something: taints from before they had a field, and whose pods
-# should rather run elsewhere.
+# Annotations of nodes: taints from before they had a field, and pods to avoid
 
 TAINTS: Final = "scheduler.alpha.@/taints"
 AVOIDED: Final = "scheduler.alpha.@/preferAvoidPods"
@@ -239,7 +238,7 @@ def _check_avoided(text: str, key: str, causes: Causes) -> None:
             causes.invalid(field, False, "must point to a controller")
 
 
-# The steps from an entry to the controller of its pods, with the types in which they lie.
+# The steps from an entry to the controller of its pods, with their Go types.
 _STEPS = (
     ("podSignature", "PreferAvoidPodsEntry", "v1.PodSignature"),
     ("podController", "PodSignature", "v1.OwnerReference"),
@@ -247,7 +246,7 @@ _STEPS = (
 
 
 def _misfit(found: Any) -> str:
-    """What keeps parsed JSON, which is anything, from telling which pods to avoid."""
+    """Why parsed JSON is not a valid AvoidPods object; empty if it is."""
     if found is not None and not isinstance(found, dict):
         return f"json: cannot unmarshal {json_kind(found)} into Go value of type v1.AvoidPods"
     place, entries = "AvoidPods.preferAvoidPods", (found or {}).get("preferAvoidPods")

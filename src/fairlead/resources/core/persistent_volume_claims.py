@@ -1,4 +1,6 @@
-"""PersistentVolumeClaim: a request for storage; fixed once made, but bound claims may grow."""
+"""The behaviour of PersistentVolumeClaim: a request for storage. The spec is immutable, but bound
+claims may grow.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ _SIZE_PATH = "spec.resources.requests.storage"
 
 
 def round_claim(claim: Object) -> None:
-    """No amount of a claim is kept finer than a thousandth."""
+    """Round all amounts of a claim up to thousandths."""
     for name in ("limits", "requests"):
         round_up_amounts(claim["spec"]["resources"].get(name))
     for name in ("capacity", "allocatedResources"):
@@ -61,7 +63,7 @@ class PersistentVolumeClaimBehaviour(Behaviour):
         check_claim_spec(value["spec"], "spec", causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        """The object as a whole is looked at twice, as clients see in the causes."""
+        """Checks the whole object twice, as the reference's causes show."""
         self._check_all(value, old, causes, context)
         check_metadata_update(value["metadata"], old["metadata"], causes)
         self._check_all(value, old, causes, context)
@@ -90,13 +92,13 @@ class PersistentVolumeClaimBehaviour(Behaviour):
 
 
 def _recovers(old: Object, context: Context) -> bool:
-    """Whether a claim may shrink again after it could not grow."""
+    """Whether a claim may shrink again after a failed expansion."""
     used = any(old["status"].get(name) is not None for name in _RESIZE_FIELDS)
     return used or context.gates["RecoverVolumeExpansionFailure"]
 
 
 def _settle_sources(spec: Object, old: Object | None, context: Context) -> None:
-    """The older field takes few kinds and drops others; the two fields say the same."""
+    """Drop kinds that `dataSource` does not support, and sync it with `dataSourceRef`."""
     gate = context.gates["AnyVolumeDataSource"]
     if not gate:
         spec.pop("dataSourceRef", None)

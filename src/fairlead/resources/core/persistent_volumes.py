@@ -1,4 +1,4 @@
-"""PersistentVolume: a piece of storage of the cluster; what it is never changes."""
+"""The behaviour of PersistentVolume: its source is immutable."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PersistentVolumeBehaviour(Behaviour):
         _check_mount_options(value, causes, context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        """The object as a whole is looked at twice, as clients see in the causes."""
+        """Checks the whole object twice, as the reference's causes show."""
         metadata = value["metadata"]
         check_metadata(metadata, self.resource.namespaced, self.name_rule, causes)
         _check_spec(value, old, causes, context)

@@ -1,4 +1,4 @@
-"""PodTemplate: a pod to be made later."""
+"""The behaviour of PodTemplate: a template without a controller."""
 
 from __future__ import annotations
 

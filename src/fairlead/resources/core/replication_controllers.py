@@ -1,4 +1,4 @@
-"""ReplicationController: keeps a number of pods made from a template."""
+"""The behaviour of ReplicationController: a number of pods from a template."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ReplicationControllerBehaviour(Behaviour):
         _check_status(value["status"], "status", causes)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        """As the reference does, an update warns of the template that it replaces."""
+        """As in the reference, an update warns about the template that it replaces."""
         if old is None:
             template, path = value["spec"].get("template"), "template"
         elif value["metadata"].get("generation") != old["metadata"].get("generation"):

@@ -1,4 +1,4 @@
-"""The names of what can be counted and limited for a namespace, and the rules of the amounts."""
+"""The names of resources that a quota can limit, and the rules of amounts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_quota_resource_name(name: str, path: str, causes: Causes) -> None:
 
 
 def check_amount(name: str, text: str, path: str, causes: Causes, dialect: Dialect) -> None:
-    """An amount of a resource: never negative, and whole where it is counted."""
+    """Check an amount of a resource: not negative, and whole for counted resources."""
     non_negative_quantity(text, path, causes)
     counted = name in COUNTED_RESOURCES or is_extended(name, dialect)
     if counted and is_fractional(text):

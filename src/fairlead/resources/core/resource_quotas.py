@@ -1,4 +1,6 @@
-"""ResourceQuota: how much of everything a namespace may hold, of objects in certain scopes."""
+"""The behaviour of ResourceQuota: limits on the total of a namespace, for objects in certain
+scopes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _POD_RESOURCES = frozenset(
     {"pods", "cpu", "memory"}
     | {f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory")}
 )
-# What can be counted in each scope.
+# The resources that can be limited in each scope.
 SCOPES: dict[str, frozenset[str]] = {
     "Terminating": _POD_RESOURCES,
     "NotTerminating": _POD_RESOURCES,
@@ -28,7 +30,7 @@ SCOPES: dict[str, frozenset[str]] = {
     "PriorityClass": _POD_RESOURCES,
     "CrossNamespacePodAffinity": _POD_RESOURCES,
 }
-MOST_NAMES = 3_000  # that are limited; every write is held against all of them
+MOST_NAMES = 3_000  # limited resources; every write is checked against all of them
 _EXCLUSIVE = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
 _NOT_APPLICABLE = "unsupported scope applied to resource"
 _MUST_EXIST = (
@@ -81,7 +83,7 @@ def _shown(scopes: list[str] | None) -> GoValue:
 
 
 def _misfits(spec: Object) -> dict[str, int]:
-    """How many of the limited resources are not counted in each scope."""
+    """The number of limited resources that each scope does not support."""
     limited = {name for name in spec.get("hard") or () if is_quota_resource(name)}
     return {scope: len(limited - counted) for scope, counted in SCOPES.items()}
 

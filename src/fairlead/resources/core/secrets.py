@@ -1,4 +1,4 @@
-"""Secret: bytes by key, at most 1 MiB; a known type asks for certain keys."""
+"""The behaviour of Secret: bytes by key, at most 1 MiB; known types require certain keys."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _json_object_error(raw: bytes) -> str:
     return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
 
 
-# The types known to the system, written with `@` for the domain, and what each asks of the data.
+# The known types, with `@` for the domain, and the rule for the data of each.
 TYPE_RULES: dict[str, TypeRule] = {
     "@/dockercfg": _json_object(".dockercfg"),
     "@/dockerconfigjson": _json_object(".dockerconfigjson"),
@@ -85,7 +85,7 @@ TYPE_RULES: dict[str, TypeRule] = {
 
 class SecretBehaviour(Behaviour):
     def fill_defaults(self, value: Object, context: Context) -> None:
-        """What is written as text is kept as bytes, and never shown as text again."""
+        """Move `stringData` into `data`; responses never show it."""
         texts = value.pop("stringData", None)
         if texts:
             encoded = {key: b64encode(text.encode()).decode() for key, text in texts.items()}

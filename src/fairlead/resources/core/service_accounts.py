@@ -1,4 +1,4 @@
-"""ServiceAccount: an identity for processes; of the secrets it may mount only names are kept."""
+"""The behaviour of ServiceAccount; of the secrets that it may mount only names are stored."""
 
 from __future__ import annotations
 

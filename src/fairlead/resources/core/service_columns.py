@@ -1,4 +1,4 @@
-"""Services and endpoints."""
+"""Columns of services and endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules and wording that several kinds of the core group share."""
+"""Rules and messages that several kinds of the core group share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MONTHS = (
 
 
 def go_struct(name: str, fields: Mapping[str, str]) -> GoValue:
-    """A struct as messages print it; the values are printed already."""
+    """A struct as messages print it; the values are formatted already."""
     inner = ", ".join(f"{field}:{text}" for field, text in fields.items())
     return GoValue(f"{name}{{{inner}}}")
 
@@ -31,20 +31,20 @@ def go_structs(
     values: Iterable[dict[str, Any]] | None,
     fields: Callable[[dict[str, Any]], Mapping[str, str]],
 ) -> GoValue:
-    """A list of structs; none at all is nil."""
+    """A list of structs; None is nil."""
     if values is None:
         return GoValue(f"[]{name}(nil)")
     return GoValue(f"[]{name}{{{', '.join(go_struct(name, fields(value)) for value in values)}}}")
 
 
 def go_text_fields(name: str, value: Mapping[str, Any], fields: Mapping[str, str]) -> GoValue:
-    """A struct of texts; `fields` tells how messages spell each of its fields."""
+    """A struct of strings; `fields` maps our names to the names in messages."""
     return go_struct(name, {shown: quote(value.get(ours, "")) for ours, shown in fields.items()})
 
 
 def go_quantity(text: str, *, pointed: bool = False) -> GoValue:
-    """A quantity as messages print the struct behind it, which remembers its text if that came in
-    its canonical form. `pointed`: a fraction was most likely written with a point."""
+    """A quantity as messages print its struct, which keeps the text if that was canonical.
+    `pointed`: a fraction was probably written with a decimal point."""
     amount, scale, form = _amount(text)
     remembered = text
     if pointed and scale < 0 and (amount % 10 == 0 or abs(amount) < 1000):
@@ -62,7 +62,7 @@ _FORMATS = {"binary": "BinarySI", "decimal": "DecimalSI", "exponent": "DecimalEx
 
 
 def _amount(text: str) -> tuple[int, int, str]:
-    """Digits, power of ten and format of a quantity as it is stored."""
+    """Digits, power of ten and format of a stored quantity."""
     digits, power, kind = quantity_digits(text)
     if kind == "binary":
         return int(quantity(text)), 0, _FORMATS[kind]
@@ -77,7 +77,7 @@ def go_quantities(values: Mapping[str, str] | None) -> GoValue:
 
 
 def go_date(text: str | None) -> GoValue:
-    """A moment as messages print it within a struct that points to it."""
+    """A time as messages print it in a struct that points to it."""
     if text is None:
         return GoValue("<nil>")
     moment = datetime.fromisoformat(text)
@@ -88,7 +88,7 @@ def go_date(text: str | None) -> GoValue:
 
 
 def duplicate(path: str, value: GoValue, detail: str, causes: Causes) -> None:
-    """A repeated value with an explanation."""
+    """Add a cause for a duplicate value, with an explanation."""
     causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {value}: {detail}", path))
 
 
@@ -115,7 +115,7 @@ def basic_quantity(text: str, path: str, causes: Causes) -> None:
 
 
 def same_quantities(values: Mapping[str, str] | None, others: Mapping[str, str] | None) -> bool:
-    """Whether two maps hold the same amounts, however they are written."""
+    """Whether two maps hold the same amounts, in any notation."""
 
     def amounts(given: Mapping[str, str] | None) -> dict[str, Decimal]:
         return {key: quantity(text) for key, text in (given or {}).items()}

@@ -1,4 +1,4 @@
-"""Taints: what keeps pods away from a node."""
+"""Validation of the taints of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Persistent volumes and the claims on them."""
+"""Columns of persistent volumes and claims."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _claim_modes(claim: Object) -> str:
 
 
 def _storage_class(dialect: Dialect) -> Value:
-    """The class; an annotation from before the field wins."""
+    """The storage class; the annotation that preceded the field wins."""
     annotation = dialect.label("volume.beta.@/storage-class")
 
     def cell(obj: Object) -> str:
@@ -59,7 +59,7 @@ def _storage_class(dialect: Dialect) -> Value:
 
 
 def printers(dialect: Dialect) -> dict[str, Printer]:
-    """The printers of volumes and claims, which read the class annotation."""
+    """The printers of volumes and claims; the class annotation depends on the dialect."""
     storage_class = text("StorageClass", _storage_class(dialect), "Storage class it belongs to")
     mode = text(
         "VolumeMode",

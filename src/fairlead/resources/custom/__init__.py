@@ -1,11 +1,11 @@
 """Custom resources: from a CustomResourceDefinition to a served resource.
 
-- `registry`: enter here; follows the commits of definitions and serves what they define
-- `definition`: what a stored definition says
+- `registry`: enter here; follows the commits of definitions and serves their resources
+- `definition`: a stored definition, parsed
 - `resource`, `behaviour`, `scale`, `columns`, `ownership`: the resource that is served for it
 - `schema/`: its schema, compiled: decoding, defaulting, validation, validation rules
 - `webhook_conversion`: conversion between versions by a webhook
 - `json_path`, `version_order`: paths of columns, and the order of versions
 
-The controller that looks after names and conditions is `controllers/custom_resources/`.
+The controller that maintains names and conditions is `controllers/custom_resources/`.
 """

@@ -1,4 +1,4 @@
-"""How objects of custom kinds behave: by the schema of their version."""
+"""The behaviour of custom kinds, driven by the schema of their version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CustomBehaviour(Behaviour):
-    """Works in the version of the request, whatever objects are kept in."""
+    """Works in the version of the request, not in the stored version."""
 
     qualified_finalizers = False
     resource: CustomResource
@@ -44,14 +44,14 @@ class CustomBehaviour(Behaviour):
     def prepare_subresource_update(
         self, subresource: str, value: Object, old: Object, context: Context
     ) -> None:
-        """Nothing but the status, of the metadata neither."""
+        """Take over the status only, without changes of the metadata."""
         for name in {*value, *old} - {subresource}:
             keep(value, old, name)
         value["metadata"] = {**old["metadata"]}
 
     def settle(self, value: Object, applied: bool) -> None:
-        """Fill in what reading the object from the store would: the status that a create dropped
-        may have a default. Objects of other versions are converted first, see `stored.kept`."""
+        """Fill in the defaults that reading from the store would: a status that the create dropped
+        may have one. Objects of other versions are converted first, see `stored_versions.kept`."""
         if self._kind is self._kind.definition.storage:
             self._kind.compiled.settle(value, applied=applied)
 
@@ -72,7 +72,8 @@ class CustomBehaviour(Behaviour):
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
-        """The schema looks at the whole object, also at what only a change of it made wrong."""
+        """Validate the whole object, because the new schema may reject fields outside of the
+        status."""
         self.check_metadata_change(value, old, causes)
         kind = self._kind
         kind.compiled.validate(value, old, causes)

@@ -1,4 +1,4 @@
-"""Tables of custom resources: the columns that their definition names."""
+"""Tables of custom resources, with the columns of their definition."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _AGE = CustomColumn(
 
 
 def custom_printer(kind: CustomKind, dialect: Dialect) -> Printer:
-    """The name, and what the definition asks for; without that the age, which the specification
-    shows as the time of creation."""
+    """The name and the definition's columns. The default column is the age; the specification shows
+    the time of creation instead."""
     if not kind.columns and dialect.created_at_column:
         return DEFAULT
     return _printer(kind.columns or (_AGE,))
@@ -70,12 +70,12 @@ def _text(value: Any) -> str:
 
 
 def _integer(value: Any) -> int | None:
-    """Of 64 bits: no more can be written."""
+    """Clamped to 64 bits, the range that can be serialized."""
     return max(_LEAST, min(int(value), _MOST)) if _is_number(value) else None
 
 
 def _number(value: Any) -> float | None:
-    """A whole number is written without a fraction."""
+    """Whole numbers are returned as int, to be written without a fraction."""
     if not _is_number(value):
         return None
     return int(value) if _LEAST <= value <= _MOST and value == int(value) else float(value)
@@ -90,7 +90,7 @@ def _boolean(value: Any) -> bool | None:
 
 
 def _date(value: Any) -> Age | str | None:
-    """The age of a moment."""
+    """The age of a timestamp."""
     if not isinstance(value, str):
         return None
     try:

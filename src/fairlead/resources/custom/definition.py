@@ -1,6 +1,6 @@
-"""What a stored CustomResourceDefinition says, as far as serving its objects needs it.
+"""The parts of a stored CustomResourceDefinition that are needed to serve its objects.
 
-Most definitions of a server lie idle, so little is kept of each: schemas stay in the bytes of the
+Most definitions on a server are idle, so each keeps little memory: schemas stay in the bytes of the
 stored definition and are compiled when the first object is read or written.
 """
 
@@ -37,14 +37,14 @@ _LONGEST_SHOWN = 64 * 1024
 
 
 def check_embedded_metadata(metadata: Object, path: str, causes: Any) -> None:
-    """The metadata of an object inside another, which need not have a name."""
+    """Check the metadata of an embedded object, which need not have a name."""
     namespaced = bool(metadata.get("namespace"))
     named = {**metadata, "name": metadata.get("name") or "unnamed"}
     check_metadata(named, namespaced, path_segment, causes, path, qualified=False)
 
 
 class Converter(Protocol):
-    """Makes objects of another version; they and the results carry kind and apiVersion. Raises
+    """Converts objects to another version; arguments and results carry kind and apiVersion. Raises
     StatusError."""
 
     async def convert(self, values: Sequence[Object], api_version: str) -> list[Object]: ...
@@ -52,7 +52,7 @@ class Converter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CustomColumn:
-    """A column of a Table, as a definition gives it."""
+    """A printer column of a definition."""
 
     name: str
     type: str
@@ -80,7 +80,7 @@ class CustomKind:
         self.shown: Bounded[tuple[str, int], bytes] = Bounded(
             most_bytes=_MOST_SHOWN_BYTES, longest=_LONGEST_SHOWN, per_byte=1
         )
-        self.printer: Printer | None = None  # made at the first Table
+        self.printer: Printer | None = None  # made for the first Table
         self._index = index
         self._schema: CustomSchema | None = None
 
@@ -100,7 +100,7 @@ class CustomKind:
 
     @property
     def identity(self) -> str:
-        """Changes whenever what is published of the kind does."""
+        """Changes whenever the published schema or names of the kind change."""
         return self.definition.identity
 
     @property
@@ -113,7 +113,7 @@ class CustomKind:
     @property
     def compiled(self) -> CustomSchema:
         if self._schema is None:
-            from fairlead.resources.custom.schema import compile_schema  # a server starts without
+            from fairlead.resources.custom.schema import compile_schema  # lazy, for a fast start
 
             definition = self.definition
             self._schema = compile_schema(
@@ -129,8 +129,8 @@ class CustomKind:
 
     @property
     def unread_bytes(self) -> int:
-        """Of the definition, as long as nothing was worked out from it: the first to need it has
-        more to do than others."""
+        """The size of the definition until its schema is compiled, else 0: the first request that
+        needs the schema does more work than later requests."""
         return len(self.definition.source.body or b"") if self._schema is None else 0
 
     @property
@@ -138,18 +138,18 @@ class CustomKind:
         return self.compiled.struct
 
     def keeps(self, version: Version) -> bool:
-        """Whether the stored bytes are what this version shows, as they are."""
+        """Whether the stored bytes can be served in this version unchanged."""
         if version.api_version != self.api_version:
             return False
         return version.revision >= self.definition.since or not version.revision
 
     def pruned(self, value: Object) -> Object:
-        """An object without what the schema does not have."""
+        """An object without the fields that are not in the schema."""
         bare = {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
         return self.compiled.pruned(bare)
 
     def repaired(self, value: Object) -> Object:
-        """An object that was stored under an earlier schema, or comes from another version."""
+        """An object of an earlier schema or another version, pruned and with defaults."""
         made = self.pruned(value)
         try:
             self.compiled.fill_defaults(made)
@@ -159,7 +159,8 @@ class CustomKind:
 
 
 def _successor(name: str, versions: Sequence[Object]) -> str:
-    """The version that users of a deprecated one should take: the best that is preferred to it."""
+    """The version to recommend to users of a deprecated version: the most preferred one that is
+    served and not deprecated, if it ranks above."""
     good = [one["name"] for one in versions if one["served"] and not one.get("deprecated")]
     best = min(good, key=priority, default=name)
     return best if priority(best) < priority(name) else ""
@@ -177,8 +178,8 @@ def _column(given: Object) -> CustomColumn:
 
 
 class Definition:
-    """`source` is the stored definition and `value` its content. What was stored before the
-    revision `since` may have been so under another schema."""
+    """A stored definition. `source` is the stored version and `value` its content. Objects stored
+    before the revision `since` may have been validated by an earlier schema."""
 
     def __init__(
         self,
@@ -196,7 +197,7 @@ class Definition:
         spec, names = value["spec"], value["status"]["acceptedNames"]
         self.name: str = value["metadata"]["name"]
         self.group: str = spec["group"]
-        # Whoever may write the status cannot make it serve under the name of another.
+        # A user who may write only the status must not redirect the definition to another plural.
         self.plural: str = names["plural"] if names["plural"] == spec["names"]["plural"] else ""
         self.kind: str = names["kind"]
         self.singular: str = names.get("singular") or ""
@@ -223,8 +224,8 @@ class Definition:
         self.terminating = is_true(value, TERMINATING)
 
     def refresh(self, source: Version, value: Object) -> bool:
-        """Take in a change of the definition that leaves alone what was worked out from it; False
-        if that has to be done again."""
+        """Take over a new version of the definition. Returns False, and changes nothing, if its
+        spec or names changed so that the definition must be built again."""
         if _identity(value) != self._identity:
             return False
         self._know(source, value)
@@ -232,7 +233,7 @@ class Definition:
 
     @property
     def identity(self) -> str:
-        """Changes whenever what is published of the definition does."""
+        """Changes whenever the published schemas or names of the definition change."""
         return self._identity
 
     @property
@@ -243,6 +244,6 @@ class Definition:
 
 
 def _identity(value: Object) -> str:
-    """Stands for the specification and the names of a definition."""
+    """A string that identifies the spec and the accepted names of a definition."""
     metadata, names = value["metadata"], value["status"]["acceptedNames"]
     return f"{metadata['uid']} {metadata.get('generation', 0)} {names}"

@@ -1,8 +1,8 @@
-"""The paths of printer columns: `.status.conditions[?(@.type=="Ready")].status`.
+"""Compiles the JSONPaths of printer columns: `.status.conditions[?(@.type=="Ready")].status`.
 
-The grammar is that of the reference's client tools: names (with `\\` before a dot that belongs to
-one), `['name']`, numbers, ranges, `*`, `..` and filters. A path is compiled once into steps, each
-of which makes a list of values from a list of values.
+The grammar is that of the reference's client tools: names (with `\\` before a dot inside a name),
+`['name']`, numbers, ranges, `*`, `..` and filters. A path is compiled once into steps, each of
+which maps a list of values to a list of values.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Values = list[Any]
 Step = Callable[[Values], Values]
 
 _LONGEST = 4096
-# A column shows one value, and a row of a Table may have dozens of columns.
+# Bounds: a column shows one value, and a row of a Table may have dozens of columns.
 _MOST_VALUES = 5_000
 _MOST_FILTERED = 1_000
 _NAME = re.compile(r"(?:\\.|[^\s.\[\]{}'\"(),\\])+")
@@ -28,11 +28,11 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 class PathError(ValueError):
-    """The text is no path."""
+    """The text is not a valid path."""
 
 
 def compile_path(text: str) -> Callable[[Any], Values]:
-    """A function that gives what lies at a path, nothing where there is nothing."""
+    """A function that returns the values at a path, an empty list if there are none."""
     if len(text) > _LONGEST:
         raise PathError("the path is too long")
     steps = list(_steps(text))
@@ -59,7 +59,7 @@ def _steps(text: str) -> Iterator[Step]:
                 at += 1
         elif text[at] == ".":
             if at + 1 == len(text) or text[at + 1] == "[":
-                at += 1  # the thing itself
+                at += 1  # the current value
                 continue
             step, at = _member(text, at + 1)
             yield step
@@ -81,7 +81,7 @@ def _member(text: str, at: int) -> tuple[Step, int]:
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the bracket that opens at a place closes; those in quotes do not count."""
+    """The index of the bracket that closes the bracket at `at`; brackets in quotes do not count."""
     depth, i = 0, at
     while i < len(text):
         quoted = _QUOTED.match(text, i)
@@ -118,7 +118,7 @@ def _bracket(inside: str) -> Step:
 
 
 def _split(inside: str) -> list[str]:
-    """The parts between commas that are not in quotes."""
+    """Split at the commas that are not in quotes."""
     parts, start, i = [], 0, 0
     while i < len(inside):
         quoted = _QUOTED.match(inside, i)
@@ -154,7 +154,7 @@ def _all(values: Values) -> Values:
 
 
 def _below(values: Values) -> Values:
-    """The values and everything inside them."""
+    """The values and all their descendants."""
     found: Values = []
     todo = values[::-1]
     while todo and len(found) < _MOST_VALUES:
@@ -186,7 +186,7 @@ def _range(text: str, start: str | None, end: str | None, step: str | None) -> S
 
 
 def _filter(text: str) -> Step:
-    """Items for which a comparison holds, or which have something at a path."""
+    """Keeps the items for which a comparison holds, or that have a value at a path."""
     at = _operator(text)
     if at is None:
         there = _operand(text)
@@ -246,7 +246,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _compare(holds: Callable[[Any, Any], bool], left: Values, right: Values) -> bool:
-    """Numbers and texts are compared with their like; anything else is not comparable."""
+    """Compare two numbers, two strings or two booleans; other pairs are not comparable: False."""
     if not left or not right:
         return False
     a, b = left[0], right[0]

@@ -1,4 +1,4 @@
-"""Owners that speak other versions of a custom kind."""
+"""Converts objects for field owners that use other versions of a custom kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _Key = tuple[bytes, str]
 
 
 class Unconverted(Exception):
-    """An object is needed in a version that is not known yet. Await `convert`, then try again."""
+    """An object is needed in a version into which it has not been converted yet. Await `convert`,
+    then retry."""
 
     def __init__(self, convert: Callable[[], Awaitable[None]]) -> None:
         super().__init__("an object has to be converted")
@@ -25,8 +26,8 @@ class Unconverted(Exception):
 
 
 class CustomVersions:
-    """The versions of a custom kind, seen from that of a request. What a webhook made of an object
-    is remembered by the object's content."""
+    """The versions of a custom kind, relative to the version of a request. Caches the results of
+    the conversion webhook by the digest of the object."""
 
     def __init__(self, kind: CustomKind) -> None:
         self._kind = kind
@@ -37,7 +38,7 @@ class CustomVersions:
         return found.struct if found is not None and found.served else None
 
     def convert(self, value: Object, api_version: str) -> Object:
-        """Objects carry their apiVersion; without one they are in the version of the request."""
+        """Objects without an apiVersion are in the version of the request. Raises Unconverted."""
         given = value.get("apiVersion") or self._kind.api_version
         if api_version == given:
             return value

@@ -1,4 +1,4 @@
-"""What is served for definitions: follows their commits, before those are answered."""
+"""Serves resources for definitions: applies each commit before its writer gets the response."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fairlead.storage.version import Version
 
 logger = logging.getLogger("fairlead.definitions")
 
-# Makes the converter that a definition asks for, None if its versions differ in nothing but name.
+# Makes the converter of a definition; None if its versions differ in name only.
 MakeConverter = Callable[[Object], Converter | None]
 
 
 class Api(Protocol):
-    """What definitions change of a server's API."""
+    """The parts of the server's API that definitions change."""
 
     resources: Resources
     store: Store
@@ -37,7 +37,7 @@ class Api(Protocol):
 
 
 class Registry:
-    """The definitions that are stored, and the resources that are served for them."""
+    """The stored definitions and the resources that are served for them."""
 
     def __init__(self, api: Api, make_converter: MakeConverter) -> None:
         self._api = api
@@ -48,7 +48,7 @@ class Registry:
         self._unserved: dict[str, CustomResource] = {}
 
     def changed(self, change: Change) -> None:
-        """Take in a commit. What cannot be understood is not served, and harms nothing else."""
+        """Apply a commit. A definition that cannot be parsed is logged and not served."""
         try:
             if change.after is None:
                 self._remove(change.key)
@@ -64,7 +64,7 @@ class Registry:
         yield from self._by_group.get(group, {}).values()
 
     def builtin_names(self, group: str) -> tuple[set[str], set[str]]:
-        """Resources and kinds that the group has without any definition."""
+        """The resource names and kinds of the built-in resources of a group."""
         resources: set[str] = set()
         kinds: set[str] = set()
         for found in self._api.resources.groups.get(group, {}).values():
@@ -75,8 +75,8 @@ class Registry:
         return resources, kinds
 
     def storage_resource(self, name: str) -> CustomResource | None:
-        """The resource in the version in which its objects are kept, served or not. None if there
-        can be no objects: those of a built-in resource are not the definition's to delete."""
+        """The resource in its storage version, served or not. None if the definition owns no
+        objects: it must not delete those of a built-in resource of the same name."""
         definition = self._definitions.get(name)
         if definition is None or not definition.plural or self._is_built_in(definition):
             return None
@@ -105,8 +105,9 @@ class Registry:
         self._serve(definition)
 
     def _since(self, source: Version, value: Object, old: Definition | None) -> int:
-        """From where on objects are stored by the schemas that a definition has now. What is on
-        its way to the disk was judged by those before."""
+        """The revision from which objects are validated by the current schemas. Writes in progress
+        were validated by the previous schemas, so a change of schema counts from the next
+        revision."""
         if old is None:
             return source.revision
         same = _schemas(old.source.object()) == _schemas(value)
@@ -132,9 +133,10 @@ class Registry:
         api.resources.touch()
 
     def _is_built_in(self, definition: Definition) -> bool:
-        """Whether the group has a built-in resource of that name, in whatever version: both would
-        be stored in one place. Nothing is served for such a definition, whatever its status says:
-        who may write the status of definitions would get all rights to the built-in objects."""
+        """Whether the group has a built-in resource of that name, in any version: both would share
+        a storage prefix. Such a definition is never served, whatever its status: otherwise
+        permission to write the status of definitions would grant all rights to the built-in
+        objects."""
         versions = self._api.resources.groups.get(definition.group, {}).values()
         found = (version.resources.get(definition.plural) for version in versions)
         return any(resource is not None and resource.custom is None for resource in found)
@@ -157,7 +159,7 @@ class Registry:
             }
 
     def _withdraw(self, resource: CustomResource, *, last: bool) -> None:
-        """Serve a version no more. The others go on, and so do those who watch them."""
+        """Stop serving a version. Other versions and their watches continue."""
         resource.end_watches()
         if last:
             self._api.withdraw(resource)

@@ -1,4 +1,4 @@
-"""A custom resource among the served ones."""
+"""A custom resource as a served `Resource`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fairlead.resources.custom.definition import CustomKind
 from fairlead.resources.registry import SUBRESOURCE_VERBS, GroupVersion, Resource
 from fairlead.storage.audience import Watcher
 
-# In the order of the reference.
+# In the reference's order.
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-# What clients are told to do while the definition goes.
+# The verbs in discovery while the definition is being deleted.
 LAST_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 _SCALE = "autoscaling/v1.Scale"
 
 
 class _Types:
-    """The types of a custom resource: its own in its present form, and those of the tables."""
+    """The type provider of a custom resource: looks up built-in types."""
 
     def __init__(self, builtin: BuiltinTypes) -> None:
         self._builtin = builtin
@@ -33,8 +33,8 @@ class _Types:
 
 
 class CustomResource(Resource):
-    """A custom resource in one version. It stays the same while its definition changes, so that
-    those who watch it need not know."""
+    """A custom resource in one version. The instance stays the same while its definition changes,
+    so that watches continue."""
 
     custom: CustomKind
 
@@ -56,7 +56,7 @@ class CustomResource(Resource):
         self.define(kind)
 
     def define(self, kind: CustomKind) -> None:
-        """Be what the definition says from now on."""
+        """Take over a changed definition."""
         definition = kind.definition
         self.custom = kind
         self.kind = definition.kind
@@ -65,7 +65,7 @@ class CustomResource(Resource):
         self.categories = definition.categories
         self.deprecation = kind.deprecation
         self.storage_prefix = f"{definition.group}/{definition.plural}"
-        self._head = b""  # was worked out from the old kind
+        self._head = b""  # depends on the kind
         self.subresources = {}
         if kind.has_status:
             self.subresources["status"] = _Status(self)
@@ -90,7 +90,7 @@ class CustomResource(Resource):
 
     @property
     def sends_stored_bytes(self) -> bool:
-        """What the store gives was brought into this version before."""
+        """True: `operations.stored_versions` converts stored objects to this version first."""
         return True
 
     def end_watches(self) -> None:
@@ -99,7 +99,7 @@ class CustomResource(Resource):
 
 
 class _Status(Resource):
-    """The status of a custom resource, which has the type of the whole."""
+    """The status of a custom resource; its body is the whole object."""
 
     def __init__(self, parent: CustomResource) -> None:
         marks: dict[str, str] = {"verbs": ",".join(SUBRESOURCE_VERBS)}

@@ -1,4 +1,4 @@
-"""The Scale of a custom resource: where its definition says that the numbers stand."""
+"""The Scale of a custom resource, at the paths that its definition names."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fairlead.codec.types.model import Object
 from fairlead.resources.causes import Causes
 
 _MOST_REPLICAS = 2**31 - 1
-UNSET = -(2**31)  # stands for no number in a Scale that is being patched
+UNSET = -(2**31)  # marks an absent number in a Scale that is being patched
 _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """The steps to the wanted and the actual number of replicas, and to the selector if any."""
+    """The paths of the desired and actual number of replicas, and of the selector if any."""
 
     spec: tuple[str, ...]
     status: tuple[str, ...]
@@ -34,7 +34,7 @@ class ScalePaths:
         )
 
     def read(self, value: Object) -> Object:
-        """What a Scale says beside its metadata; 404 for an object that does not tell."""
+        """The spec and status of the Scale; raises 404 if the object has no spec replicas."""
         wanted = _found(value, self.spec)
         if wanted is _MISSING:
             raise StatusError(
@@ -51,7 +51,8 @@ class ScalePaths:
         return _found(value, self.spec) is not _MISSING
 
     def write(self, value: Object, replicas: int) -> Object:
-        """The object with another number of replicas; what lies on the way to it is copied."""
+        """A copy of the object with another number of replicas; only the maps on the path are
+        copied."""
         made = here = {**value}
         for step in self.spec[:-1]:
             below = here.get(step)
@@ -61,7 +62,8 @@ class ScalePaths:
         return made
 
     def check(self, value: Object, causes: Causes, *, spec: bool) -> None:
-        """Numbers of replicas have the type and the range of a Scale, a selector is a text."""
+        """Check that the numbers of replicas are integers in the range of a Scale, and that the
+        selector is a string."""
         for steps in (self.spec, self.status) if spec else (self.status,):
             found = _checked(value, steps, "int64", 0, causes)
             if found is None:
@@ -76,9 +78,8 @@ class ScalePaths:
 
 
 def _checked(value: Any, steps: tuple[str, ...], wanted: str, zero: Any, causes: Causes) -> Any:
-    """What stands at the end of a way; None if that is nothing or not of the type wanted, which is
-    told of, as of anything on the way that leads nowhere. `zero` is what a type has if it is not
-    set."""
+    """The value at a path; None if it is absent or has the wrong type. Adds a cause for a value of
+    the wrong type, at the path or above it. `zero` is the value that the message shows."""
     here = value
     for index, step in enumerate(steps):
         if here is None:
@@ -119,7 +120,7 @@ def _found(value: Any, steps: tuple[str, ...]) -> Any:
 
 
 def _number(found: Any, steps: tuple[str, ...]) -> int:
-    """A number of replicas; a status that has none yet counts as none running."""
+    """A number of replicas; 0 if the status has none yet."""
     if found is _MISSING or found is None:
         return 0
     if not isinstance(found, int) or isinstance(found, bool):

@@ -1,4 +1,4 @@
-"""Which of several versions clients prefer."""
+"""The order of preference of versions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _STAGES = {None: 2, "beta": 1, "alpha": 0}
 
 
 def priority(version: str) -> tuple[object, ...]:
-    """Sorts versions the way clients prefer them: releases before betas before alphas, newer
-    before older, and names of another form behind, by letters."""
+    """Sort key by preference: stable versions before betas before alphas, newer before older, names
+    of another form last, in alphabetical order."""
     found = _RELEASE.fullmatch(version)
     if found is None:
         return (1, version)

@@ -1,4 +1,4 @@
-"""Conversion by a webhook: ConversionReview out, converted objects back, and nothing else."""
+"""Converts custom objects by a webhook: sends a ConversionReview, checks the returned objects."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.webhooks import Webhooks
 
 TIMEOUT = 30.0
-_MOST_GROWTH = 4  # times the lists and objects that were sent may come back
+_MOST_GROWTH = 4  # times as many lists and objects may come back as were sent
 _KNOWN = ("v1", "v1beta1")
 
 
 class _Refused(Exception):
-    """The webhook did not do what it was asked for; the text says how."""
+    """The webhook's response is a failure or not acceptable; the message says why."""
 
 
 class WebhookConverter:
-    """Converts by the webhook that a definition names."""
+    """Converts by the webhook of a definition."""
 
     def __init__(self, webhooks: Webhooks, dialect: Dialect, kind: str, webhook: Object) -> None:
         self._webhook = webhooks.webhook(webhook["clientConfig"])
@@ -105,8 +105,8 @@ def _failed(message: str) -> StatusError:
 
 
 def _checked(what: str, original: Object, made: Any, api_version: str) -> Object:
-    """A converted object that is still the one that was sent. Of its metadata only labels and
-    annotations may be others."""
+    """Check that a converted object has the identity of the original, and restore its metadata. A
+    webhook may change labels and annotations only."""
     if not isinstance(made, dict):
         kind = json_kind(made)
         raise _failed(f"json: cannot unmarshal {kind} into Go value of type unstructured.detector")
@@ -139,7 +139,7 @@ def _other_identity(original: Object, made: Object) -> str:
 
 
 def _restored(original: Object, made: Object) -> Object:
-    """The metadata that was sent, with the labels and annotations that came back."""
+    """The original metadata, with the labels and annotations of the converted object."""
     if "metadata" not in made:
         raise _Refused("missing metadata in converted object")
     given = made["metadata"]
@@ -161,7 +161,7 @@ def _restored(original: Object, made: Object) -> Object:
     return metadata
 
 
-# What a webhook may change, and the place that messages name.
+# The metadata that a webhook may change: field, path in messages, check.
 _CHANGEABLE: tuple[tuple[str, str, Callable[[Object, str, Causes], None]], ...] = (
     ("labels", "metadata.labels", check_labels),
     ("annotations", "metadata.annotation", check_annotations),

@@ -1,4 +1,4 @@
-"""Endpoint slices."""
+"""Columns of endpoint slices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EndpointSlice: some of the addresses behind a service, all of one type."""
+"""The behaviour of EndpointSlice: a part of the addresses behind a service, all of one type."""
 
 from __future__ import annotations
 
@@ -66,8 +66,7 @@ def _drop_hints(value: Object, old: Object, context: Context) -> None:
 
 
 def _drop_topology(value: Object, old: Object, context: Context) -> None:
-    """This version does not write the old topology labels; a node name that stood there moves to
-    its own field."""
+    """v1 does not store the old topology labels; a node name in them moves to `nodeName`."""
     if same(value["endpoints"], old["endpoints"]):
         return
     key = context.dialect.label("@/hostname")

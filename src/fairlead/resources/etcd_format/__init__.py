@@ -1,1 +1,1 @@
-"""Keys and values as the reference lays them out, so that both can use the same store."""
+"""Keys and values in the reference's layout, so that both servers can use the same store."""

@@ -1,6 +1,6 @@
-"""Values as the reference writes them: built-in kinds as messages in its envelope, definitions, API
-services and custom objects as JSON. What is read may be either, in any version that it ever kept
-and that can still be made one of ours.
+"""Encodes and decodes values in the reference's format: built-in kinds are protobuf messages in its
+envelope; definitions, API services and custom objects are JSON. Reads both forms, in every version
+that the reference ever stored and that can still be converted to ours.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.encryption.keys_in_use import SEALED, Sealed
 from fairlead.storage.version import ordered
 
-# Those that the reference keeps by a server of their own, which writes JSON.
+# Groups of the reference's extension servers, which write JSON.
 _AS_JSON = ("apiextensions", "apiregistration")
 _STATEFUL_SETS = "apps/v1/statefulsets"
 _DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
 
 
 class InterchangeError(ValueError):
-    """A value that cannot be read or written; the text names the object."""
+    """A value that cannot be read or written; the message names the object."""
 
 
 class _Form:
-    """One version in which objects of a built-in kind are written and read."""
+    """The codec of a built-in kind in one version."""
 
     def __init__(self, resource: Resource, api_version: str, adapt: Adapt | None = None) -> None:
         self._resource = resource
@@ -66,8 +66,8 @@ class _Form:
         return b"%b%b%b%b" % (self._opening, varint(len(body)), body, EMPTY_TAIL)
 
     def decode(self, content: bytes | Object) -> Object:
-        """The object of a message or of parsed JSON, in the version that is kept here; fields that
-        are not known are dropped."""
+        """The object of a message or of parsed JSON, in our stored version; unknown fields are
+        dropped."""
         resource = self._resource
         if isinstance(content, dict):
             value = content
@@ -79,24 +79,24 @@ class _Form:
             value = self._adapt(value, resource.dialect)
         made = to_stored(resource, decoder(resource.struct)(value, []))
         fill_defaults(resource.stored_struct, made)
-        if self._has_claims:  # messages do not tell the kind of what is inside
+        if self._has_claims:  # messages do not carry the kind of nested objects
             say_kind_of_claims(made["spec"])
         return made
 
 
 class ReferenceCodec:
-    """Between our rows (see `storage.version.encode` for their values) and what the reference keeps
-    under a path. To be made before anything is switched off.
+    """Converts between our rows (see `storage.version.encode` for their values) and the reference's
+    values. Must be made before `--runtime-config` disables resources.
 
-    What kind the objects of a custom resource are is learned from the definitions that pass: they
-    have to before the first such object can be encoded.
+    The kinds of custom resources are learned from the definitions that are encoded or decoded. A
+    definition must come before the first object of its kind is encoded.
     """
 
     def __init__(self, resources: Resources) -> None:
         builtin = resources.stored()
         self._layout = Layout(resources, builtin)
         self._forms: dict[tuple[str, str], _Form] = {}  # by resource and apiVersion
-        # The apiVersion of all that is built in.
+        # The stored apiVersion of every built-in resource.
         self._kept = {resources.stored_as(one): one.api_version for one in builtin}
         for found in resources.group_versions():
             for one in found.resources.values():
@@ -113,15 +113,17 @@ class ReferenceCodec:
             self._forms[name, api_version] = _Form(resource, api_version, adapt)
 
     def path(self, resource: str, key: str) -> str:
-        """Where an object lies below the prefix; without a key, where all of a resource do."""
+        """The path of an object below the prefix; with an empty key, of all objects of a
+        resource."""
         return self._layout.path(resource, key)
 
     def place(self, path: str) -> tuple[str, str] | None:
-        """The resource and key of a path; None for what is no object that could be served."""
+        """The resource and key of a path; None if the path is not of an object that can be
+        served."""
         return self._layout.place(path)
 
     def encode(self, resource: str, key: str, api_version: str, value: bytes) -> bytes:
-        """What the reference would keep of a row; raises InterchangeError."""
+        """The reference's value for a row; raises InterchangeError."""
         if resource in self._kept:
             form = self._forms.get((resource, api_version))
             if form is None:
@@ -137,7 +139,7 @@ class ReferenceCodec:
         return _as_json(value, kind, api_version)
 
     def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
-        """The apiVersion and value of a row; raises InterchangeError, Sealed."""
+        """The apiVersion and value of a row; raises InterchangeError or Sealed."""
         if is_own(resource):
             return "", raw
         try:
@@ -153,7 +155,7 @@ class ReferenceCodec:
         except (ProtobufError, DecodeError, TooDeep, orjson.JSONDecodeError) as error:
             raise InterchangeError(f"{resource} {key}: {error}") from None
         except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
-            # Of another shape than it says.
+            # The value has another shape than its kind.
             raise InterchangeError(f"{resource} {key}: is malformed") from None
 
     def is_stale(self, resource: str, raw: bytes) -> bool:
@@ -180,7 +182,7 @@ class ReferenceCodec:
         return self._kept[resource], form.decode(content)
 
     def _learn(self, definition: Object) -> None:
-        """A kind cannot change once it was accepted."""
+        """Record the kind of a definition. An accepted kind cannot change."""
         spec = definition["spec"]
         accepted = (definition.get("status") or {}).get("acceptedNames") or {}
         kind = accepted.get("kind") or spec["names"]["kind"]
@@ -188,7 +190,8 @@ class ReferenceCodec:
 
 
 def _complete(metadata: Object, key: str) -> None:
-    """What a server gives every object, where somebody put one there by hand."""
+    """Set the metadata that a server always sets: the object may have been written to etcd by
+    hand."""
     namespace, _, _ = key.rpartition("/")
     if namespace and not metadata.get("namespace"):
         metadata["namespace"] = namespace
@@ -209,34 +212,35 @@ def _unknown(resource: str, key: str, what: str) -> InterchangeError:
     return InterchangeError(f"{resource} {key}: {what} cannot be read by this release")
 
 
-# Where the reference keeps objects below its prefix.
+# Layout of the reference's keys below its prefix
 #
-# Built-in resources have a word or two of their own (`/pods/NAMESPACE/NAME`,
-# `/services/specs/…`, see `path=` in `resources.table`), custom ones their group and plural.
-# What it keeps beside objects has no place here: the ranges of service addresses and ports
-# (`/ranges/…`), which it works out again from the services, and the leases of its own servers
-# (`/masterleases/…`). What only our servers keep lies below `/fairlead/`.
+# Built-in resources have a prefix of one or two words (`/pods/NAMESPACE/NAME`, `/services/specs/…`,
+# see `path=` in `resources.table`), custom resources their group and plural. Other data of the
+# reference is not handled here: the ranges of service addresses and ports (`/ranges/…`), which it
+# recomputes from the services, and the leases of its servers (`/masterleases/…`). Data that only
+# our servers store lies below `/fairlead/`.
 
-# What servers of our own keep beside objects; the reference passes over it.
+# Our servers' data besides objects; the reference ignores it.
 _OWN = "fairlead/"
 
 
 def is_own(resource: str) -> bool:
-    """Whether a resource is no part of the API: its values lie as they are."""
+    """Whether a resource is internal data outside the API, whose values are stored verbatim."""
     return resource.startswith(_OWN)
 
 
 def is_custom(resource: str) -> bool:
-    """Whether a resource that no table names can be a custom one: their groups have a dot."""
+    """Whether a resource that is not in the tables can be a custom resource: its group has a
+    dot."""
     return "." in resource.partition("/")[0]
 
 
 class Layout:
-    """Between the store's names (`core/pods` and `NAMESPACE/NAME`) and paths."""
+    """Maps the names in the store (`core/pods` and `NAMESPACE/NAME`) to paths and back."""
 
     def __init__(self, resources: Resources, builtin: Iterable[Resource]) -> None:
         self._prefixes: dict[str, str] = {}
-        self._places: dict[str, tuple[str, int]] = {}  # the resource, and how many parts keys have
+        self._places: dict[str, tuple[str, int]] = {}  # resource, number of parts of keys
         for one in builtin:
             resource = resources.stored_as(one)
             self._prefixes[resource] = one.storage_prefix
@@ -246,7 +250,8 @@ class Layout:
         return f"/{self._prefixes.get(resource, resource)}/{key}"
 
     def place(self, path: str) -> tuple[str, str] | None:
-        """The resource and key of a path; None if no object that is served can be there."""
+        """The resource and key of a path; None if the path is not of an object that can be
+        served."""
         if not path.startswith("/"):
             return None
         top, _, key = path[1:].partition("/")

@@ -1,4 +1,4 @@
-"""Values of the reference's store under the keys of `--encryption-provider-config`."""
+"""Encrypts values in the reference's layout with the keys of `--encryption-provider-config`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEFAULT_PREFIX = "/registry"
 
 
 class SealedCodec:
-    """As `ReferenceCodec`, what it makes sealed. `prefix` is what stands before the paths."""
+    """A `ReferenceCodec` whose values are encrypted. `prefix` precedes the paths."""
 
     def __init__(self, codec: ReferenceCodec, sealing: Sealing, prefix: str) -> None:
         self.path = codec.path
@@ -24,7 +24,7 @@ class SealedCodec:
         return self._sealing.seal(resource, self._whole(resource, key), raw)
 
     def decode(self, resource: str, key: str, raw: bytes) -> tuple[str, bytes]:
-        """Raises Sealed as well."""
+        """Also raises Sealed."""
         opened = self._sealing.unseal(resource, self._whole(resource, key), raw)
         return self._codec.decode(resource, key, opened)
 
@@ -36,8 +36,8 @@ class SealedCodec:
 
 
 class SealedRows:
-    """Seals the values of rows as they are, in a store that keeps them as they are. The keys are
-    those that they would have in the reference's."""
+    """Encrypts the values of a store that keeps our own rows. The ciphers get the path that the
+    reference would use."""
 
     def __init__(self, codec: ReferenceCodec, sealing: Sealing) -> None:
         self._path = codec.path
@@ -47,7 +47,7 @@ class SealedRows:
         return self._sealing.seal(resource, self._whole(resource, key), value)
 
     def unseal(self, resource: str, key: str, stored: bytes) -> bytes:
-        """Raises StorageError for what no key opens."""
+        """Raises StorageError if no key decrypts the value."""
         try:
             return self._sealing.unseal(resource, self._whole(resource, key), stored)
         except Sealed as error:

@@ -1,5 +1,5 @@
-"""Objects in versions that are no longer served but that lie in stores: the reference keeps
-definitions in v1beta1 to this day, and what it wrote years ago stays as it is until it is changed.
+"""Reads stored objects in versions that are no longer served: the reference still stores
+definitions in v1beta1, and objects that it wrote years ago keep their version until they change.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Callable
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object
 
-# Brings an object, still as it was parsed, into the shape of the version that is kept here.
+# Converts a parsed object to the shape of the version that we store.
 Adapt = Callable[[Object, Dialect], Object]
 
 _DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
 _BUDGETS = "policy/v1/poddisruptionbudgets"
 
-# Versions of the same shape as the one that is kept, by our names for the resources.
+# Former versions of the same shape as the stored version, by resource key.
 _SAME_SHAPE = {
     "admissionregistration/v1/mutatingwebhookconfigurations": "admissionregistration.@/v1beta1",
     "admissionregistration/v1/validatingwebhookconfigurations": "admissionregistration.@/v1beta1",
@@ -36,7 +36,7 @@ _SAME_SHAPE = {
 
 
 def former_version(key: str, dialect: Dialect) -> tuple[str, Adapt] | None:
-    """The former apiVersion of a resource that can be read, and how."""
+    """The former apiVersion in which a resource can be read, and its converter."""
     version, adapt = _ADAPTED.get(key) or (_SAME_SHAPE.get(key, ""), _unchanged)
     return (dialect.group_name(version), adapt) if version else None
 
@@ -53,8 +53,8 @@ _OF_EVERY_VERSION = {
 
 
 def _definition(value: Object, _: Dialect) -> Object:
-    """In v1beta1 what all versions have in common stands beside them, there may be one `version`
-    instead of a list, and fields that no schema knows are kept by default."""
+    """In v1beta1 the settings that all versions share stand beside `versions`, a single `version`
+    may replace the list, and unknown fields are preserved by default."""
     spec: Object = {**(value.get("spec") or {})}
     common = {
         name: spec.pop(old) for old, name in _OF_EVERY_VERSION.items() if spec.get(old) is not None
@@ -79,7 +79,7 @@ def _with_columns(version: Object) -> Object:
 
 
 def _conversion(given: Object) -> Object:
-    """In v1beta1 what belongs to the webhook stands beside it."""
+    """In v1beta1 the fields of the webhook stand beside the strategy."""
     own = ("webhookClientConfig", "conversionReviewVersions")
     made = {name: item for name, item in given.items() if name not in own}
     client, reviews = (given.get(name) for name in own)
@@ -90,8 +90,8 @@ def _conversion(given: Object) -> Object:
 
 
 def _budget(value: Object, dialect: Dialect) -> Object:
-    """In v1beta1 an empty selector selects nothing; a label that no pod has says the same, and its
-    absence that all are meant."""
+    """In v1beta1 an empty selector selects nothing. v1 expresses that as a label that no pod has;
+    `DoesNotExist` on that label selects all pods."""
     spec = value.get("spec") or {}
     selector = spec.get("selector")
     if selector is None:

@@ -1,4 +1,4 @@
-"""Kinds of the events group: events in their newer shape, kept in the core group's."""
+"""Kinds of the events group: events in their newer shape, stored in the shape of the core group."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from fairlead.base.dialect import Dialect
 from fairlead.resources.behaviour import Object
 from fairlead.resources.conversion import converts
 
-# The behaviour is that of the version in which events are kept.
+# The behaviour is that of the stored version.
 BEHAVIOURS: dict[str, str] = {}
 
-# How this group names what the core group names differently.
+# Names in this group and in the core group.
 _NAMES = {
     "regarding": "involvedObject",
     "note": "message",

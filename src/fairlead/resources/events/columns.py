@@ -1,4 +1,4 @@
-"""Events, in the core form and in the form of their own group."""
+"""Columns of events, in the core group and in their own group."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.resources.columns.words import Age, age_since, field, moment
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Where one form of the event keeps what the other keeps elsewhere."""
+    """The field names of events in one of the two groups."""
 
     about: str
     message: str

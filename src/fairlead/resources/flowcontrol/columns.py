@@ -1,4 +1,4 @@
-"""Flow schemas and priority levels."""
+"""Columns of flow schemas and priority levels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _precedence(schema: Object) -> tuple[int, str]:
 
 
 def _amount(part: str, key: str) -> Value:
-    """A number of a part that a level need not have."""
+    """A number in an optional part of a level."""
 
     def cell(level: Object) -> Any:
         found = field(level, part)

@@ -1,4 +1,4 @@
-"""FlowSchema: which requests belong to which priority level."""
+"""The behaviour of FlowSchema: assigns requests to priority levels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ METHODS = ("ByNamespace", "ByUser")
 SUBJECT_KINDS = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 NAMESPACE_INTRO = "each member of this list must be '*' or a DNS-1123 label; "
-# The order in which the fields of a subject that do not fit its kind are listed.
+# The order in which the fields of other subject kinds are reported.
 _MISFITS = {"ServiceAccount": ("User", "Group"), "User": ("ServiceAccount", "Group")}
 _MISFITS["Group"] = ("ServiceAccount", "User")
 
@@ -207,7 +207,7 @@ def _check_path_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
 
 
 def _path_error(url: str) -> str:
-    """The first thing that is wrong with a path; a star may only be its last step."""
+    """The first error of a path; `*` may only be its last segment."""
     if not url:
         return "must not be empty"
     if url == "/":

@@ -1,4 +1,6 @@
-"""The objects without which no request could be classified: their specs never change."""
+"""The mandatory flow schemas and priority levels, without which some requests would match none:
+their specs are immutable.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PriorityLevelConfiguration: how many requests of a level run at once, and how the rest wait."""
+"""The behaviour of PriorityLevelConfiguration: the concurrency of a level, and its queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What flow schemas and priority levels have in common."""
+"""The common behaviour of flow schemas and priority levels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.resources.storage.shared import OrderedBehaviour, Step, same
 
 
 class FlowControlBehaviour(OrderedBehaviour):
-    """The status goes through its own path and brings nothing else with it."""
+    """An update of `status` changes no metadata except `managedFields`."""
 
     update_order = (Step.METADATA, Step.RULES)
     mandatory: dict[str, Spec]

@@ -1,5 +1,6 @@
-"""The flow schemas and priority levels that a cluster begins with, read from `suggested.table`,
-which says how it is written."""
+"""The flow schemas and priority levels that a new cluster gets, read from `suggested.table`, which
+describes its own format.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ingresses, their classes, and network policies."""
+"""Columns of ingresses, ingress classes and network policies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SHOWN = 3
 
 
 def _hosts(ingress: Object) -> str:
-    """The first hosts. Rules count as more even where they name no host."""
+    """The first hosts. The number of further rules includes rules without a host."""
     hosts: list[str] = []
     rules = items(ingress, "spec.rules")
     for rule in rules:

@@ -1,4 +1,4 @@
-"""IngressClass: which controller serves the ingresses of a class."""
+"""The behaviour of IngressClass: the controller that serves the ingresses of a class."""
 
 from __future__ import annotations
 

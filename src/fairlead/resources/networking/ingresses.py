@@ -1,4 +1,4 @@
-"""Ingress: which host and path leads to which backend."""
+"""The behaviour of Ingress: maps hosts and paths to backends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_AT_THE_END = ("/..", "/.")
 
 
 class IngressBehaviour(OrderedBehaviour):
-    # Ingresses came from this group, and errors still name it.
+    # The former group of ingresses, which errors still name.
     error_group = "extensions"
     update_order = (Step.METADATA_CHANGE, Step.METADATA, Step.RULES)
 

@@ -1,4 +1,4 @@
-"""NetworkPolicy: which traffic reaches the selected pods and leaves them."""
+"""The behaviour of NetworkPolicy: the traffic allowed to and from the selected pods."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fairlead.resources.storage.shared import OrderedBehaviour, Step
 STATUS_GATE = "NetworkPolicyStatus"
 PROTOCOLS = ("TCP", "UDP", "SCTP")
 POLICY_TYPES = ("Ingress", "Egress")
-# The direction of a rule and what its peers are called there.
+# The directions of rules, and the field of their peers.
 DIRECTIONS = (("ingress", "from"), ("egress", "to"))
 
 
 class NetworkPolicyBehaviour(OrderedBehaviour):
-    # Network policies came from this group, and errors still name it.
+    # The former group of network policies, which errors still name.
     error_group = "extensions"
     update_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.RULES)
 
@@ -45,7 +45,7 @@ class NetworkPolicyBehaviour(OrderedBehaviour):
         self, subresource: str, value: Object, old: Object, context: Context
     ) -> None:
         super().prepare_subresource_update(subresource, value, old, context)
-        # without the feature a status that is in use may be cleared, not changed
+        # If the feature is disabled, a status in use may be cleared but not changed.
         if not context.gates[STATUS_GATE]:
             if _has_conditions(value):
                 keep(value, old, "status")

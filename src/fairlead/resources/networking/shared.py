@@ -1,4 +1,4 @@
-"""Rules of addresses and domains that more than one kind uses."""
+"""Rules of addresses and domains that several kinds share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 
 def wildcard_errors(name: str) -> list[str]:
-    """A DNS name whose first label is a star."""
+    """The errors of a DNS name whose first label is `*`."""
     wrong = ["must be no more than 253 characters"] if len(name) > 253 else []
     if not re.fullmatch(_WILDCARD, name, re.ASCII):
         wrong.append(_WILDCARD_ERROR)
@@ -30,12 +30,12 @@ def wildcard_errors(name: str) -> list[str]:
 
 
 def host_errors(name: str) -> list[str]:
-    """A DNS name, with or without a star in front."""
+    """The errors of a DNS name, with or without a wildcard."""
     return wildcard_errors(name) if "*" in name else dns_subdomain(name)
 
 
 def check_full_name(name: str, segments: int, path: str, causes: Causes) -> bool:
-    """A DNS name of at least so many segments; whether it is one."""
+    """Check a DNS name of at least `segments` segments; returns whether it is valid."""
     if not name:
         causes.required(path)
         return False
@@ -53,7 +53,7 @@ def check_full_name(name: str, segments: int, path: str, causes: Causes) -> bool
 
 
 def check_full_domain(name: str, path: str, causes: Causes) -> None:
-    """A fully qualified domain name; a dot may stand at its end."""
+    """Check a fully qualified domain name; it may end with a dot."""
     bare = name.removesuffix(".")
     if not check_full_name(bare if name else name, 2, path, causes):
         return
@@ -65,7 +65,7 @@ def check_full_domain(name: str, path: str, causes: Causes) -> None:
 
 
 def check_prefixed_path(text: str, path: str, causes: Causes) -> None:
-    """A path with a domain in front, such as `acme.io/foo`; needed."""
+    """Check a required path with a domain in front, such as `acme.io/foo`."""
     if not text:
         causes.required(path)
         return
@@ -79,7 +79,7 @@ def check_prefixed_path(text: str, path: str, causes: Causes) -> None:
 
 
 def check_typed_reference(reference: dict[str, Any], path: str, causes: Causes) -> None:
-    """A reference to an object of any kind."""
+    """Check a reference to an object of any kind."""
     group = reference.get("apiGroup")
     if group is not None:
         causes.invalid_each(f"{path}.apiGroup", group, dns_subdomain(group))
@@ -91,7 +91,7 @@ def check_typed_reference(reference: dict[str, Any], path: str, causes: Causes) 
 
 
 def check_balancer_status(status: dict[str, Any], path: str, causes: Causes) -> None:
-    """Where a load balancer can be reached."""
+    """Check the addresses of a load balancer."""
     for index, point in enumerate(status.get("ingress") or ()):
         here = f"{path}.ingress[{index}]"
         ip, hostname = point.get("ip", ""), point.get("hostname", "")

@@ -1,4 +1,4 @@
-"""Runtime classes."""
+"""Columns of runtime classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RuntimeClass: how the containers of a pod are run, what that costs and where it can be done."""
+"""The behaviour of RuntimeClass: the container runtime of pods, its overhead and its nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RuntimeClassBehaviour(OrderedBehaviour):
         causes.invalid_each("handler", value["handler"], dns_label(value["handler"]))
         overhead = value.get("overhead")
         if overhead is not None:
-            # the overhead of a pod has the rules, and the path, of a container's limits
+            # The overhead of a pod has the rules, and the path, of a container's limits.
             limits = {"limits": overhead.get("podFixed")}
             check_resources(limits, "overhead", causes, context)
         scheduling = value.get("scheduling")

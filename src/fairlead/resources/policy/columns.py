@@ -1,4 +1,4 @@
-"""Disruption budgets and pod security policies."""
+"""Columns of disruption budgets and pod security policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""PodDisruptionBudget: how many of some pods may be away at a time. Its name may be anything."""
+"""The behaviour of PodDisruptionBudget: how many of the selected pods may be unavailable. Its
+metadata, with the name, is not checked.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The annotations by which a PodSecurityPolicy names AppArmor and seccomp profiles."""
+"""Checks the annotations in which a PodSecurityPolicy names AppArmor and seccomp profiles."""
 
 from __future__ import annotations
 

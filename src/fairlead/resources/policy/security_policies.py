@@ -1,4 +1,4 @@
-"""PodSecurityPolicy: what pods may ask for."""
+"""The behaviour of PodSecurityPolicy: the security settings that pods may use."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ VOLUMES = (
     "vsphereVolume",
 )
 GROUP_RULES = ("MustRunAs", "RunAsAny", "MayRunAs")
-# The strategies whose rule is required, and the rules there are, as messages list them.
+# The strategies whose rule is required, and their rules in the order of messages.
 RULES = {
     "runAsUser": ("MustRunAs", "MustRunAsNonRoot", "RunAsAny"),
     "seLinux": ("MustRunAs", "RunAsAny"),
     "supplementalGroups": ("MayRunAs", "MustRunAs", "RunAsAny"),
     "fsGroup": ("MayRunAs", "MustRunAs", "RunAsAny"),
 }
-# Fields of features that can be off.
+# Fields behind feature gates.
 GATED = {
     "allowedProcMountTypes": "ProcMountType",
     "runAsGroup": "RunAsGroup",
@@ -223,7 +223,7 @@ def _check_runtime_class(strategy: Object | None, path: str, causes: Causes) -> 
         causes.invalid(place, shown, "if '*' is present, must not specify other RuntimeClass names")
 
 
-# The kernel parameters that a PodSecurityPolicy allows or forbids, by name or by prefix.
+# Kernel parameters that a PodSecurityPolicy allows or forbids, by name or by prefix
 
 ALLOWED, FORBIDDEN = "allowedUnsafeSysctls", "forbiddenSysctls"
 LONGEST_NAME = 253
@@ -247,7 +247,7 @@ def check_sysctls(spec: Object, causes: Causes) -> None:
 
 
 def _covering(patterns: set[str], name: str) -> str | None:
-    """The pattern under which a name, or everything that a prefix stands for, falls."""
+    """The pattern that covers a name, or all names with a prefix."""
     if name in patterns:
         return name
     stem = name.removesuffix("*")[:LONGEST_NAME]

@@ -1,4 +1,6 @@
-"""RoleBinding and ClusterRoleBinding: who has the rights of a role, which never changes."""
+"""The behaviour of RoleBinding and ClusterRoleBinding: grant a role to subjects. The role is
+immutable.
+"""
 
 from __future__ import annotations
 

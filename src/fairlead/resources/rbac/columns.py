@@ -1,4 +1,4 @@
-"""Role bindings; roles show as any object does."""
+"""Columns of role bindings; roles have the default columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Role and ClusterRole: named sets of rights."""
+"""The behaviour of Role and ClusterRole: named sets of permissions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.resources.go_values import go_list
 from fairlead.resources.rules import label_selector
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
-_MOST_RULES = 5_000  # all of them are compiled again when a role is written
+_MOST_RULES = 5_000  # all rules are compiled again when a role is written
 
 
 class RoleBehaviour(OrderedBehaviour):
@@ -32,11 +32,11 @@ class RoleBehaviour(OrderedBehaviour):
             check_aggregation(selectors, "aggregationRule.clusterRoleSelectors", causes)
 
 
-# The rules of roles: what a rule must say.
+# Rules of roles
 
 
 def check_policy_rule(rule: dict[str, Any], namespaced: bool, path: str, causes: Causes) -> None:
-    """A rule speaks of resources or of paths beside the API; the latter only outside namespaces."""
+    """A rule is for resources or for non-resource URLs; the latter only in ClusterRoles."""
     if not rule["verbs"]:
         causes.required(f"{path}.verbs", "verbs must contain at least one value")
     urls = rule.get("nonResourceURLs")
@@ -69,7 +69,7 @@ def check_aggregation(selectors: list[dict[str, Any]], path: str, causes: Causes
 
 
 def _is_usable(selector: dict[str, Any]) -> bool:
-    """Whether a selector can be evaluated, which is stricter than its own rules."""
+    """Whether a selector can be evaluated, which is stricter than its validation."""
     pairs = (selector.get("matchLabels") or {}).items()
     if any(qualified_name(key) or label_value(value) for key, value in pairs):
         return False

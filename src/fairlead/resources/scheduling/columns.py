@@ -1,4 +1,4 @@
-"""Priority classes."""
+"""Columns of priority classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PriorityClass: a name for a priority, which never changes."""
+"""The behaviour of PriorityClass; the priority of a name is immutable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 
 class PriorityClassBehaviour(Behaviour):
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
-        """The generation stays 1: what it would count cannot change."""
+        """The generation stays 1: the fields that it counts are immutable."""
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         name, priority = value["metadata"].get("name", ""), value["value"]

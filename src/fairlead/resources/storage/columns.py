@@ -1,4 +1,4 @@
-"""Storage classes, volume attachments, and what storage drivers report."""
+"""Columns of storage classes, volume attachments and CSI objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSIDriver: what a volume driver wants of the cluster."""
+"""The behaviour of CSIDriver: what a volume driver requires of the cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ LIFECYCLE_MODES = ("Persistent", "Ephemeral")
 SHORTEST_TOKEN = 600
 LONGEST_TOKEN = 2**32
 
-# A change of one of these counts as a new generation; the rest is fixed or does not count.
+# A change of one of these fields increments the generation; other fields are immutable or do not
+# count.
 _COUNTED = ("tokenRequests", "requiresRepublish", "seLinuxMount")
 
 
@@ -54,7 +55,7 @@ class CSIDriverBehaviour(OrderedBehaviour):
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         spec, before = value["spec"], old["spec"]
-        # the path of the first is the reference's slip of the pen
+        # The misspelled path is the reference's.
         immutable(
             spec.get("attachRequired"),
             before.get("attachRequired"),
@@ -83,7 +84,7 @@ def _check_token_requests(requests: list[dict[str, Any]], causes: Causes) -> Non
 
 
 def check_token_lifetime(seconds: int | None, path: str, causes: Causes) -> None:
-    """How long a requested service account token may live."""
+    """Check the lifetime of a requested service account token."""
     if seconds is None:
         return
     if seconds < SHORTEST_TOKEN:

@@ -1,4 +1,4 @@
-"""CSINode: the volume drivers of a node; an entry is fixed once it is there."""
+"""The behaviour of CSINode: the volume drivers of a node. The entry of a driver is immutable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSIStorageCapacity: the room that a driver has for a class in a part of the cluster."""
+"""The behaviour of CSIStorageCapacity: a driver's capacity for a class in a part of the cluster."""
 
 from __future__ import annotations
 

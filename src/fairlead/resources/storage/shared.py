@@ -1,5 +1,6 @@
-"""What several groups use beyond `kinds.rules`: the order in which an update is checked, and values
-in the notation in which messages print whole structs."""
+"""Shared by several groups: behaviours with their own order of checks on update, and structs in the
+notation of messages.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from fairlead.resources.metadata import NameRule, check_metadata
 
 
 class Step(Enum):
-    """One part of the check of an update; a kind runs some of them, in its own order."""
+    """A part of the check of an update; a kind runs a selection of them, in its own order."""
 
     METADATA = "the metadata as of a new object"
     METADATA_CHANGE = "what of the metadata may change"
@@ -23,8 +24,8 @@ class Step(Enum):
 
 
 class OrderedBehaviour(Behaviour):
-    """A behaviour that says in which order its updates are checked: causes are listed in that
-    order, and once for each time that a step runs."""
+    """A behaviour with its own order of checks on update. Causes are listed in that order, and
+    again each time that a step runs."""
 
     update_order: tuple[Step, ...] = (Step.METADATA_CHANGE, Step.RULES, Step.CHANGE)
 
@@ -58,11 +59,12 @@ class OrderedBehaviour(Behaviour):
         )
 
     def check_again(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        """The rules of an object that exists, for kinds that bear with what the old one breaks."""
+        """Check the rules on update; kinds override this to tolerate violations in the old
+        object."""
         self.check(value, causes, context)
 
 
-# Metadata that a write to `status` leaves alone in kinds that say so.
+# Metadata that a write to `status` keeps, in kinds that call `keep_metadata`.
 _STATUS_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
@@ -72,7 +74,7 @@ def keep_metadata(value: Object, old: Object, names: Iterable[str] = _STATUS_KEE
 
 
 def same(value: Any, old: Any) -> bool:
-    """Whether two values are equal when an empty list is as good as none."""
+    """Whether two values are equal; an empty list equals an absent list."""
     if isinstance(value, dict) and isinstance(old, dict):
         return all(same(value.get(name), old.get(name)) for name in {*value, *old})
     if isinstance(value, list) and isinstance(old, list) and len(value) == len(old):
@@ -81,5 +83,5 @@ def same(value: Any, old: Any) -> bool:
 
 
 def go_pointer(name: str, value: Any) -> str:
-    """A pointer to a struct: only whether there is one can be told."""
+    """A pointer as messages print it: it only shows whether the value is set."""
     return f"(*{name})(nil)" if value is None else f"(*{name})(0xc000000000)"

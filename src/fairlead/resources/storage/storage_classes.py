@@ -1,4 +1,4 @@
-"""StorageClass: how volumes of a class are provisioned; only its extras may change."""
+"""The behaviour of StorageClass: how the volumes of a class are provisioned; mostly immutable."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def _check_parameters(parameters: dict[str, str], causes: Causes) -> None:
 
 
 def _check_topologies(terms: list[dict[str, Any]], causes: Causes) -> None:
-    # The reference compares with as many empty terms as there are terms, so an empty term counts
-    # as a duplicate that many times.
+    # The reference compares with as many empty terms as there are terms, so that an empty term is
+    # reported as a duplicate that many times.
     seen = Counter({_NO_TERM: len(terms)})
     for index, term in enumerate(terms):
         path = f"allowedTopologies[{index}].matchLabelExpressions"

@@ -1,5 +1,4 @@
-"""VolumeAttachment: a volume on its way to or from a node. The spec never changes; the status is
-the attacher's."""
+"""The behaviour of VolumeAttachment: the spec is immutable; the attacher writes the status."""
 
 from __future__ import annotations
 
@@ -84,7 +83,7 @@ def _check_status(status: dict[str, Any], causes: Causes) -> None:
     for name in ("attachError", "detachError"):
         message = (status.get(name) or {}).get("message", "")
         if len(message.encode()) > LONGEST_MESSAGE:
-            # names the other limit, as the reference does
+            # As in the reference, the message names the other limit.
             causes.too_long(f"status.{name}.message", MOST_METADATA_BYTES)
 
 
@@ -110,14 +109,14 @@ def _shown(spec: dict[str, Any]) -> GoValue:
     )
 
 
-# The volume that a VolumeAttachment describes itself: a persistent volume's spec with a driver
-# and nothing that binds it to a claim or a class.
+# The inline volume of a VolumeAttachment: the spec of a persistent volume with a CSI driver,
+# without claim or class
 
 NOT_INLINE = "may not be specified in the context of inline volumes"
 
 
 def check_inline_volume(spec: dict[str, Any], path: str, causes: Causes, context: Context) -> None:
-    """Causes are listed in the order of the rules of persistent volumes."""
+    """Lists causes in the order of the rules of persistent volumes."""
     if spec.get("claimRef") is not None:
         causes.forbidden(f"{path}.claimRef", NOT_INLINE)
     if spec.get("capacity"):

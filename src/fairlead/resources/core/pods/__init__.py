@@ -1,6 +1,6 @@
-"""Pods, and whatever carries a pod spec."""
+"""Pods, and the pod specs in other kinds."""
 
-# Words of the API that many parts go by.
+# Words of the API that many packages use.
 FINISHED = ("Succeeded", "Failed")  # phases
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

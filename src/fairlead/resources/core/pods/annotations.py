@@ -1,4 +1,4 @@
-"""Annotations of pods that mean something: older forms of fields, and marks."""
+"""Annotations of pods with a meaning: older forms of fields, and markers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DELETION_COST = re.compile(r"\A(0|-?[1-9][0-9]*|-0+[0-9]*)\Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The annotations in the words of a dialect."""
+    """The keys of the annotations in a dialect."""
 
     mirror: str
     tolerations: str
@@ -34,7 +34,7 @@ class Keys:
     init: frozenset[str]
 
     def names_seccomp(self, annotations: dict[str, str]) -> bool:
-        """Whether one of them is about seccomp; hardly any pod has such."""
+        """Whether any of the annotations is about seccomp; hardly any pod has one."""
         pod, container = self.seccomp_pod, self.seccomp_container
         return any(key.startswith(pod) or key.startswith(container) for key in annotations)
 
@@ -57,7 +57,7 @@ def keys(dialect: Dialect) -> Keys:
 
 
 def drop_init_annotations(metadata: Object, dialect: Dialect) -> None:
-    """Init containers were annotations once; those mean nothing now, and are not kept."""
+    """Drop the annotations that were once init containers; they have no meaning now."""
     annotations = metadata.get("annotations")
     init = keys(dialect).init
     if not annotations or init.isdisjoint(annotations):
@@ -83,7 +83,7 @@ def check_pod_annotations(
     dialect: Dialect,
     old: dict[str, str] | None = None,
 ) -> None:
-    """`old` are the annotations before a change: a cost that was wrong already may stay."""
+    """`old` are the annotations before a change: an invalid deletion cost in them may stay."""
     if not annotations:
         return
     known = keys(dialect)
@@ -150,7 +150,7 @@ def _check_app_armor(container: str, profile: str, spec: Object, path: str, caus
 def check_annotation_changes(
     metadata: Object, old: Object, path: str, causes: Causes, dialect: Dialect
 ) -> None:
-    """AppArmor profiles and the mark of a mirror pod stay as they are."""
+    """AppArmor profiles and the mirror annotation are immutable."""
     new = metadata.get("annotations") or {}
     before = old.get("annotations") or {}
     if new == before:
@@ -171,7 +171,7 @@ def _refuse_change(key: str, refusal: str, known: Keys, path: str, causes: Cause
 
 
 def seccomp_profile_of(annotation: str) -> Object | None:
-    """The field that an annotation stands for."""
+    """The `seccompProfile` field for an annotation; None if it is not a valid profile."""
     if annotation == UNCONFINED:
         return {"type": "Unconfined"}
     if annotation in (RUNTIME_DEFAULT, DOCKER_DEFAULT):
@@ -183,7 +183,7 @@ def seccomp_profile_of(annotation: str) -> Object | None:
 
 
 def fill_seccomp_fields(annotations: dict[str, str] | None, spec: Object, dialect: Dialect) -> None:
-    """Set the fields that only annotations tell."""
+    """Set the seccomp fields that are given as annotations only."""
     if not annotations:
         return
     known = keys(dialect)
@@ -204,7 +204,7 @@ def _fill_seccomp(holder: Object, annotation: str | None) -> None:
 def check_seccomp_matches(
     annotations: dict[str, str] | None, spec: Object, path: str, causes: Causes, dialect: Dialect
 ) -> None:
-    """Annotation and field may both be given if they say the same."""
+    """Check that an annotation and a field that are both set match."""
     if not annotations:
         return
     known = keys(dialect)

@@ -1,4 +1,4 @@
-"""Pod: what it is when it begins, what may become of it, and how it ends."""
+"""The behaviour of Pod, and the rules of its status."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ from fairlead.resources.registry import Resource
 from fairlead.resources.rules import NOT_AN_ADDRESS
 
 ANNOTATIONS: Final = "metadata.annotations"
-# Metadata that stays when an update is for one part of the pod only.
+# Metadata that an update of a subresource does not change.
 _STATUS_KEEPS = ("ownerReferences",)
 _EPHEMERAL_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences", "managedFields")
 
 
 def _depends_on_name(spec: Object) -> bool:
-    """Whether the spec's rules look at the pod's name, of which claims are named."""
+    """Whether the rules of the spec use the pod's name: the names of ephemeral claims derive from
+    it."""
     return any(volume.get("ephemeral") for volume in spec.get("volumes") or ())
 
 
@@ -121,7 +122,7 @@ class PodBehaviour(Behaviour):
     def _check_changed(
         self, value: Object, old: Object, is_same: bool, causes: Causes, context: Context
     ) -> None:
-        """`is_same`: the spec is as it was."""
+        """`is_same`: the spec is unchanged."""
         check_metadata_update(value["metadata"], old["metadata"], causes)
         self._check_all(value, causes, context, old, is_same)
         self._check_annotations(value, old, causes, context)
@@ -149,7 +150,7 @@ class PodBehaviour(Behaviour):
         annotations = metadata.get("annotations")
         check_pod_annotations(annotations, spec, ANNOTATIONS, causes, context.dialect, before)
         if is_same:
-            return  # it was found good when it was stored
+            return  # it was valid when it was stored
         key = self._good_specs.key(spec)
         if key is not None and self._good_specs.get(key):
             return
@@ -169,7 +170,7 @@ class PodBehaviour(Behaviour):
                     check_image_space(container, f"spec.{kind}[{index}]", causes)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        if old is not None:  # pods are changed by machines, which do not read
+        if old is not None:  # controllers update pods, and do not read warnings
             return
         key = self._quiet_pods.key([value["spec"], value["metadata"].get("annotations")])
         if key is not None and self._quiet_pods.get(key):
@@ -180,7 +181,7 @@ class PodBehaviour(Behaviour):
             self._quiet_pods.keep(key, True)
 
     def grace_period(self, value: Object, wanted: int | None) -> int | None:
-        """Nothing is running of a pod without a node or of one that has finished."""
+        """0 for a pod without a node or in a final phase: no container is running."""
         if not value["spec"].get("nodeName") or value["status"].get("phase") in FINISHED:
             return 0
         own: int = value["spec"].get("terminationGracePeriodSeconds", 0)
@@ -189,7 +190,7 @@ class PodBehaviour(Behaviour):
 
 
 def _check_no_tokens(spec: Object, causes: Causes) -> None:
-    """A pod without a service account has no tokens of one."""
+    """A pod without a service account cannot mount tokens."""
     for index, volume in enumerate(spec.get("volumes") or ()):
         sources = (volume.get("projected") or {}).get("sources") or ()
         for number, source in enumerate(sources):
@@ -211,14 +212,14 @@ def _keep_all_but_ephemeral(value: Object, old: Object) -> None:
         keep(value["metadata"], old["metadata"], name)
 
 
-# The status of pods: its rules, and the two forms of its addresses.
+# The status of pods: its rules, and the two forms of its addresses
 
 SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 STILL_TERMINATED = "may not be transitioned to non-terminated state"
 
 
 def align_addresses(status: Object) -> None:
-    """`podIP` is the first of `podIPs`; where they disagree the single one is believed."""
+    """Sync `podIP` with the first of `podIPs`; `podIP` wins."""
     single, many = status.get("podIP"), status.get("podIPs")
     if single and (not many or many[0].get("ip") != single):
         status["podIPs"] = [{"ip": single}]
@@ -256,7 +257,7 @@ def _check_transitions(
     path: str,
     causes: Causes,
 ) -> None:
-    """A container that ended for good does not run again."""
+    """A container that terminated for good must not run again."""
     if policy == "Always":
         return
     for index, old in enumerate(before):

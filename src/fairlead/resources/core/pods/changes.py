@@ -1,4 +1,4 @@
-"""What may change in a pod once it exists."""
+"""Validation of changes to a pod."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_OTHER_CHANGES = (
 
 
 def check_spec_change(spec: Object, old: Object, is_same: bool, path: str, causes: Causes) -> None:
-    """`is_same` tells whether the two are equal."""
+    """`is_same`: the two specs are equal."""
     for name in DECLARED_LISTS:
         new_list: list[Object] = spec.get(name) or []
         old_list: list[Object] = old.get(name) or []
@@ -44,7 +44,7 @@ def check_spec_change(spec: Object, old: Object, is_same: bool, path: str, cause
 
 
 def _check_deadline(new: int | None, old: int | None, path: str, causes: Causes) -> bool:
-    """A deadline can be set, and brought nearer. False if nothing more need be looked at."""
+    """A deadline may be set and shortened. Returns False if no further check is needed."""
     if new is None:
         if old is not None:
             detail = "must not update from a positive integer to nil value"
@@ -60,7 +60,7 @@ def _check_deadline(new: int | None, old: int | None, path: str, causes: Causes)
 
 
 def _check_toleration_changes(spec: Object, old: Object, path: str, causes: Causes) -> None:
-    """Tolerations may be added, and wait longer or shorter."""
+    """Tolerations may be added, and their `tolerationSeconds` changed."""
     new_list, old_list = spec.get("tolerations") or [], old.get("tolerations") or []
     if new_list == old_list:
         return
@@ -101,7 +101,7 @@ def _with_image(container: Object, old: Object) -> Object:
 
 
 def check_ephemeral_change(spec: Object, old: Object, path: str, causes: Causes) -> None:
-    """Ephemeral containers can only be added."""
+    """Ephemeral containers may only be added."""
     present = {container["name"]: container for container in spec.get("ephemeralContainers") or ()}
     for container in old.get("ephemeralContainers") or ():
         name = container["name"]

@@ -1,4 +1,4 @@
-"""Pods and pod templates."""
+"""Columns of pods and pod templates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FINISHED = {
 _NODE_LOST = "NodeLost"
 
 
-# Every list of pods comes through here: plain look-ups, no paths.
+# Fast path for lists of pods: plain lookups instead of dotted paths
 
 
 def _part(obj: Object, name: str) -> Object:
@@ -29,7 +29,7 @@ def _list(obj: Object, name: str) -> list[Any]:
 
 
 def _held_by(status: Object) -> int | None:
-    """Which init container the pod still waits for."""
+    """The index of the init container that the pod waits for; None if all have completed."""
     for index, container in enumerate(_list(status, "initContainerStatuses")):
         ended = _part(container, "state").get("terminated")
         if ended is None or ended.get("exitCode"):
@@ -57,7 +57,7 @@ def _init_word(pod: Object, index: int) -> str:
 
 
 def _trouble(container: Object) -> str:
-    """Why a container does not run; empty if nothing says so."""
+    """Why a container is waiting, or how it terminated; empty if neither is known."""
     state = _part(container, "state")
     waits_for = _part(state, "waiting").get("reason")
     if waits_for:
@@ -87,7 +87,7 @@ def _main_word(status: Object, otherwise: str) -> str:
 
 
 def status(pod: Object) -> str:
-    """One word for the state of the pod: its deletion, its containers' trouble, or its phase."""
+    """The state of the pod in a word: its deletion, its containers' trouble, or its phase."""
     told = _part(pod, "status")
     reason = told.get("reason")
     if _part(pod, "metadata").get("deletionTimestamp") is not None:
@@ -107,7 +107,8 @@ def _ready(pod: Object) -> str:
 
 
 def _restarts(pod: Object) -> Age | str:
-    """Restarts of the containers whose turn it is, and when the last one was."""
+    """Restarts of the init containers while they run, else of the containers, and the time of the
+    last one."""
     told = _part(pod, "status")
     index = _held_by(told)
     inits = _list(told, "initContainerStatuses")

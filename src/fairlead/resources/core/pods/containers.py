@@ -1,4 +1,4 @@
-"""The rules of containers: regular, initial and ephemeral ones."""
+"""Validation of containers: regular, init and ephemeral containers."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def check_containers(
 def check_init_containers(
     spec: Object, volumes: Volumes, path: str, causes: Causes, context: Context
 ) -> None:
-    """Names are unique among these and the regular ones; ports only within each, since they run
-    one after the other."""
+    """Names are unique among init and regular containers. Host ports are unique within each init
+    container only, because those run one after the other."""
     names = {container["name"] for container in spec["containers"] or ()}
     for index, container in enumerate(spec.get("initContainers") or ()):
         container_path = f"{path}[{index}]"
@@ -107,7 +107,7 @@ def _check_ephemeral_mounts(container: Object, path: str, causes: Causes) -> Non
 
 
 def has_image_space(container: Object) -> bool:
-    """Whether there is space before or behind the name of the image."""
+    """Whether the name of the image starts or ends with whitespace."""
     image: str = container.get("image", "")
     return image[:1].isspace() or image[-1:].isspace()
 
@@ -120,7 +120,7 @@ def check_image_space(container: Object, path: str, causes: Causes) -> None:
 def _check_common(
     container: Object, volumes: Volumes, path: str, causes: Causes, context: Context
 ) -> None:
-    """What holds of every container."""
+    """Check the rules of all containers."""
     name: str = container["name"]
     if not name:
         causes.required(f"{path}.name")
@@ -157,7 +157,7 @@ def _check_choice(value: str, supported: tuple[str, ...], path: str, causes: Cau
 
 
 def _check_ports(ports: list[Object], path: str, causes: Causes) -> None:
-    """The ports of the container at a path."""
+    """Check the ports of the container at `path`."""
     names: set[str] = set()
     for index, port in enumerate(ports):
         name: str = port.get("name", "")
@@ -191,7 +191,7 @@ def _check_port_name(name: str, names: set[str], path: str, causes: Causes) -> N
 
 
 def _check_host_ports(containers: list[Object], path: str, causes: Causes) -> None:
-    """Each port of the host is used once."""
+    """Each host port may be used once."""
     used: set[str] = set()
     for index, container in enumerate(containers):
         ports: list[Object] | None = container.get("ports")

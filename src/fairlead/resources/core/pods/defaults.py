@@ -1,4 +1,4 @@
-"""Defaults of pod specs that depend on other fields, and fields of features that are off."""
+"""Defaults of pod specs that depend on other fields, and removal of fields of disabled features."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fairlead.resources.core.volumes import has_source
 
 
 def fill_spec_defaults(spec: Object) -> None:
-    """What holds in pods and in templates."""
+    """Set the defaults of pods and of pod templates."""
     volumes: list[Object] | None = spec.get("volumes")
     for volume in volumes or ():
         if not has_source(volume):
@@ -35,7 +35,7 @@ def fill_spec_defaults(spec: Object) -> None:
                 _fill_host_ports(container)
     round_up_amounts(spec.get("overhead"))
     account: str | None = spec.get("serviceAccountName") or spec.get("serviceAccount")
-    if account:  # two names of one field; the newer one wins
+    if account:  # two names of one field; the newer name wins
         spec["serviceAccountName"] = spec["serviceAccount"] = account
 
 
@@ -63,7 +63,7 @@ def _fill_host_ports(container: Object) -> None:
 
 
 def fill_requests(spec: Object) -> None:
-    """In a pod, what is limited is also requested."""
+    """In a pod, the default of a request is the limit."""
     for name in DECLARED_LISTS:
         containers: list[Object] | None = spec.get(name)
         for container in containers or ():
@@ -79,19 +79,19 @@ def fill_requests(spec: Object) -> None:
                     requests.setdefault(resource, amount)
 
 
-# Fields of spread constraints and the gate each needs.
+# Fields of spread constraints and their gates.
 _GATED_CONSTRAINTS: Final[dict[str, str]] = {
     "minDomains": "MinDomainsInPodTopologySpread",
     "nodeAffinityPolicy": "NodeInclusionPolicyInPodTopologySpread",
     "nodeTaintsPolicy": "NodeInclusionPolicyInPodTopologySpread",
     "matchLabelKeys": "MatchLabelKeysInPodTopologySpread",
 }
-# Fields of probes and the gate each needs.
+# Fields of probes and their gates.
 _GATED_PROBES: Final[dict[str, str]] = {
     "terminationGracePeriodSeconds": "ProbeTerminationGracePeriod",
     "grpc": "GRPCContainerProbe",
 }
-# Fields of pods and the gate each needs.
+# Fields of pods and their gates.
 _GATED_FIELDS: Final[dict[str, str]] = {
     "hostUsers": "UserNamespacesStatelessPodsSupport",
     "os": "IdentifyPodOS",
@@ -137,7 +137,7 @@ def _uses_proc_mount(spec: Object) -> bool:
     return any(mount not in (None, "Default") for mount in mounts)
 
 
-# Names of container images, as far as the API needs to read them.
+# Names of container images
 
 _LABEL = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _DOMAIN = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
@@ -148,16 +148,16 @@ _IMAGE = re.compile(
     rf"\A(?P<name>{_DOMAIN}(?:/{_STEP})+)(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?\Z",
     re.ASCII,
 )
-_LONGEST_NAME = 255  # in full, with its registry and without tag and digest
+_LONGEST_NAME = 255  # with registry, without tag and digest
 _REGISTRY = "docker.io"
 _IDENTIFIER = re.compile(r"\A[0-9a-f]{64}\Z")
 
 
 def default_pull_policy(image: str) -> str:
-    """`Always` for an image that may be another tomorrow: one tagged, or left to be, `latest`."""
+    """`Always` for an image that may change: with the tag `latest`, or without tag and digest."""
     _, colon, tag = image.rpartition(":")
     if colon and tag != "latest" and "/" not in tag and "@" not in image:
-        return "IfNotPresent"  # has another tag, or is no image
+        return "IfNotPresent"  # has another tag, or is not a valid name
     return _default_pull_policy(image)
 
 
@@ -171,7 +171,7 @@ def _default_pull_policy(image: str) -> str:
 
 
 def _with_registry(image: str) -> str:
-    """An image that names no registry is one of the usual one."""
+    """The image with its registry; the default registry if it names none."""
     first, _, rest = image.partition("/")
     named = bool(rest) and ("." in first or ":" in first or first == "localhost")
     registry, name = (first, rest) if named else (_REGISTRY, image)

@@ -1,7 +1,7 @@
-"""The difference of two values, written out field by field for a message.
+"""Formats the difference of two values for a message, field by field.
 
-The reference shows a comparison of its own structs whose exact text it declares unstable; this one
-has the same layout and names the same fields.
+The reference prints a comparison of its structs whose exact text it declares unstable; this has the
+same layout and names the same fields.
 """
 
 from __future__ import annotations

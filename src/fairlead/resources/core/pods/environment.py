@@ -1,4 +1,4 @@
-"""The environment of containers: variables, and where their values come from."""
+"""Validation of the environment of containers: variables and the sources of their values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MORE_THAN_ONE = "may not have more than one field specified at a time"
 
 
 def check_env(variables: list[Object], path: str, causes: Causes) -> None:
-    """The variables of the container at a path."""
+    """Check the variables of the container at `path`."""
     for index, variable in enumerate(variables):
         name: str = variable["name"]
         if not is_usual_env_name(name):
@@ -76,7 +76,7 @@ def _check_value_source(source: Object, has_value: bool, path: str, causes: Caus
 
 
 def _check_key(reference: Object, path: str, field: str, causes: Causes) -> None:
-    """The key of an object that a field below the path names."""
+    """Check a reference to a key of an object, in `field` below `path`."""
     name: str = reference.get("name", "")
     key: str = reference["key"]
     if not is_dns_subdomain(name):
@@ -108,6 +108,6 @@ def _check_object_name(name: str, path: str, causes: Causes) -> None:
     if not name:
         causes.required(f"{path}.name")
     else:
-        # A trailing dash is let through, as for the stem of a generated name.
+        # A trailing dash is accepted, as in the prefix of a generated name.
         stem = name[:-1] + "a" if len(name) > 1 and name[-1] == "-" else name
         causes.invalid_each(f"{path}.name", name, dns_subdomain(stem))

@@ -1,4 +1,4 @@
-"""Every container of a pod, whatever it is for."""
+"""Iterates over all containers of a pod."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 
 from fairlead.resources.behaviour import Object
 
-# Those that a pod is made with.
+# The lists that are set when a pod is created.
 DECLARED_LISTS: Final[tuple[str, ...]] = ("containers", "initContainers")
 CONTAINER_LISTS: Final[tuple[str, ...]] = ("initContainers", "containers", "ephemeralContainers")
 PROBES: Final[tuple[str, ...]] = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def containers_with_paths(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
-    """Every container of a pod: the initial ones, the regular ones, the ephemeral ones."""
+    """Every container of a pod with its path: init, regular, then ephemeral containers."""
     for name in CONTAINER_LISTS:
         for index, container in enumerate(spec.get(name) or ()):
             yield container, f"{path}.{name}[{index}]"

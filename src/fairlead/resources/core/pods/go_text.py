@@ -1,14 +1,14 @@
-"""Values as the reference prints them when it has no better words: Go structs."""
+"""Formats values for messages as Go structs, as the reference prints them."""
 
 from __future__ import annotations
 
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import GoValue, quote
 
-# Where a pointer points is never the same twice; readers of messages cannot rely on it.
+# The address of a pointer is arbitrary; clients cannot rely on it.
 _SOMEWHERE = "0xc000000000"
 
-# Fields of a struct in their order: Go's name, our name, and the type if it is a pointer.
+# The fields of a struct in their order: the Go name, our name, and the type if it is a pointer.
 Fields = tuple[tuple[str, str, str], ...]
 
 TOLERATION: Fields = (
@@ -38,7 +38,7 @@ SECURITY_CONTEXT: Fields = (
 
 
 def go_struct(name: str, value: Object, fields: Fields) -> GoValue:
-    """A struct of texts and pointers."""
+    """A struct of strings and pointers."""
     parts = ", ".join(f"{label}:{_field(value, key, kind)}" for label, key, kind in fields)
     return GoValue(f"core.{name}{{{parts}}}")
 

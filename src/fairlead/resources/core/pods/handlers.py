@@ -1,4 +1,4 @@
-"""Probes and lifecycle hooks: what is called in a container, and how often."""
+"""Validation of probes and lifecycle hooks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _HANDLERS: Final[tuple[str, ...]] = ("exec", "httpGet", "tcpSocket", "grpc")
 
 
 def check_handler(handler: Object, path: str, causes: Causes) -> None:
-    """Exactly one way to call: the first one given counts."""
+    """Exactly one handler must be set; the first that is set is checked."""
     found = False
     for name in _HANDLERS:
         if name not in handler:
@@ -94,7 +94,7 @@ def _check_probe(probe: Object, path: str, causes: Causes) -> None:
 
 
 def check_probes(container: Object, path: str, causes: Causes) -> None:
-    """The three probes of a container, each with what only it must obey."""
+    """Check the three probes of a container, with the rules of each."""
     for name in PROBES:
         probe: Object | None = container.get(name)
         if probe is None:

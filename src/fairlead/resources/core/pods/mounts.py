@@ -1,4 +1,4 @@
-"""Where a container sees the pod's volumes: mounted, or as raw devices."""
+"""Validation of volume mounts and block devices of a container."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 
 
 def check_mounts(container: Object, volumes: dict[str, Object], path: str, causes: Causes) -> None:
-    """`volumes` are the pod's volumes that are in order, by name."""
+    """`volumes` are the valid volumes of the pod, by name."""
     mounts: list[Object] | None = container.get("volumeMounts")
     devices: list[Object] | None = container.get("volumeDevices")
     if mounts:

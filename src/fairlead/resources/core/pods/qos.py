@@ -1,4 +1,4 @@
-"""The quality of service that a pod's resources earn it."""
+"""Computes the QoS class of a pod from its resources."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _COUNTED: Final[tuple[str, ...]] = ("cpu", "memory")
 
 
 def qos_class(spec: Object) -> str:
-    """Guaranteed: every container is limited in both resources, and all of them together to just
-    what they request. BestEffort: none asks for anything. Burstable: all others."""
-    uneven: list[tuple[str, str, str]] = []  # resources with what is requested and what is allowed
+    """Guaranteed: every container has limits for both resources, and the sums of limits equal those
+    of requests. BestEffort: no container has requests or limits. Burstable: all others."""
+    uneven: list[tuple[str, str, str]] = []  # resource, request, limit
     is_asking, all_limited = False, True
     for kind in DECLARED_LISTS:
         containers: list[Object] | None = spec.get(kind)
@@ -36,14 +36,14 @@ def qos_class(spec: Object) -> str:
 
 
 def _asked(amount: str | None) -> str:
-    """An amount that is more than nothing; amounts are in their one form."""
+    """The amount, or an empty string if it is not positive. Amounts are in canonical form."""
     return "" if amount is None or amount == "0" or amount[0] == "-" else amount
 
 
 def _is_even(uneven: list[tuple[str, str, str]]) -> bool:
-    """Whether sums are the same where the parts are not."""
+    """Whether the sums of requests and limits are equal although the items differ."""
     if all(not request or is_less(request, limit) for _, request, limit in uneven):
-        return not uneven  # nowhere is more requested to make up for it
+        return not uneven  # no request exceeds its limit to make up for it
     sums: dict[str, Decimal] = dict.fromkeys(_COUNTED, Decimal(0))
     for name, request, limit in uneven:
         sums[name] += (quantity(request) if request else 0) - quantity(limit)

@@ -1,4 +1,4 @@
-"""What containers ask for and are limited to."""
+"""Validation of the resource requests and limits of containers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _MILLI = Decimal("0.001")
 
 
 def is_native(name: str, dialect: Dialect) -> bool:
-    """Whether a resource is the API's own, not one that a cluster defines."""
+    """Whether a resource is the API's own, not an extended resource of a cluster."""
     return "/" not in name or dialect.label("@/") in name
 
 
@@ -66,7 +66,7 @@ _known_names: Bounded[tuple[str, str], tuple[str, ...]] = Bounded()
 
 
 def container_resource_errors(name: str, dialect: Dialect) -> tuple[str, ...]:
-    """What is wrong with a resource name in a container (or a limit range of one)."""
+    """The errors of a resource name in a container, or in a limit range for containers."""
     key = (name, dialect.name)
     known = _known_names.get(key)
     if known is None:
@@ -86,7 +86,7 @@ def _container_resource_errors(name: str, dialect: Dialect) -> list[str]:
 
 
 def check_quantity(name: str, amount: str, path: str, causes: Causes, dialect: Dialect) -> None:
-    """An amount that fits its resource: not negative, and whole where things are counted."""
+    """Check an amount: not negative, and whole for counted resources."""
     if amount[0] == "-":
         causes.invalid(path, amount, NON_NEGATIVE)
     if name in COUNTED_RESOURCES or is_extended(name, dialect):
@@ -112,7 +112,7 @@ _PLAIN_RESOURCES: Final = frozenset(CONTAINER_RESOURCES)
 
 
 def _is_plain(name: str, amount: str) -> bool:
-    """Whether there is nothing to say of an amount by itself, as of nearly all."""
+    """Whether an amount needs no check of its own. Fast path: true for nearly all."""
     return name in _PLAIN_RESOURCES and amount[0] != "-"
 
 
@@ -122,7 +122,7 @@ def _check_amount(name: str, amount: str, path: str, causes: Causes, dialect: Di
 
 
 def check_resources(resources: Object, path: str, causes: Causes, context: Context) -> None:
-    """The rules of a container's ResourceRequirements."""
+    """Check the ResourceRequirements of a container."""
     limits: dict[str, str] = resources.get("limits") or {}
     requests: dict[str, str] = resources.get("requests") or {}
     dialect = context.dialect
@@ -172,7 +172,7 @@ def is_fractional(amount: str) -> bool:
 
 
 def round_up_amounts(amounts: Object | None) -> None:
-    """No amount is kept finer than a thousandth."""
+    """Round amounts up to thousandths, in place."""
     if not amounts:
         return
     for name, amount in amounts.items():

@@ -1,4 +1,4 @@
-"""Where a pod may run: node selectors, affinities, tolerations and spreading."""
+"""Validation of scheduling constraints: node selectors, affinities, tolerations and spreading."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ INCLUSION_POLICIES = ("Honor", "Ignore")
 
 
 def check_node_selector(selector: Object, path: str, causes: Causes) -> None:
-    """A NodeSelector, which must have a term."""
+    """Check a NodeSelector, which must have a term."""
     terms = selector["nodeSelectorTerms"]
     if not terms:
         detail = "must have at least one node selector term"
@@ -126,7 +126,7 @@ def check_tolerations(tolerations: list[Object], path: str, causes: Causes) -> N
 
 @remembered(256, longest=_LONGEST_KEY)
 def _is_taint_key(key: str) -> bool:
-    """Nearly all pods tolerate the same few taints: those that the server adds."""
+    """Cached: nearly all pods tolerate the same few taints, which the server adds."""
     return is_qualified_name(key)
 
 
@@ -172,7 +172,7 @@ def _spread_by(constraint: Object) -> tuple[str, str]:
 
 
 def _check_constraint(constraint: Object, repeats: bool, path: str, causes: Causes) -> None:
-    """`repeats`: a later constraint spreads by the same key and action."""
+    """`repeats`: a later constraint has the same key and action."""
     key, action = _spread_by(constraint)
     if constraint["maxSkew"] <= 0:
         causes.invalid(f"{path}.maxSkew", constraint["maxSkew"], ABOVE_ZERO)

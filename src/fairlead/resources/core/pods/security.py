@@ -1,4 +1,4 @@
-"""Security contexts of pods and of containers."""
+"""Validation of the security contexts of pods and containers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _check_id(value: int | None, path: str, causes: Causes) -> None:
 
 
 def check_security_context(context: Object, path: str, causes: Causes) -> None:
-    """The security context of a container."""
+    """Check the security context of a container."""
     _check_id(context.get("runAsUser"), f"{path}.runAsUser", causes)
     _check_id(context.get("runAsGroup"), f"{path}.runAsGroup", causes)
     mount = context.get("procMount")
@@ -73,7 +73,7 @@ def check_seccomp_profile(profile: Object | None, path: str, causes: Causes) -> 
 
 
 def check_pod_security(spec: Object, spec_path: str, causes: Causes) -> None:
-    """The security context of a pod, to which the reference counts the host's namespaces."""
+    """Check the security context of a pod, and the host namespaces, as the reference does."""
     if spec.get("hostNetwork"):
         _check_host_network(spec, f"{spec_path}.containers", causes)
     context: Object = spec.get("securityContext") or {}

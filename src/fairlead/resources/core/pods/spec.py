@@ -1,4 +1,4 @@
-"""The rules of a PodSpec, in the order of the reference."""
+"""Validation of a PodSpec, in the reference's order."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _check_placing(spec: Object, path: str, causes: Causes, context: Context) ->
 
 
 def _check_own_users(spec: Object, path: str, causes: Causes) -> None:
-    """A pod with users of its own cannot share what carries the host's."""
+    """A pod with its own user namespace cannot use host namespaces or stateful volumes."""
     for index, volume in enumerate(spec.get("volumes") or ()):
         if not any(name in volume for name in STATELESS_VOLUMES):
             detail = f"volume type not supported {WITH_OWN_USERS}"
@@ -122,7 +122,7 @@ def _check_own_users(spec: Object, path: str, causes: Causes) -> None:
 
 
 def _check_class(spec: Object, path: str, causes: Causes, context: Context) -> None:
-    """Which class a pod is of, in importance and in how it runs."""
+    """Check priority class, runtime class, preemption policy and overhead."""
     _check_subdomain(spec, "priorityClassName", path, causes)
     runtime = spec.get("runtimeClassName")
     if runtime is not None:
@@ -135,7 +135,7 @@ def _check_class(spec: Object, path: str, causes: Causes, context: Context) -> N
         check_resources({"limits": overhead}, f"{path}.overhead", causes, context)
 
 
-# How a pod resolves names: DNS settings and host aliases.
+# DNS settings and host aliases
 
 DNS_POLICIES: Final[tuple[str, ...]] = (
     "ClusterFirstWithHostNet",
@@ -145,7 +145,7 @@ DNS_POLICIES: Final[tuple[str, ...]] = (
 )
 NOT_AN_ADDRESS = "must be valid IP address"
 MOST_NAMESERVERS = 3
-# Search paths and their characters, without and with the gate.
+# Number of search paths and of their characters, without and with the gate.
 SEARCH_LIMITS, EXPANDED_SEARCH_LIMITS = (6, 256), (32, 2048)
 
 

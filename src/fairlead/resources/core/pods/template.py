@@ -1,4 +1,4 @@
-"""Pod specs and pod templates: what other kinds that carry them call."""
+"""Entry points for the kinds that contain pod specs and pod templates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_EPHEMERAL = "ephemeral containers not allowed in pod template"
 
 
 def check_pod_template(template: Object, path: str, causes: Causes, context: Context) -> None:
-    """The rules of a PodTemplateSpec at `path`: its labels, its annotations and its spec."""
+    """Check the labels, annotations and spec of a PodTemplateSpec at `path`."""
     metadata, spec = template["metadata"], template["spec"]
     annotations = metadata.get("annotations")
     check_labels(metadata.get("labels"), f"{path}.labels", causes)
@@ -32,21 +32,21 @@ def check_pod_template(template: Object, path: str, causes: Causes, context: Con
 
 
 def check_pod_spec(spec: Object, path: str, causes: Causes, context: Context) -> None:
-    """The rules of a PodSpec at `path`."""
+    """Check a PodSpec at `path`."""
     check_spec(spec, "", path, causes, context)
 
 
 def fill_template_defaults(template: Object, context: Context) -> None:
-    """The defaults of a PodTemplateSpec that depend on other fields."""
+    """Set the defaults of a PodTemplateSpec that depend on other fields."""
     fill_spec_defaults(template["spec"])
     drop_init_annotations(template["metadata"], context.dialect)
 
 
 def drop_disabled_pod_fields(spec: Object, old_spec: Object | None, context: Context) -> None:
-    """Remove the fields of features that are off, unless the old spec uses them."""
+    """Remove the fields of disabled features, unless the old spec uses them."""
     drop_disabled_fields(spec, old_spec, context)
 
 
 def template_warnings(template: Object, path: str, context: Context) -> None:
-    """Say what is questionable about a PodTemplateSpec at `path`."""
+    """Report warnings about a PodTemplateSpec at `path`."""
     warn_of_pod(template["spec"], template["metadata"], f"{path}.", context)

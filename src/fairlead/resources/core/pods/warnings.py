@@ -1,4 +1,4 @@
-"""What is worth saying about a pod spec that is accepted."""
+"""Warnings about accepted pod specs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairlead.resources.core.pods.resources import is_fractional
 
 _BYTES: Final[tuple[str, ...]] = ("memory", "ephemeral-storage")
 
-# Node labels that have newer names: since when, and the name.
+# Deprecated node labels: since which version, and the new name.
 _OLD_NODE_LABELS = {
     "beta.@/arch": ("v1.14", "@/arch"),
     "beta.@/os": ("v1.14", "@/os"),
@@ -28,7 +28,7 @@ _OLD_ANNOTATIONS = {
     "security.alpha.@/sysctls": ("v1.11", "sysctls"),
     "security.alpha.@/unsafe-sysctls": ("v1.11", "sysctls"),
 }
-# Volume sources on their way out: how messages spell them, and their state.
+# Deprecated volume sources: their name in messages, and their state.
 _OLD_SOURCES: Final[dict[str, tuple[str, str]]] = {
     "photonPersistentDisk": ("photonPersistentDisk", "v1.11, non-functional in v1.16+"),
     "gitRepo": ("gitRepo", "v1.11"),
@@ -48,7 +48,7 @@ _SECCOMP = (
 
 
 def warn_of_pod(spec: Object, metadata: Object, path: str, context: Context) -> None:
-    """`path` is where spec and metadata stand, with a dot at its end, or nothing."""
+    """`path` is the prefix of the paths of spec and metadata: empty, or ending with a dot."""
     dialect = context.dialect
     annotations = metadata.get("annotations") or {}
     spec_path = f"{path}spec"
@@ -85,7 +85,7 @@ def warn_of_pod(spec: Object, metadata: Object, path: str, context: Context) -> 
 
 
 def newer_node_label(key: str, dialect: Dialect) -> str:
-    """What to say of a node label that has a newer name, or nothing."""
+    """The warning about a deprecated node label; empty for other labels."""
     if "beta." not in key:
         return ""
     for old, (since, newer) in _OLD_NODE_LABELS.items():
@@ -164,10 +164,10 @@ def _warn_of_repeats(spec: Object, path: str, context: Context) -> None:
 
 
 def _warn_of_fraction(holder: Object, field: str, name: str, path: str, context: Context) -> None:
-    """Say so where an amount, in a field of what stands at a path, is a fraction of a byte."""
+    """Warn if an amount in `field` of the object at `path` is a fraction of a byte."""
     amounts: Object | None = holder.get(field)
     amount: str | None = amounts.get(name) if amounts else None
-    # A whole number has neither a fraction's suffix nor an exponent.
+    # A whole number has neither the suffix `m` nor a negative exponent.
     if amount and (amount[-1] == "m" or "e-" in amount) and is_fractional(amount):
         context.warn(
             f'{path}.{field}[{name}]: fractional byte value "{amount}" is invalid, must be an'

@@ -1,4 +1,4 @@
-"""Rules that depend on the operating system a pod is for."""
+"""Rules that depend on the operating system of a pod."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DOTS_OR_SPACES = re.compile(r"\A[. ]+\Z")
 
 
 def uses_windows_options(spec: Object) -> bool:
-    """Whether anything in a pod is said about how it runs on Windows."""
+    """Whether a pod or one of its containers has Windows options."""
     if _has_windows_options(spec):
         return True
     for name in CONTAINER_LISTS:
@@ -60,7 +60,7 @@ def check_windows_options(options: Object | None, path: str, causes: Causes) -> 
 
 
 def _user_errors(text: str) -> list[str]:
-    """What is wrong with a user's name, `user` or `domain\\user`."""
+    """The errors of a user name, `user` or `domain\\user`."""
     if not text:
         return ["runAsUserName cannot be an empty string"]
     if _CONTROL.search(text):
@@ -100,7 +100,7 @@ def _host_process(holder: Object) -> bool | None:
 
 
 def check_host_process(spec: Object, path: str, causes: Causes) -> None:
-    """Containers that run on the host itself: all or none, and on the host's network."""
+    """Host process containers: all or none of the containers, and only on the host's network."""
     of_pod = _host_process(spec)
     total = on_host = 0
     for container, container_path in containers_with_paths(spec, path):
@@ -129,7 +129,7 @@ def check_host_process(spec: Object, path: str, causes: Causes) -> None:
 
 
 def check_system(spec: Object, path: str, causes: Causes) -> None:
-    """What a pod that names its operating system cannot set."""
+    """Check that a pod sets no fields of another operating system."""
     name = spec["os"]["name"]
     if not name:
         causes.required(f"{path}.os.name", "cannot be empty")
@@ -147,7 +147,7 @@ def _check_linux(spec: Object, path: str, causes: Causes) -> None:
             causes.forbidden(f"{holder_path}.securityContext.windowsOptions", NOT_ON_LINUX)
 
 
-# What belongs to another system, in the order of the reference.
+# Fields of another system, in the reference's order.
 _FOREIGN_IN_PODS = (
     "securityContext.seLinuxOptions",
     "hostUsers",

@@ -1,1 +1,1 @@
-"""Services: their rules, and the addresses and ports they are given."""
+"""Services: validation, and the allocation of their addresses and ports."""

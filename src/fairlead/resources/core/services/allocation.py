@@ -1,9 +1,9 @@
-"""Which cluster addresses and node ports are taken, and by whom.
+"""Tracks which cluster addresses and node ports are allocated, and to which services.
 
-`ServiceAllocators` is the one object a server has. A write sets values aside in a `Reservation`;
-once the write is committed, `observe` makes them the service's, and if it is not, the reservation
-is released. Committed services always win: `observe` follows what is stored, whatever was reserved.
-Where other servers give values out as well, what was reserved is claimed in the store (`claims`).
+A server has one `ServiceAllocators`. A write reserves values in a `Reservation`. After the commit,
+`observe` assigns them to the service; if the write fails, the reservation is released. Committed
+services always win: `observe` follows the store, regardless of reservations. If several servers
+share the store, reserved values are also claimed in the store (`claims`).
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ DEFAULT_PORTS = "30000-32767"
 
 _LARGEST_POOL = 2**16
 _SMALLEST_BAND, _LARGEST_BAND, _BANDS = 16, 256, 16
-# What a dry run shows where a real write would choose.
+# The first port that a dry run shows in place of an allocated port.
 _DRY_PORT = 32769
 
 
 class AllocationError(Exception):
-    """A value that cannot be given."""
+    """A value that cannot be allocated."""
 
 
 class Pool:
-    """The numbers from 0 up to `size`, each held by any number of holders. Free ones are chosen at
-    random, first outside the `static` lowest ones, which are left to those who ask by number."""
+    """The numbers from 0 up to `size`, each with any number of holders. Free numbers are chosen at
+    random, first outside of the lowest `static` numbers, which are kept for explicit requests."""
 
     def __init__(self, size: int, static: int = 0) -> None:
         self.size = size
@@ -48,7 +48,7 @@ class Pool:
         self._holders.setdefault(number, set()).add(holder)
 
     def settle(self, number: int, holder: Hashable) -> None:
-        """Make a number a holder's for good: reservations of it have done their work."""
+        """Assign a number to a holder and drop all reservations of it."""
         holders = self._holders.get(number, ())
         kept = {each for each in holders if not isinstance(each, Reservation)}
         self._holders[number] = kept | {holder}
@@ -62,7 +62,7 @@ class Pool:
             del self._holders[number]
 
     def free(self) -> int | None:
-        """Some number that nobody holds."""
+        """A random free number; None if the pool is full."""
         found = self._free_between(self.static, self.size)
         return self._free_between(0, self.static) if found is None else found
 
@@ -77,7 +77,7 @@ class Pool:
 
 
 class AddressRange:
-    """The addresses of a network that services can have: not its own, not its broadcast address."""
+    """The allocatable addresses of a network, without its network and broadcast addresses."""
 
     def __init__(self, network: Network, *, static_band: bool = True) -> None:
         self.network = network
@@ -90,7 +90,7 @@ class AddressRange:
         self.pool = Pool(max(usable, 0), static)
 
     def number_of(self, text: str) -> int | None:
-        """The pool's number of an address; None for one outside."""
+        """The pool number of an address; None if it is outside of the network."""
         address = parse_address(text)
         if address is None or address.version != self.network.version:
             return None
@@ -103,7 +103,7 @@ class AddressRange:
 
 
 def _static_size(addresses_in_network: int) -> int:
-    """How many of the lowest addresses chance leaves alone as long as there are others."""
+    """The number of lowest addresses that random allocation uses last."""
     if addresses_in_network <= _SMALLEST_BAND:
         return 0
     return min(max(addresses_in_network // _BANDS, _SMALLEST_BAND), _LARGEST_BAND)
@@ -124,7 +124,7 @@ class PortRange:
 
 
 def parse_networks(text: str) -> list[Network]:
-    """Read `--service-cluster-ip-range`: one range, or two of different families; raises
+    """Parse `--service-cluster-ip-range`: one network, or two of different families; raises
     ValueError."""
     networks = [parse_network(part.strip()) for part in text.split(",")]
     found = [network for network in networks if network is not None]
@@ -136,7 +136,7 @@ def parse_networks(text: str) -> list[Network]:
 
 
 def parse_ports(text: str) -> tuple[int, int]:
-    """Read `--service-node-port-range`, `low-high`, `base+size` or one port; raises ValueError."""
+    """Parse `--service-node-port-range`: `low-high`, `base+size` or one port; raises ValueError."""
     low, dash, high = text.strip().partition("-")
     base, plus, size = text.strip().partition("+")
     first, last = (int(low), int(high)) if dash else (int(base), int(base) + int(size or 0))
@@ -148,8 +148,8 @@ def parse_ports(text: str) -> tuple[int, int]:
 
 
 class ServiceAllocators:
-    """The cluster addresses and node ports of a server. The first network's family is the one that
-    services get by default."""
+    """The cluster addresses and node ports of a server. The family of the first network is the
+    default for services."""
 
     def __init__(
         self,
@@ -167,17 +167,17 @@ class ServiceAllocators:
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The configured families, the default one first."""
+        """The configured families, the default first."""
         return tuple(self.ranges)
 
     def load(self, services: Iterable[Object]) -> None:
-        """Take in the stored services at start."""
+        """Record the stored services at start."""
         for service in services:
             self.observe(None, service)
 
     def observe(self, old: Object | None, new: Object | None) -> None:
-        """Follow a committed change of a service: created (no `old`), changed or deleted (no
-        `new`). Must be called in the order of commits."""
+        """Record a committed change of a service: created (no `old`), changed or deleted (no
+        `new`). Must be called in commit order."""
         service = new if new is not None else old
         if service is None:
             return
@@ -209,26 +209,26 @@ class ServiceAllocators:
         return Reservation(self, dry_run)
 
     def claims(self, reservation: Reservation) -> list[Companion]:
-        """What has to be written with the service that was given what is reserved."""
+        """The companions to write with the service that gets the reserved values."""
         if self._claims_in_store is None:
             return []
         return self._claims_in_store.of(reservation.names)
 
 
 class Reservation:
-    """What one write has set aside. A dry run sets nothing aside, and what it would be given is
-    only a likeness."""
+    """The values that one write has reserved. A dry run reserves nothing and returns example
+    values."""
 
     def __init__(self, allocators: ServiceAllocators, dry_run: bool) -> None:
         self._allocators = allocators
         self._dry_run = dry_run
         self._taken: list[tuple[Pool, int]] = []
-        self.names: list[str] = []  # of what is set aside, as the store knows it
+        self.names: list[str] = []  # of the reserved values, as keys in the store
         self._dry_ports: set[int] = set()
         self._last_dry_port = 0
 
     def address(self, family: str, wanted: str = "") -> str:
-        """A free address of a family, or the wanted one; raises AllocationError."""
+        """Allocate a free address of a family, or the wanted address; raises AllocationError."""
         each = self._allocators.ranges[family]
         if not wanted:
             if self._dry_run:
@@ -248,7 +248,7 @@ class Reservation:
         return wanted
 
     def port(self, wanted: int = 0) -> int:
-        """A free node port or the wanted one; raises AllocationError."""
+        """Allocate a free node port, or the wanted port; raises AllocationError."""
         if self._dry_run:
             return self._dry_port(wanted)
         ports = self._allocators.ports
@@ -293,7 +293,7 @@ class Reservation:
         self._taken.append((pool, number))
 
     def release(self) -> None:
-        """Give everything back; what a committed service holds stays its own."""
+        """Release all values; those of a committed service stay allocated to it."""
         for pool, number in self._taken:
             pool.release(number, self)
         self._taken.clear()

@@ -1,7 +1,7 @@
-"""Service: a name and an address for a set of pods.
+"""The behaviour of Service: a name and an address for a set of pods.
 
 The addresses and ports of services come from `context.allocators` (see `allocation`): preparing a
-write reserves them, and `context.roll_back()` gives them back when the write does not happen.
+write reserves them, and `context.roll_back()` releases them if the write does not happen.
 """
 
 from __future__ import annotations

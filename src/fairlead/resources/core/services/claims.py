@@ -1,9 +1,9 @@
-"""Addresses and ports as keys of the store, where several servers give them out.
+"""Claims on addresses and ports, as keys in the store, for several servers on one store.
 
-A value is set aside in the memory of one server, and another one may choose the same before it
-hears of the service. So the service and a key of the value are written in one commit: of two who
-want a value, one finds its key changed. A key is never given back. It means nothing by itself:
-whoever finds a value free, by the services, may write its key anew.
+A reservation exists in the memory of one server; another server may choose the same value before it
+sees the service. So the service and a key for the value are written in one commit: of two servers
+that want a value, one finds its key changed. Keys are never deleted. A key alone does not mean that
+a value is in use: a server that finds the value free among the services may write its key again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Claims:
         self._collection = store.collection(CLAIMS)
 
     def of(self, names: Iterable[str]) -> list[Companion]:
-        """What must be written with a service that takes these values."""
+        """The companions to write with a service that takes these values."""
         return [
             Companion(
                 self._collection,
@@ -36,5 +36,5 @@ class Claims:
 
 
 def is_claimed(error: ConditionFailed) -> bool:
-    """Whether a write failed because another server gave one of its values away."""
+    """Whether a write failed because another server allocated one of its values."""
     return error.condition.resource == CLAIMS

@@ -1,4 +1,4 @@
-"""Rules of a service's cluster addresses, their families and the policy between them."""
+"""Validation of a service's cluster addresses, IP families and family policy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_cluster_ips(spec: Object, causes: Causes) -> None:
 
 
 def _check_pairing(spec: Object, causes: Causes) -> None:
-    """The older field holds the first address of the list."""
+    """`clusterIP` must equal the first of `clusterIPs`."""
     single, listed = spec.get("clusterIP"), addresses(spec)
     if single and not listed:
         causes.required(_FIELD)
@@ -59,7 +59,8 @@ def _check_families(given: list[str], causes: Causes) -> None:
 
 
 def _check_each(listed: list[str], causes: Causes) -> bool:
-    """Whether every entry can be read, so that more can be said about them together."""
+    """Check each address; returns whether all can be parsed, so that further checks are
+    possible."""
     shown, readable = go_list("string", listed), True
     for index, text in enumerate(listed):
         if index == 0 and text == HEADLESS:
@@ -82,7 +83,8 @@ def _check_match(spec: Object, causes: Causes) -> None:
 
 
 def check_cluster_ips_change(spec: Object, old: Object, causes: Causes) -> None:
-    """A second address can come and go, a first one stays, unless the type says otherwise."""
+    """The second address may be added and removed; the first is immutable, unless the type
+    changes."""
     if not (needs_address(spec) and needs_address(old)):
         return
     _check_addresses_change(spec, old, causes)

@@ -1,4 +1,4 @@
-"""IP families of a service: what it asks for, what the server has, and what follows from both."""
+"""Derives the IP families of a service from its request and the server's configuration."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _POLICY = "spec.ipFamilyPolicy"
 def settle_families(
     spec: Object, old: Object | None, configured: tuple[str, ...], causes: Causes
 ) -> None:
-    """Fill in policy and families of a service that gets addresses; adds causes for what the
-    server cannot give, and then leaves the rest undone."""
+    """Set policy and families of a service that gets addresses. Adds causes for requests that the
+    server cannot meet, and then stops."""
     if not needs_address(spec) or keeps_preference(spec, old):
         return
     if spec.get("ipFamilyPolicy") is None:
@@ -46,8 +46,8 @@ def settle_families(
 
 
 def keeps_preference(spec: Object, old: Object | None) -> bool:
-    """Whether a service that prefers two families is left as it was: what the server has since
-    gained or lost does not change it."""
+    """Whether a service that prefers dual-stack stays unchanged, even if the server's families
+    changed since."""
     if old is None or spec.get("ipFamilyPolicy") != PREFER:
         return False
     return (
@@ -71,7 +71,7 @@ def _default_policy(spec: Object, old: Object | None) -> str:
 
 
 def _follow_reduction(spec: Object, old: Object, causes: Causes) -> None:
-    """Going back to one family is said by the policy alone, and only by it."""
+    """The policy SingleStack alone removes the second family; no other change may."""
     if spec["ipFamilyPolicy"] == SINGLE:
         if addresses(spec) == addresses(old):
             set_addresses(spec, addresses(spec)[:1])
@@ -118,7 +118,8 @@ def _check_configured(spec: Object, configured: tuple[str, ...], causes: Causes)
 
 
 def _add_families(spec: Object, default: str, *, any_family: bool) -> None:
-    """The default family if none is given, and the other one where two are wanted and can be."""
+    """Set the default family if none is given, and add the other family if dual-stack is wanted and
+    available."""
     if not families(spec):
         spec["ipFamilies"] = [default]
     if any_family and spec["ipFamilyPolicy"] != SINGLE and len(families(spec)) == 1:

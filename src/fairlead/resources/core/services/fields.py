@@ -1,4 +1,4 @@
-"""What a service of a type has and needs."""
+"""Accessors of a service's spec, and the fields that each type needs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def needs_health_port(spec: Object) -> bool:
 
 
 def gives_node_ports(spec: Object) -> bool:
-    """Whether ports without a node port get one; others are still respected."""
+    """Whether ports without a node port get one. Requested node ports are always allocated."""
     if spec.get("type") == "NodePort":
         return True
     return is_load_balancer(spec) and bool(spec.get("allocateLoadBalancerNodePorts", True))

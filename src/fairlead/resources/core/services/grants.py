@@ -1,4 +1,4 @@
-"""Giving a service the addresses and ports it needs, out of a reservation."""
+"""Allocates the addresses and ports of a service from a reservation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fairlead.resources.registry import Resource
 
 
 class Refusal(Exception):
-    """A service that cannot be given what it asks for: causes, or an error of the server."""
+    """A request that cannot be met: causes, or an internal error."""
 
     def __init__(self, causes: Causes | None = None, trouble: str = "") -> None:
         super().__init__(trouble)
@@ -45,9 +45,9 @@ def _refused(field: str, value: object, detail: str) -> Refusal:
 
 
 def grant(resource: Resource, service: Object, old: Object | None, context: Context) -> None:
-    """Fill in families, addresses and ports of a service that is created (no `old`) or changed.
-    What is set aside for it is given back by `context.roll_back`, and at once in a dry run. Raises
-    StatusError. Without allocators nothing is given."""
+    """Set families, addresses and ports of a service that is created (no `old`) or changed.
+    `context.roll_back` releases the reservation; a dry run releases it at once. Raises StatusError.
+    Does nothing without allocators."""
     if context.allocators is None:
         return
     spec = service["spec"]
@@ -114,7 +114,7 @@ def _update_addresses(spec: Object, old: Object, reservation: Reservation) -> No
 
 
 def _grant_new_ports(spec: Object, reservation: Reservation) -> None:
-    """Ports of one number share a node port, unless each asks for its own."""
+    """Ports with the same number share a node port, unless they request different ones."""
     if not needs_node_ports(spec):
         return
     shared: dict[int, int] = {}
@@ -134,7 +134,7 @@ def _grant_new_ports(spec: Object, reservation: Reservation) -> None:
 
 
 def _asked_node_ports(spec: Object) -> dict[int, int]:
-    """The first node port that is asked for, by the number of the port."""
+    """The first requested node port, by port number."""
     asked: dict[int, int] = {}
     for port in ports(spec):
         if port.get("nodePort", 0):

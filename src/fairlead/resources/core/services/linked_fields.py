@@ -1,4 +1,4 @@
-"""What a service's fields mean together: linked fields, values to keep, values to drop."""
+"""Service fields that depend on each other: defaults, values to keep, values to drop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AFFINITY_SECONDS = 10800
 
 
 def fill_defaults(spec: Object) -> None:
-    """Defaults that depend on the type and on each other."""
+    """Set defaults that depend on the type and on each other."""
     if spec["sessionAffinity"] == "None":
         spec.pop("sessionAffinityConfig", None)
     elif spec["sessionAffinity"] == "ClientIP":
@@ -39,7 +39,7 @@ def fill_defaults(spec: Object) -> None:
 
 
 def pair_addresses(spec: Object, old: Object | None) -> None:
-    """Older clients know one address only; guess from it what they mean for the list."""
+    """Derive `clusterIPs` from `clusterIP` for older clients, which know only the latter."""
     single = spec.get("clusterIP", "")
     if old is None:
         if single and not addresses(spec):
@@ -55,7 +55,7 @@ def pair_addresses(spec: Object, old: Object | None) -> None:
 
 
 def keep_allocated(spec: Object, old: Object) -> None:
-    """An update that leaves out what the server chose keeps it."""
+    """Keep the values that the server allocated if an update omits them."""
     if needs_address(spec) and needs_address(old):
         if not spec.get("clusterIP") and old.get("clusterIP"):
             spec["clusterIP"] = old["clusterIP"]
@@ -78,7 +78,8 @@ def _keep_node_ports(spec: Object, old: Object) -> None:
 
 
 def drop_by_type(spec: Object, old: Object) -> None:
-    """A change of type takes along what only the old type had, if the client left it alone."""
+    """On a change of type, drop the fields that only the old type has, if the client left them
+    unchanged."""
     if needs_address(old) and not needs_address(spec):
         if addresses(spec) == addresses(old):
             spec.pop("clusterIP", None)

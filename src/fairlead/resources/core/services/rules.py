@@ -1,4 +1,4 @@
-"""What every service must look like."""
+"""Validation of services."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def _check_internal_policy(spec: Object, causes: Causes, context: Context) -> No
 
 
 def check_load_balancer_status(status: Object, path: str, causes: Causes) -> None:
-    """Where a load balancer can be reached; the same for services and ingresses."""
+    """Check the addresses of a load balancer; the same for services and ingresses."""
     for index, point in enumerate(status.get("ingress") or ()):
         address, hostname = point.get("ip", ""), point.get("hostname", "")
         field = f"{path}.ingress[{index}]"

@@ -1,4 +1,4 @@
-"""The volumes of a pod: each has a name and exactly one source."""
+"""Validation of the volumes of a pod: each has a name and exactly one source."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _ephemeral(source: Object, path: str, causes: Causes, context: Context) -> N
     check_claim_template(template, f"{path}.volumeClaimTemplate", causes, context)
 
 
-# In the order in which sources are looked at: the first one given is the volume's.
+# In the order of lookup: the first source that is set is the volume's.
 SOURCES: Final[dict[str, Check]] = {
     "emptyDir": check_empty_dir,
     "hostPath": check_host_path,
@@ -90,8 +90,8 @@ SOURCES: Final[dict[str, Check]] = {
     "ephemeral": _ephemeral,
     "local": check_local,
 }
-# Where the reference's paths differ from the field's name: for what is wrong inside a source,
-# and for a source that is one too many.
+# Path names in the reference's errors that differ from the field: for errors inside a source, and
+# for a surplus source.
 PATHS_INSIDE: Final[dict[str, str]] = {"gcePersistentDisk": "persistentDisk"}
 PATHS_BESIDE: Final[dict[str, str]] = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 
@@ -99,8 +99,8 @@ PATHS_BESIDE: Final[dict[str, str]] = {"cephfs": "cephFS", "downwardAPI": "downw
 def check_volumes(
     volumes: list[Object], pod_name: str, path: str, causes: Causes, context: Context
 ) -> dict[str, Object]:
-    """The volumes that are in order, by name. `pod_name` is empty in templates, where the claims
-    that a pod will bring along have no names yet."""
+    """Check volumes and return the valid ones by name. `pod_name` is empty in templates, where the
+    claims of ephemeral volumes have no names yet."""
     found: dict[str, Object] = {}
     brought = _brought_claims(volumes, pod_name)
     for index, volume in enumerate(volumes):
@@ -131,14 +131,14 @@ def _brought_claims(volumes: list[Object], pod_name: str) -> set[str]:
 
 
 def sources_of(volume: Object) -> list[str]:
-    """The names of the sources a volume gives, in the order in which they are looked at."""
+    """The names of the sources that a volume sets, in the order of lookup."""
     if len(volume) == 2:  # a name and one source, as nearly always
         return [name for name in volume if name in SOURCES]
     return [name for name in SOURCES if name in volume]
 
 
 def has_source(volume: Object) -> bool:
-    """Whether a volume gives a source."""
+    """Whether a volume sets a source."""
     return any(name in SOURCES for name in volume)
 
 

@@ -1,4 +1,4 @@
-"""What a claim for a volume may ask for, and the claims that a pod brings along."""
+"""Validation of the spec of claims, and of the claim templates of ephemeral volumes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce")
 SINGLE_POD = "ReadWriteOncePod"
 VOLUME_MODES = ("Block", "Filesystem")
 
-# Metadata that a claim template cannot carry: our name and how the reference spells it.
+# Metadata that a claim template cannot have: our name, and the name in the reference's paths.
 _FOREIGN_METADATA = {
     "name": "name",
     "generateName": "generateName",
@@ -55,8 +55,8 @@ def check_claim_spec(
     *,
     single_pod_allowed: bool = False,
 ) -> None:
-    """The rules of a PersistentVolumeClaimSpec. `single_pod_allowed`: the old object already has
-    the gated access mode."""
+    """Check a PersistentVolumeClaimSpec. `single_pod_allowed`: the old object already has the gated
+    access mode."""
     modes = spec.get("accessModes") or []
     if not modes:
         causes.required(f"{path}.accessModes", "at least 1 access mode is required")

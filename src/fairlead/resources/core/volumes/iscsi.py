@@ -1,4 +1,4 @@
-"""iSCSI volumes: targets and initiators are known by names in one of three formats."""
+"""Validation of iSCSI volumes: names of targets and initiators have one of three formats."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _check_name(value: str, path: str, causes: Causes, unknown: str) -> None:
 
 
 def is_too_long(source: Object, name: str) -> bool:
-    """Whether a volume's name and its portal do not fit into one initiator's session."""
+    """Whether a volume's name and its portal are too long together for an initiator's session."""
     has_initiator = source.get("initiatorName") is not None
     return has_initiator and len(f"{name}:{source['targetPortal']}") > 64
 
@@ -38,7 +38,7 @@ def is_too_long(source: Object, name: str) -> bool:
 def check_iscsi(
     source: Object, path: str, causes: Causes, *, persistent_name: str | None = None
 ) -> None:
-    """`persistent_name` is the name of the persistent volume that holds the source."""
+    """`persistent_name` is the name of the persistent volume with this source."""
     unknown = UNKNOWN_FORMAT if persistent_name is None else MALFORMED
     if not source["targetPortal"]:
         causes.required(f"{path}.targetPortal")

@@ -17,14 +17,14 @@ def no_backsteps(value: str, path: str, causes: Causes) -> None:
 
 
 def descending_path(value: str, path: str, causes: Causes) -> None:
-    """A relative path that stays below where it starts."""
+    """Check a relative path without `..`."""
     if value.startswith("/"):
         causes.invalid(path, value, "must be a relative path")
     no_backsteps(value, path, causes)
 
 
 def file_path(value: str, path: str, causes: Causes) -> None:
-    """A descending path that is not one of the reserved names, which start with two dots."""
+    """Check a relative path that is not a reserved name: those start with two dots."""
     descending_path(value, path, causes)
     if value.startswith("..") and not value.startswith("../"):
         causes.invalid(path, value, "must not start with '..'")

@@ -1,4 +1,4 @@
-"""The sources of persistent volumes: those of pods, with secrets named in full."""
+"""Validation of the sources of persistent volumes: those of pods, with namespaces for secrets."""
 
 from __future__ import annotations
 
@@ -67,13 +67,14 @@ def _check_secret(reference: Object, name_rule: NameRule, path: str, causes: Cau
 
 
 def has_long_secret_name(spec: Object) -> bool:
-    """Whether a volume names a secret by more than a label, which only one that did before may."""
+    """Whether the name of a volume's secret is a DNS subdomain but not a label; allowed only if the
+    old volume has one."""
     source: Object = spec.get("csi") or {}
     names = ((source.get(name) or {}).get("name", "") for name in _CSI_SECRETS)
     return any(dns_label(name) and not dns_subdomain(name) for name in names)
 
 
-# The one source that the reference lets stand beside those before it.
+# The reference accepts this source beside others.
 _BESIDE_OTHERS = "flexVolume"
 
 PERSISTENT_SOURCES: dict[str, Check | None] = {
@@ -98,7 +99,7 @@ PERSISTENT_SOURCES: dict[str, Check | None] = {
     "scaleIO": SOURCES["scaleIO"],
     "local": check_local,
     "storageos": storage_os(with_namespace=True),
-    "csi": None,  # checked with what the old volume was allowed
+    "csi": None,  # checked with the old volume's secret names
 }
 
 
@@ -111,8 +112,8 @@ def check_persistent_sources(
     *,
     long_names: bool = False,
 ) -> None:
-    """Check the sources of a PersistentVolumeSpec. `long_names`: the names of secrets may be more
-    than labels."""
+    """Check the sources of a PersistentVolumeSpec. `long_names`: the names of secrets may be DNS
+    subdomains, not only labels."""
     given = [name for name in PERSISTENT_SOURCES if spec.get(name) is not None]
     if not given:
         causes.required(path, "must specify a volume type")

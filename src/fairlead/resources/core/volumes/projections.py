@@ -1,4 +1,4 @@
-"""Volumes made of files: secrets, config maps, pod fields and tokens, alone or projected."""
+"""Validation of volumes of files: secrets, config maps, pod fields, tokens; alone or projected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MORE_THAN_ONE = "may not specify more than 1 volume type"
 
 
 def check_item(item: Object, path: str, causes: Causes) -> None:
-    """One key and the file it becomes."""
+    """Check a key and its file."""
     if not item["key"]:
         causes.required(f"{path}.key")
     if not item["path"]:
@@ -36,7 +36,7 @@ def check_item(item: Object, path: str, causes: Causes) -> None:
 
 
 def keyed_files(name_field: str) -> Check:
-    """A volume with a file for each key of the object that a field names."""
+    """The check of a volume with a file for each key of the object that `name_field` names."""
 
     def check(source: Object, path: str, causes: Causes, context: Context) -> None:
         if not source.get(name_field):
@@ -49,8 +49,8 @@ def keyed_files(name_field: str) -> Check:
 
 
 def check_pod_file(file: Object, path: str, causes: Causes) -> None:
-    """One field or resource of the pod and the file it becomes. The path is the volume's: the
-    reference does not tell which file is wrong."""
+    """Check a field or resource of the pod and its file. The path is the volume's: the reference
+    does not report which file is wrong."""
     if not file["path"]:
         causes.required(f"{path}.path")
     file_path(file["path"], f"{path}.path", causes)
@@ -86,7 +86,7 @@ def check_projected(source: Object, path: str, causes: Causes, context: Context)
 
 
 def _take(file: str, shown: str, path: str, files: set[str], causes: Causes) -> None:
-    """Note a file of the volume; each may come from one source only."""
+    """Record a file of the volume; each may come from one source only."""
     if file in files:
         causes.invalid(path, shown, "conflicting duplicate paths")
     elif file:

@@ -1,4 +1,4 @@
-"""References to fields and resources of a pod, as its environment and its files use them."""
+"""Validation of references to fields and resources of a pod, in its environment and files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESOURCES = (
 )
 _KNOWN_RESOURCES = frozenset(RESOURCES)
 _HUGE_PAGES = ("requests.hugepages-", "limits.hugepages-")
-# Every label that the version's field conversion knows; a context allows some of them.
+# Every field that the conversion of field labels knows; each use allows some of them.
 _FIELDS = frozenset(
     (
         "metadata.annotations",
@@ -38,7 +38,8 @@ _OLD_NAMES = {"spec.host": "spec.nodeName"}
 _CPU_DIVISORS = ("1m", "1")
 _BYTES = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
 _BYTE_DIVISORS = tuple(_BYTES.split(", "))
-# Resource (after `limits.` or `requests.`): allowed divisors, and how messages name both.
+# Allowed divisors of a resource (without `limits.` or `requests.`), and the words for both in
+# messages.
 _DIVISORS = {
     "cpu": (_CPU_DIVISORS, "1m and 1", "cpu"),
     "memory": (_BYTE_DIVISORS, _BYTES, "memory"),
@@ -50,7 +51,8 @@ _DIVISORS = {
 def check_field_reference(
     reference: Object, allowed: tuple[str, ...], parent: str, causes: Causes
 ) -> None:
-    """The `fieldRef` of what stands at a path; `allowed` are the fields that it may use, sorted."""
+    """Check the `fieldRef` of the object at `parent`; `allowed` are the fields that it may use,
+    sorted."""
     version: str = reference.get("apiVersion", "")
     field: str = reference["fieldPath"]
     if version == "v1" and field in allowed:
@@ -75,7 +77,7 @@ def check_field_reference(
 
 
 def _split(field: str) -> tuple[str, str | None]:
-    """A field and what stands in brackets behind it: `metadata.labels['key']`."""
+    """Split off the subscript of a field: `metadata.labels['key']`."""
     start = field.find("['", 1)
     if start < 0 or not field.endswith("']") or len(field) < start + 4:
         return field, None
@@ -100,7 +102,7 @@ def _check_subscript(name: str, key: str, path: str, causes: Causes) -> None:
 def check_resource_reference(
     reference: Object, path: str, causes: Causes, *, in_volume: bool = False
 ) -> None:
-    """A `resourceFieldRef`; in a volume it must name the container."""
+    """Check a `resourceFieldRef`; in a volume it must name the container."""
     resource = reference["resource"]
     if in_volume and not reference.get("containerName"):
         causes.required(f"{path}.containerName")

@@ -1,5 +1,6 @@
-"""Rules of the volume sources that hold wherever a source stands: in pods and in persistent
-volumes. A check takes the source, its path, the causes and the context."""
+"""Checks of the volume sources that pods and persistent volumes share. A check takes the source,
+its path, the causes and the context.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ PARTITION_RANGE = "must be between 1 and 255, inclusive"
 
 
 def requires(*names: str) -> Check:
-    """A source that is fine once these fields are given."""
+    """The check of a source whose only rule is that these fields are set."""
 
     def check(source: Object, path: str, causes: Causes, context: Context) -> None:
         for name in names:
@@ -50,7 +51,7 @@ def requires(*names: str) -> Check:
 def secret_reference(
     reference: Object | None, path: str, causes: Causes, *, with_namespace: bool = False
 ) -> None:
-    """A reference that, if given, must name a secret (and its namespace)."""
+    """Check a reference, if set: it must name a secret (and its namespace)."""
     if reference is None:
         return
     if not reference.get("name"):
@@ -88,7 +89,7 @@ def check_git_repo(source: Object, path: str, causes: Causes, context: Context) 
 
 
 def partitioned(name: str) -> Check:
-    """A disk that is known by a field and may be cut into partitions."""
+    """The check of a disk that a field names and that may have partitions."""
 
     def check(source: Object, path: str, causes: Causes, context: Context) -> None:
         if not source[name]:

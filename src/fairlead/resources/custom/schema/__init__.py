@@ -1,7 +1,7 @@
-"""The schemas of custom resources, compiled once to the one type model.
+"""The schemas of custom resources, compiled to the type model of `codec.types`.
 
-`compile_schema` is cheap and what it gives is small: a schema is kept packed until an object of its
-kind comes along.
+`compile_schema` is cheap and its result small: the schema stays compressed until the first object
+of its kind arrives.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fairlead.resources.custom.schema.values import ValueChecks
 
 __all__ = ["CustomSchema", "compile_schema"]
 
-# What a schema may say of a whole object that its kind and version have a part in.
+# Keywords on a whole object whose result can depend on kind and apiVersion.
 _OF_THE_WHOLE = ("minProperties", "maxProperties", "enum", "allOf", "anyOf", "oneOf", "not")
 
 
@@ -42,9 +42,12 @@ def compile_schema(
     preserve: bool = False,
     metadata_rules: MetadataRules | None = None,
 ) -> CustomSchema:
-    """The schema of one version of a definition. `markers` is the word in the names of the
-    extensions, `metadata` the type that all metadata has and `metadata_rules` what checks that
-    of embedded objects. With `preserve`, or without a schema, unknown fields are kept."""
+    """The schema of one version of a definition.
+
+    `markers` is the word in the names of the extensions, `metadata` the type of object metadata,
+    `metadata_rules` the check of the metadata of embedded objects. With `preserve`, or without a
+    schema, unknown fields are kept.
+    """
     encoded = orjson.dumps(schema if schema is not None else {})
     return CustomSchema(
         encoded, kind, api_version, markers, metadata, preserve or schema is None, metadata_rules
@@ -52,8 +55,8 @@ def compile_schema(
 
 
 class CustomSchema:
-    """What the schema of one version makes of objects. Objects are without kind and apiVersion,
-    as everywhere."""
+    """Decodes, defaults and validates the objects of one version. Objects are without kind and
+    apiVersion. Each part is compiled when it is first used."""
 
     def __init__(
         self,
@@ -65,7 +68,7 @@ class CustomSchema:
         preserve: bool,
         metadata_rules: MetadataRules | None,
     ) -> None:
-        self._packed = compress(encoded, level=1)  # most of a schema is description
+        self._packed = compress(encoded, level=1)  # most of a schema is descriptions
         self._type_meta = {"apiVersion": api_version, "kind": kind}
         self._markers = markers_of(markers)
         self._metadata = metadata
@@ -74,13 +77,14 @@ class CustomSchema:
         self._has_rules = self._markers.validations.encode() in encoded
 
     def _schema(self) -> Schema:
-        """Parsed anew for each part: each is made once, and nothing holds on to it."""
+        """Parsed again for each part: each part is compiled once, and the parsed schema is not
+        kept."""
         parsed: Schema = orjson.loads(decompress(self._packed))
         return parsed
 
     @cached_property
     def struct(self) -> Struct:
-        """The type of whole objects; decoding and defaults go by this schema too."""
+        """The type of whole objects, with the decoder and the defaults of this schema."""
         schema, names = self._schema(), self._type_meta
         types = TypeBuilder(self._markers, self._metadata)
         made = types.root(schema, names["kind"], names["apiVersion"], self._preserve)
@@ -95,9 +99,9 @@ class CustomSchema:
         return fields.paths(self._schema(), self._preserve, value)
 
     def settle(self, value: Object, *, applied: bool) -> None:
-        """Make of an object that was accepted, in place, what reading it from the store gives: a
-        configuration that was `applied` is stored as it was merged, with its nulls and whatever
-        fields the types of ownership let through."""
+        """Change an accepted object, in place, to the form in which the store returns it. An
+        `applied` object is merged from configurations and may hold nulls and fields that the types
+        of field ownership let through."""
         if applied:
             content = self._content(value, [])
             if content is not value:
@@ -106,18 +110,19 @@ class CustomSchema:
         self.fill_defaults(value)
 
     def pruned(self, value: Object) -> Object:
-        """A stored object without what the schema does not have; it stays readable whatever it
-        has."""
+        """A stored object without the fields that are not in the schema. Accepts any stored
+        content."""
         made: Object = self._prune(value, [])
         return made
 
     def fill_defaults(self, value: Object) -> None:
-        """Set what is not given and has a default, in place."""
+        """Set the defaults of absent fields, in place."""
         if self._filler is not None:
             self._filler(value)
 
     def validate(self, value: Object, old: Object | None, causes: Causes) -> None:
-        """All that the schema says of values. Repeated items may stay where there were some."""
+        """Check values against the schema. Duplicate list items are allowed if the old object has
+        some."""
         if self._check is not None:
             whole = {**self._type_meta, **value} if self._sees_type_meta else value
             try:
@@ -130,8 +135,8 @@ class CustomSchema:
             report(self._repeats(value), causes)
 
     def check_rules(self, value: Object, old: Object | None, causes: Causes) -> None:
-        """The validation rules, once `validate` has told what it found; `old` is the object that
-        is replaced."""
+        """Evaluate the validation rules. Call after `validate`, whose causes decide whether rules
+        run; `old` is the object that is replaced."""
         if self._rules is not None:
             before = {**self._type_meta, **old} if old is not None else None
             self._rules({**self._type_meta, **value}, before, causes)
@@ -139,7 +144,7 @@ class CustomSchema:
     @cached_property
     def _rules(self) -> Callable[[Any, Any, Causes], None] | None:
         if not self._has_rules:
-            return None  # and no need for the expression language
+            return None  # the CEL compiler is not imported
         from fairlead.resources.custom.schema.rules import rule_checker
 
         return rule_checker(self._schema(), self._markers)

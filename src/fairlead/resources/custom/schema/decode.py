@@ -1,9 +1,8 @@
-"""Decoding objects of custom types: unknown fields dropped, nulls that mean nothing dropped.
+"""Decodes objects of custom types: drops unknown fields and insignificant nulls.
 
-Nothing is refused here but what every object has, if it is of another type, also in embedded
-objects: any other value of the wrong type is kept, and the rules of the schema say so. A value that
-needs no change is given back as it came; what came is never changed, since the places of unknown
-fields are looked for in it.
+Decoding refuses only apiVersion, kind and metadata of the wrong type, also in embedded objects. All
+other values of a wrong type are kept for validation to report. A value that needs no change is
+returned itself. Arguments are never changed: the paths of unknown fields are looked up in them.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from fairlead.resources.custom.schema.markers import Markers, Schema, items_sche
 from fairlead.resources.custom.schema.problems import Found
 
 _SCALARS = ("string", "boolean", "integer", "number")
-_UNCHANGED = frozenset((str, bool, type(None)))  # classes that decoding leaves as they are
+_UNCHANGED = frozenset((str, bool, type(None)))  # classes that decoding leaves unchanged
 TYPE_META = ("apiVersion", "kind", "metadata")
 
 
 class _Refusal:
-    """The first cause is the last: the object cannot be read."""
+    """Causes that raise at the first error: the object cannot be decoded."""
 
     def add(self, reason: str, field: str, text: str) -> None:
         raise DecodeError(f"{field}: {text}")
@@ -47,7 +46,7 @@ class DecoderBuilder:
         self._metadata = metadata
 
     def root(self, schema: Schema, preserve: bool) -> Decode:
-        """What comes from clients. Embedded objects must be such as objects are."""
+        """The decoder of objects from clients. Checks the types of embedded objects."""
         decode, types = self.stored(schema, preserve), EmbeddedTypes(self._markers, self._metadata)
         check = types.of({**schema, self._markers.embedded: False})
         if check is None:
@@ -60,7 +59,7 @@ class DecoderBuilder:
         return decode_checked
 
     def stored(self, schema: Schema, preserve: bool) -> Decode:
-        """What was let in before, if by an earlier schema."""
+        """The decoder of stored objects, which an earlier schema may have accepted."""
         body, metadata = self.content(schema, preserve), decoder(self._metadata)
 
         def decode(value: Any, unknown: list[str]) -> Any:
@@ -73,7 +72,7 @@ class DecoderBuilder:
         return decode
 
     def content(self, schema: Schema, preserve: bool) -> Decode:
-        """All of an object but its metadata, which is left alone."""
+        """The decoder of everything but the metadata, which is left unchanged."""
         properties = {
             name: inner
             for name, inner in (schema.get("properties") or {}).items()
@@ -83,8 +82,8 @@ class DecoderBuilder:
         return self._object({**schema, "properties": properties}, keeps, known=TYPE_META)
 
     def of(self, schema: Schema, keeps: bool = False) -> Decode:
-        """A list that keeps unknown fields keeps those of its items too (`keeps`), but not those
-        of what is below a named field or in a map."""
+        """The decoder of a value. With `keeps` unknown fields are preserved. Lists pass this on to
+        their items; named fields and maps do not."""
         markers, kind = self._markers, schema.get("type")
         keeps = keeps or bool(schema.get(markers.preserve))
         if schema.get(markers.int_or_string) or kind in _SCALARS:
@@ -134,7 +133,7 @@ class DecoderBuilder:
         return decode
 
     def _embedded(self, schema: Schema, keeps: bool) -> Decode:
-        """An object inside another. Its metadata is of the type that all metadata has."""
+        """An embedded object; its metadata has the type of object metadata."""
         properties = dict(schema.get("properties") or {})
         properties.pop("metadata", None)
         body = self._object({**schema, "properties": properties}, keeps, known=TYPE_META)
@@ -148,7 +147,7 @@ class DecoderBuilder:
             try:
                 found = metadata({} if given is None else given, unknown)
             except DecodeError:
-                return out  # what comes from clients was looked at before
+                return out  # objects from clients were checked before
             if found.get("creationTimestamp") is None:
                 found.pop("creationTimestamp", None)
             return {**out, "metadata": found}
@@ -198,7 +197,7 @@ def _plain(value: Any, _: list[str]) -> Any:
 
 
 def _leaf(value: Any, unknown: list[str]) -> Any:
-    """A scalar, or whatever came in place of another type: no field of an object there is known."""
+    """Decode a scalar, or a value of the wrong type: all fields of an object in it are unknown."""
     if value.__class__ is dict:
         unknown.extend(value)
         return {} if value else value
@@ -208,11 +207,11 @@ def _leaf(value: Any, unknown: list[str]) -> Any:
 
 
 class _Key(str):
-    """A step to a value of a map, which paths into embedded metadata show in brackets."""
+    """A path step to a value of a map; paths into embedded metadata show it in brackets."""
 
 
 class UnknownFields:
-    """Finds the paths of fields that decoding by a schema drops."""
+    """Finds the paths of the fields that decoding by a schema drops."""
 
     def __init__(self, markers: Markers, metadata: Struct) -> None:
         self._markers = markers
@@ -220,7 +219,7 @@ class UnknownFields:
         self._embedded: list[str] = []
 
     def paths(self, schema: Schema, preserve: bool, value: Object) -> list[str]:
-        """In the order in which they are told: those of the metadata, of the content, of the
+        """The paths in the order of the message: those in the metadata, in the content, in the
         metadata of embedded objects."""
         whole = {**schema, self._markers.embedded: True}
         own = unknown_paths(self._metadata, value.get("metadata"))

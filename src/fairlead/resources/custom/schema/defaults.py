@@ -1,7 +1,7 @@
-"""Filling in the defaults of a schema, in place, on decoded objects.
+"""Fills in the defaults of a schema, in place, on decoded objects.
 
-A few bytes of empty list items can ask for any amount of defaults, so each default is drawn from
-the request's budget before it is made.
+A few bytes of empty list items can require any amount of defaults, so the size of each default is
+charged to the request's budget before it is made.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ Fresh = Callable[[], Any]
 
 
 def filler_of(schema: Schema) -> Fill | None:
-    """What fills in the defaults below a value of this schema; None if there are none."""
+    """A function that fills in the defaults below a value of this schema; None if there are
+    none."""
     properties = schema.get("properties")
     if properties:
         return _object(properties)
@@ -31,7 +32,7 @@ def filler_of(schema: Schema) -> Fill | None:
 
 
 def fresh(default: Any, name: str = "") -> Fresh:
-    """What makes the default of a field anew each time, so that no two objects share one."""
+    """A function that makes a new copy of a default each time, so that objects do not share it."""
     default = plain(default)
     encoded = orjson.dumps(default)
     size = len(name) + len(encoded) + 4
@@ -73,7 +74,7 @@ def _object(properties: Schema) -> Fill | None:
 
 
 def _each(element: Schema, over: Callable[[Any], Any]) -> Fill | None:
-    """Fill every item of a list or a map, and put a default in place of nulls."""
+    """Fill every item of a list or map, and replace nulls by the default."""
     inner = filler_of(element)
     default = element.get("default")
     replaces = default is not None and not element.get("nullable")

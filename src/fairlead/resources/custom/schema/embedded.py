@@ -1,4 +1,4 @@
-"""Objects inside objects: they have a kind, a version and good metadata."""
+"""Checks embedded objects: kind, apiVersion and metadata."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.codec.types.names import dns_1035_label
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 from fairlead.resources.custom.schema.problems import INVALID, REQUIRED, Causes
 
-# Tells what is wrong with the metadata at a path.
+# Adds the causes of the metadata at a path.
 MetadataRules = Callable[[dict[str, Any], str, Any], None]
 Visit = Callable[[Any, str, Causes], None]
 
@@ -21,7 +21,7 @@ NO_TEXT = "must be a string"
 
 
 class EmbeddedChecks:
-    """Makes what looks at embedded objects; None where there are none below."""
+    """Makes the visitor of embedded objects; None if a schema has none."""
 
     def __init__(self, markers: Markers, metadata: Struct, rules: MetadataRules | None) -> None:
         self._markers = markers
@@ -80,7 +80,7 @@ class EmbeddedChecks:
 
 
 class EmbeddedTypes(EmbeddedChecks):
-    """Only the types: what every object has is of the type that it always has."""
+    """Checks only the types of apiVersion, kind and metadata."""
 
     def __init__(self, markers: Markers, metadata: Struct) -> None:
         super().__init__(markers, metadata, None)

@@ -1,6 +1,6 @@
-"""Defaults of objects inside objects: their metadata has the fields of all metadata, no others.
+"""Removes unknown metadata fields from the defaults of embedded objects.
 
-A definition may be stored with other fields, which a later release may know.
+The stored definition keeps these fields: a later release may know them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fairlead.resources.custom.schema.markers import Markers, Schema, items_sche
 
 
 def prune_defaults(schema: Schema, markers: Markers, known: Collection[str]) -> None:
-    """Take out of the defaults of a schema, in place, what metadata does not have."""
+    """Remove unknown metadata fields from the defaults in a schema, in place."""
     _prune_schema(schema, markers.embedded, known)
 
 

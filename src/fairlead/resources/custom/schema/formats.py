@@ -1,4 +1,4 @@
-"""The formats of strings that are checked. Others say what a value means and are not."""
+"""Checks of string formats. Formats that are not in the table are not checked."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _is_scala_duration = matcher(rf"^\s*(\d+\s*({'|'.join(_UNITS)})[A-Za-zµ]*\s*)+$
 
 
 def _hostname(text: str) -> bool:
-    """Letters of any script and symbols count as letters."""
+    """Letters of any script, symbols and digits count as letters."""
     if len(text.encode()) > 255:
         return False
     if not _is_hostname("".join("a" if _is_letter(one) else one for one in text)):
@@ -63,14 +63,14 @@ def _is_letter(one: str) -> bool:
 
 
 def _uri(text: str) -> bool:
-    """What a request line may name: an absolute path or an absolute URI."""
+    """Accepts the targets of a request line: an absolute path or an absolute URI."""
     if _has_control(text) or _has_bad_escape(text):
         return False
     if not _has_scheme(text):
         return text.startswith("/")
     try:
         parts = urlsplit(text)
-        parts.port  # noqa: B018 - raises where it is none
+        parts.port  # noqa: B018 - raises if the port is invalid
     except ValueError:
         return False
     return not _has_bad_host(parts.netloc)
@@ -176,5 +176,5 @@ _CHECKS: dict[str, IsOf] = {
 
 
 def check_of(form: str) -> IsOf | None:
-    """What checks a format; None if it is not one that is checked."""
+    """The check of a format; None if the format is not checked."""
     return _CHECKS.get(form.replace("-", ""))

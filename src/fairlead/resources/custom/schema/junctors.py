@@ -1,4 +1,4 @@
-"""`allOf`, `anyOf`, `oneOf` and `not`: schemas of which all, some, one or none must hold."""
+"""`allOf`, `anyOf`, `oneOf` and `not`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JUNCTORS = ("anyOf", "oneOf", "allOf", "not")
 
 
 def checks(schema: Schema, table_of: Tabled) -> list[Check]:
-    """The checks that the junctors of a schema make, in the order of the reference."""
+    """The checks of these keywords in a schema, in the reference's order."""
     if schema.keys().isdisjoint(_JUNCTORS):
         return []
 
@@ -94,13 +94,13 @@ def _none_of(run: Run) -> Check:
 
 
 def _closest(schemas: list[Schema], failures: list[list[Problem]], value: Any) -> list[Problem]:
-    """The problems of the schema that came closest: the first of those that had most to look at."""
+    """The problems of the schema that came closest: the first with the most comparisons."""
     looks = [_looks(schema, value) for schema in schemas]
     return failures[looks.index(max(looks))]
 
 
 def _looks(schema: Schema, value: Any) -> int:
-    """How many things of a value a schema looks at, as the reference counts them."""
+    """The number of comparisons that a schema makes on a value, counted as the reference does."""
     budget.spend()
     count = 4 + (2 if schema.get("type") or schema.get("format") else 0)
     if isinstance(value, (str, list, dict)) or value.__class__ in (int, float):

@@ -1,4 +1,4 @@
-"""Lists whose items may not repeat: sets, and lists of objects that are told apart by keys."""
+"""Finds duplicates in lists of type `set` and `map`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from fairlead.resources.custom.schema.single_values import identity
 
 
 def repeats_check(schema: Schema, markers: Markers) -> Check | None:
-    """What looks for repeated items below a value of this schema; None if they may."""
+    """The check for duplicates below a value of this schema; None if none of its lists forbids
+    them."""
     own = _own(schema, markers)
     items, values = items_schema(schema), values_schema(schema)
     inside = repeats_check(items, markers) if items is not None else None
@@ -67,7 +68,7 @@ def _repeated_keys(value: list[Any], keys: tuple[str, ...]) -> list[Problem] | N
 
 
 def _repeated(value: list[Any], told_apart_by: list[Any]) -> list[Problem] | None:
-    """The second of each group of items that are the same."""
+    """The second item of each group of equal items."""
     if len(value) < 2:
         return None
     times: dict[Any, int] = {}

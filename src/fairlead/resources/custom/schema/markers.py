@@ -1,4 +1,4 @@
-"""The extensions of a schema, under the names that a dialect gives them."""
+"""The names of schema extensions in a dialect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Markers:
 
 @cache
 def markers_of(word: str) -> Markers:
-    """`word` is what stands in the middle of the names: `x-kubernetes-list-type`."""
+    """`word` is the middle of the names: `x-kubernetes-list-type`."""
     return Markers(
         preserve=f"x-{word}-preserve-unknown-fields",
         embedded=f"x-{word}-embedded-resource",
@@ -38,12 +38,12 @@ def markers_of(word: str) -> Markers:
 
 
 def has_rules(schema: Schema, markers: Markers) -> bool:
-    """Whether there are validation rules in a schema, and so need for the expression language."""
+    """Whether a schema has validation rules, and so needs the CEL compiler."""
     return markers.validations.encode() in orjson.dumps(schema)
 
 
 def values_schema(schema: Schema) -> Schema | None:
-    """The schema of the values of a map; None if there is none."""
+    """The schema of the values of a map; None if it has none."""
     found = schema.get("additionalProperties")
     return found if isinstance(found, dict) else None
 

@@ -1,8 +1,8 @@
-"""What is wrong with a value, and where: put into words only when it is told.
+"""Problems of values: their messages and paths are built only when they are reported.
 
-A check gives the problems it found, or None. Each knows the way to its place from the value that
-was checked; whoever checks a part of a value adds the step to it. So a good value pays nothing for
-paths.
+A check returns the problems that it found, or None. A problem holds the steps from the checked
+value to its place; a check that calls the check of a part adds the step to that part. A valid value
+pays nothing for paths.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-MOST = 1000  # problems of one value; more are not told
+MOST = 1000  # problems of one value; further problems are dropped
 
 Check = Callable[[Any], "list[Problem] | None"]
 
@@ -24,14 +24,14 @@ TOO_MANY = "FieldValueTooMany"
 
 
 class Found(Protocol):
-    """A cause that was told."""
+    """A reported cause."""
 
     @property
     def reason(self) -> str: ...
 
 
 class Causes(Protocol):
-    """Where problems are told; may raise when there are enough of them."""
+    """Receives the reported problems; may raise when there are too many."""
 
     def add(self, reason: str, field: str, text: str) -> None: ...
 
@@ -39,8 +39,8 @@ class Causes(Protocol):
 
 
 class Problem:
-    """`text` makes the words from the path of the value. One that is not `placed` is told of the
-    whole object."""
+    """`text` makes the message from the path of the value. A problem that is not `placed` is
+    reported on the whole object."""
 
     __slots__ = ("placed", "reason", "steps", "text")
 
@@ -52,19 +52,19 @@ class Problem:
 
 
 def invalid(shown: str, detail: str) -> list[Problem]:
-    """A value that is not as it should be, in the same words wherever it stands."""
+    """A value with an error whose message does not depend on the path."""
     return [Problem(INVALID, lambda _: f"Invalid value: {shown}: {detail}")]
 
 
 def at(problems: list[Problem], step: str) -> list[Problem]:
-    """The problems of a part: `step` leads to it, `.name` or `[0]`."""
+    """Add a step, `.name` or `[0]`, to the problems of a part."""
     for problem in problems:
         problem.steps.append(step)
     return problems
 
 
 def report(problems: list[Problem] | None, causes: Causes, base: str = "") -> None:
-    """Tell problems; `base` is the path of the value that was checked."""
+    """Add problems to the causes; `base` is the path of the checked value."""
     for problem in problems or ():
         path = "".join(reversed(problem.steps)).removeprefix(".")
         field = f"{base}.{path}" if base and path and problem.placed else base

@@ -1,4 +1,4 @@
-"""What a schema looks like to the expressions of its validation rules."""
+"""The CEL types of a schema, for the expressions of its validation rules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RESERVED = frozenset(
 _ESCAPES = ((".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.-/")
 _LETTERS = _FIRST | frozenset("0123456789")
-_KEY = STRING.sized(0)  # the reference estimates by values alone, and takes keys for nothing
+_KEY = STRING.sized(0)  # the reference's cost estimate counts keys as empty
 _TEXT: Schema = {"type": "string"}
 _NAMES = ("name", "generateName")
 _TYPE_META: Schema = {
@@ -43,13 +43,13 @@ _TYPE_META: Schema = {
 
 
 class Declared(NamedTuple):
-    """A type, and the fewest bytes in which a value of it is written."""
+    """A type, and the minimal number of bytes of its serialized values."""
 
     type: Type
     least: int
 
 
-# Formats that are more than text: their type, the fewest bytes and the most.
+# Formats with a type other than string: the type, and the minimal and maximal number of bytes.
 _FORMATS: dict[str, tuple[Type, int, int]] = {
     "duration": (DURATION, 3, 32),
     "date": (TIMESTAMP, 12, 12),
@@ -59,7 +59,7 @@ _PLAIN = {"boolean": Declared(BOOL, 4), "number": Declared(DOUBLE, 1), "integer"
 
 
 def escaped(name: str) -> str | None:
-    """The name of a property in expressions; None if it cannot have one."""
+    """The name of a property in expressions; None if it cannot be used in them."""
     if name in _RESERVED:
         return f"__{name}__"
     if not name or name[0] not in _FIRST or not _LETTERS.issuperset(name):
@@ -71,15 +71,15 @@ def escaped(name: str) -> str | None:
 
 
 def cardinality(least: int) -> int:
-    """How many values of at least so many bytes one request can hold."""
+    """How many values of at least `least` bytes fit into a request."""
     return MOST_BYTES // (least + 1)
 
 
 def declared(
     schema: Schema, markers: Markers, is_object: bool, name: str = "selfType"
 ) -> Declared | None:
-    """The type of values of a schema; None if expressions cannot speak of them. `is_object`: it
-    is a whole object, also one inside another. Unknown fields are not there."""
+    """The type of values of a schema; None if expressions cannot use them. `is_object`: the value
+    is a whole object or an embedded object. Unknown fields are not part of the type."""
     if schema.get(markers.int_or_string):
         return Declared(DYN.sized(_LONGEST_TEXT), 1)
     kind = schema.get("type")
@@ -109,7 +109,7 @@ def _list(schema: Schema, markers: Markers, name: str) -> Declared | None:
 
 
 def _identity(schema: Schema, markers: Markers) -> tuple[str, ...] | None:
-    """How the items of a list are told apart, if they are."""
+    """The keys that identify the items of a list: empty for a set, None for other lists."""
     match schema.get(markers.list_type):
         case "set":
             return ()
@@ -151,7 +151,7 @@ def _object(schema: Schema, markers: Markers, is_object: bool, name: str) -> Dec
 
 
 def _has_meta(properties: Schema) -> bool:
-    """Whether a schema declares all that every object has, so that its own limits count."""
+    """Whether a schema declares apiVersion, kind and metadata itself, so that its limits apply."""
     kinds = {name: (properties.get(name) or {}).get("type") for name in _TYPE_META}
     if kinds != {"kind": "string", "apiVersion": "string", "metadata": "object"}:
         return False
@@ -166,5 +166,5 @@ def _string(schema: Schema) -> Declared:
         return Declared(kind.sized(longest), least)  # type: ignore[attr-defined]
     if form == "byte":
         return Declared(BYTES.sized(max(most, 0) if most is not None else _LONGEST_TEXT), 2)
-    # Letters are counted here, bytes there, and a letter has up to four.
+    # `maxLength` counts characters, the cost estimate bytes; a character has up to four bytes.
     return Declared(STRING.sized(max(most, 0) * 4 if most is not None else _LONGEST_TEXT), 2)

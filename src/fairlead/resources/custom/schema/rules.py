@@ -1,4 +1,4 @@
-"""Validation rules: expressions that must hold of a value, or of how it changes."""
+"""Validation rules: CEL expressions that must hold for a value or for its change."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from fairlead.resources.custom.schema.rule_types import Declared, declared
 from fairlead.resources.custom.schema.single_values import identity
 
 MOST_OF_A_RULE = 1_000_000  # cost of one evaluation
-_STEPS_A_CHARACTER = 50  # to compile a rule
-_MOST_ON_LOOP = 10_000  # cost of one evaluation that keeps others waiting
+_STEPS_A_CHARACTER = 50  # budget of compiling a rule
+_MOST_ON_LOOP = 10_000  # cost of one evaluation on the event loop
 MOST_OF_AN_OBJECT = 10_000_000  # cost of all rules on one object
 NOT_CHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing"
@@ -42,20 +42,20 @@ OUT_OF_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
 
-# The reference declares `rule` as well, though it has no value in any evaluation.
+# The reference also declares `rule`, which has no value in any evaluation.
 _VARIABLES = ("self", "oldSelf", "rule")
 
-# Nothing can be said of an object in which such a thing is wrong.
+# Causes after which the rules are not evaluated.
 _BLOCKING = (REQUIRED, TOO_LONG, TOO_MANY, TYPE)
 
 
 class RuleError(ValueError):
-    """A rule that cannot be used; says why."""
+    """A rule that cannot be compiled; the message says why."""
 
 
 @dataclass(slots=True)
 class Rule:
-    """`program` is None where the rule is bad; `problem` says why."""
+    """A compiled rule. `program` is None if the rule does not compile; `problem` says why."""
 
     text: str
     message: str
@@ -77,7 +77,7 @@ class Node:
     properties: dict[str, Node] = field(default_factory=dict)
     values: Node | None = None
     items: Node | None = None
-    keys: tuple[str, ...] = ()  # by which items are found in the old list
+    keys: tuple[str, ...] = ()  # that identify an item in the old list
 
     @property
     def is_needed(self) -> bool:
@@ -85,7 +85,7 @@ class Node:
 
 
 def compiled_rule(text: str, of: Declared) -> Program:
-    """A rule on values of a type; raises RuleError."""
+    """Compile a rule on values of a type; raises RuleError."""
     budget.spend(_STEPS_A_CHARACTER * len(text))
     try:
         return compile_expression(text, dict.fromkeys(_VARIABLES, of.type), BOOL)
@@ -94,7 +94,7 @@ def compiled_rule(text: str, of: Declared) -> Program:
 
 
 def rules_of(schema: Schema, markers: Markers, is_object: bool = True) -> Node | None:
-    """The rules in a schema; None if there are none."""
+    """The rules in a schema; None if it has none."""
     node = Node(schema.get("type") or "", _own_rules(schema, markers, is_object))
     for name, inner in (schema.get("properties") or {}).items():
         found = rules_of(inner, markers, bool(inner.get(markers.embedded)))
@@ -130,13 +130,13 @@ def _rule(written: str, text: str, message: str, of: Declared) -> Rule:
 
 
 def rule_checker(schema: Schema, markers: Markers) -> Callable[[Any, Any, Causes], None] | None:
-    """What evaluates the rules in a schema on an object and the one it replaces."""
+    """A function that evaluates the rules in a schema on an object and the object it replaces."""
     node = rules_of(schema, markers)
     return partial(_check, node) if node is not None else None
 
 
 def _check(node: Node, value: Any, old: Any, causes: Causes) -> None:
-    """Evaluate all rules on an object, unless it is so wrong that nothing can be said of it."""
+    """Evaluate all rules on an object, unless blocking causes were found before."""
     if any(cause.reason in _BLOCKING for cause in causes):
         causes.add(INVALID, "<nil>", f'Invalid value: "null": {NOT_CHECKED}')
         return
@@ -147,14 +147,14 @@ def _check(node: Node, value: Any, old: Any, causes: Causes) -> None:
 def check_default(
     schema: Schema, markers: Markers, default: Any, path: str, causes: Causes
 ) -> None:
-    """Evaluate the rules on a default, as if it had been there before."""
+    """Evaluate the rules on a default, with the default as the old value too."""
     node = rules_of(schema, markers, bool(schema.get(markers.embedded)))
     if node is not None:
         _Run(causes).visit(node, default, default, path)
 
 
 class _Run:
-    """One object's evaluation. It stops when it has cost too much."""
+    """The evaluation of all rules on one object. Stops when the cost budget is used up."""
 
     def __init__(self, causes: Causes) -> None:
         self._causes = causes
@@ -228,7 +228,7 @@ class _Run:
 
 
 def _failure(said: str, rule: Rule) -> str:
-    """An evaluation without a result, in the words of the reference."""
+    """The message of a failed evaluation, in the reference's wording."""
     if said.startswith("no such overload"):
         why = "call arguments did not match a supported operator, function or macro signature"
         return f"'{said}': {why} for rule: {rule.named}"
@@ -242,7 +242,7 @@ def _by_keys(old: Any, keys: tuple[str, ...]) -> dict[bytes, Any]:
 
 
 def _key(item: Any, keys: tuple[str, ...]) -> bytes:
-    """What an item of a list is found by; empty if it has no such thing."""
+    """The identity of a list item by its keys; empty if it lacks a key."""
     if item.__class__ is not dict or any(key not in item for key in keys):
         return b""
     return identity([item[key] for key in keys])

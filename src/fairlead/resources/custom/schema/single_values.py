@@ -1,4 +1,4 @@
-"""Checks of values that are not looked into: texts, numbers, and what is one of a few."""
+"""Checks of strings and numbers, and `enum`."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _range(schema: Schema) -> Check:
 
 
 def _beside(value: float, bound: float) -> str:
-    """A bound as it is shown beside a value: in the same form, if it is a whole number."""
+    """A bound for a message about a value: a whole bound has the number format of the value."""
     if not float(bound).is_integer():
         return number_text(bound)
     is_integer = isinstance(value, int) and -(2**63) <= value < 2**63
@@ -108,7 +108,7 @@ def _multiple(factor: float) -> Check:
 
 
 def _is_multiple(value: float, factor: float) -> bool:
-    """Exact for integers; a double may miss by as much as doubles do."""
+    """Exact for integers; for doubles within a relative error of 1e-9."""
     if isinstance(value, int) and float(factor).is_integer():
         return value % int(factor) == 0
     try:
@@ -119,7 +119,7 @@ def _is_multiple(value: float, factor: float) -> bool:
 
 
 def enum_check(allowed: list[Any], is_text: bool) -> Check:
-    """What looks for a value, a text or anything else, among those that are allowed."""
+    """The check that a value is among the allowed values; `is_text` for strings."""
     same: Callable[[Any], Any] = _itself if is_text else identity
     known = frozenset(same(one) for one in allowed if isinstance(one, str) is is_text)
     listed = ", ".join(
@@ -140,5 +140,5 @@ def _itself(value: Any) -> Any:
 
 
 def identity(value: Any) -> bytes:
-    """The same bytes for values that are equal as JSON, whatever the form of their numbers."""
+    """The same bytes for values that are equal as JSON, whatever the notation of their numbers."""
     return orjson.dumps(plain(value), option=orjson.OPT_SORT_KEYS)

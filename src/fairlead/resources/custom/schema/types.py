@@ -1,4 +1,4 @@
-"""From a schema to the type model."""
+"""Compiles a schema to the type model."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _LIST_KINDS = ("set", "map")
 
 
 class TypeBuilder:
-    """Makes the types of one schema, which ownership goes by; `metadata` is what every object has.
+    """Makes the types of one schema, for field ownership; `metadata` is the type of object
+    metadata.
 
-    What is below an object that keeps unknown fields takes unknown fields too, and so does an
-    object of which nothing is described. Whether they are kept is for decoding to say.
+    Everything below an object that preserves unknown fields accepts unknown fields, and so does an
+    object without described fields. Decoding decides whether they are kept.
     """
 
     def __init__(self, markers: Markers, metadata: Struct) -> None:
@@ -75,7 +76,7 @@ class TypeBuilder:
         return ListOf(element, kind, tuple(schema.get(self._markers.list_keys) or ()))
 
     def _add_type_meta(self, struct: Struct) -> None:
-        """An object, also one inside another, has a kind, a version and metadata."""
+        """Add apiVersion, kind and metadata to a whole or embedded object."""
         for name in ("apiVersion", "kind"):
             struct.fields[name] = Field(name, STRING, Presence.DISTINCT)
         struct.fields["metadata"] = Field("metadata", self._metadata)

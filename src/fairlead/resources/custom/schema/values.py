@@ -1,8 +1,8 @@
-"""Checking values against a schema, compiled to closures.
+"""Compiles a schema to closures that check values.
 
-A schema becomes a table: what there is to check of a value of each JSON class, None for nothing.
-The order of checks, and so of problems, is the reference's: type, junctors, string or number or
-list, enum, object.
+A schema becomes a table of checks by JSON class; None if there is nothing to check. The order of
+checks, and so of problems, is the reference's: type, junctors, string or number or list, enum,
+object.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ _CLASSES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "object": (dict,),
 }
-# What says nothing about values, or is said elsewhere.
+# Keywords without a check, or checked elsewhere.
 _SILENT = {"type", "nullable", "description", "title", "default", "example", "externalDocs"}
 
 
 class ValueChecks:
-    """Makes the tables of one schema. The type of an int-or-string is not looked at if
-    `int_or_string_is_any`, as in defaults."""
+    """Makes the tables of one schema. With `int_or_string_is_any`, as in defaults, the type of an
+    int-or-string is not checked."""
 
     def __init__(self, markers: Markers, int_or_string_is_any: bool = False) -> None:
         self._markers = markers
@@ -81,7 +81,7 @@ class ValueChecks:
         return made
 
     def _of_type(self, types: tuple[str, ...], nullable: bool) -> Table:
-        """What there is to say of values of another type; the same for all schemas of one."""
+        """The type checks by class; cached, because many schemas have the same type."""
         known = self._by_type.get((types, nullable))
         if known is None:
             known = {found: _type_check(types, found, nullable) for found in CLASS_NAMES}
@@ -94,7 +94,7 @@ class ValueChecks:
         return (schema["type"],) if schema.get("type") else ()
 
     def _own(self, schema: Schema, found: type) -> list[Check]:
-        """The checks of values of a class that no other schema has a part in."""
+        """The checks for values of a class, without `allOf`, `anyOf`, `oneOf` and `not`."""
         made: list[Check] = []
         if found is str:
             made = string_checks(schema)
@@ -146,7 +146,7 @@ class ValueChecks:
 
 
 def _checked(types: tuple[str, ...]) -> tuple[type, ...]:
-    """The classes of values that there may be more to say of than that the type is wrong."""
+    """The classes of values that have checks besides that of the type."""
     if types in (("integer",), ("number",)):
         return (int, float)
     return _CLASSES.get(types[0], ()) if len(types) == 1 else tuple(CLASS_NAMES)
@@ -168,7 +168,7 @@ def _all(checks: list[Check]) -> Check | None:
 
 
 def _type_check(types: tuple[str, ...], found: type, nullable: bool) -> Check | None:
-    """What there is to say of the type of a value of a class."""
+    """The check that a value of class `found` has one of the types; None if it always has."""
     if not types or any(found in _CLASSES.get(name, ()) for name in types):
         return None
     name, wanted = CLASS_NAMES[found], ",".join(types)
@@ -227,7 +227,7 @@ def _unique(value: list[Any]) -> list[Problem] | None:
 
 
 def _sized(least: int, most: int | None, rest: Check | None) -> Check:
-    """An object of a wrong size is not looked at any further."""
+    """An object with a wrong number of properties is not checked any further."""
 
     def check(value: dict[str, Any]) -> list[Problem] | None:
         if len(value) < least:
