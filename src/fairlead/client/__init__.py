@@ -46,7 +46,7 @@ __all__ = [
     "has_value",
     "is_gone",
 ]
-# What not everybody needs is loaded by those who name it.
+# Loaded lazily: few programs need them.
 _LATER = {
     "LeaderElection": "election",
     "Pace": "election",

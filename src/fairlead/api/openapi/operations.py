@@ -23,7 +23,7 @@ _NAMES = {"get": "read", "create": "create", "update": "replace", "patch": "patc
 
 @dataclass(slots=True)
 class Operation:
-    """`parameters` names a block of `parameters.table`; `answers` are schemas by code."""
+    """`parameters` names a block of `parameters.table`; `answers` are schemas by status code."""
 
     method: str
     id: str

@@ -133,7 +133,7 @@ def _rules(request: Request, struct: Struct) -> tuple[Requirement, ...]:
     except SelectorError as error:
         raise bad_request(str(error)) from None
     for rule in rules:
-        if not _is_known(struct, rule.key):  # nothing would ever fit, as if nothing had happened
+        if not _is_known(struct, rule.key):  # a typo would match nothing silently
             raise bad_request(f"field label not supported: {rule.key}")
     return rules
 
@@ -154,7 +154,7 @@ def _fits(value: Object, rules: tuple[Requirement, ...]) -> bool:
 
 
 def _at(value: Any, path: str) -> str:
-    """A field as selectors write it; empty if there is none."""
+    """The value of a field in the syntax of selectors; empty if it is not set."""
     for step in path.split("."):
         value = value.get(step) if isinstance(value, dict) else None
     if isinstance(value, bool):
