@@ -27,5 +27,5 @@ class Audited(Protocol):
 class Auditor(Protocol):
     def received(self, request: Request) -> Awaitable[None] | None:
         """Called once the user is known and before any work. If it returns an awaitable, the caller
-        must await it; that raises a 500 StatusError if the RequestReceived event cannot be stored
-        and the policy is to block such requests."""
+        must await it. In mode blocking-strict that raises a 500 StatusError if the RequestReceived
+        event cannot be stored, and the request must not run."""

@@ -399,7 +399,7 @@ def no_remote(request: Request) -> Page | None:
 
 
 def _is_misplaced(resource: Resource, target: Target) -> bool:
-    """Whether a path to a namespaced custom resource lacks its namespace."""
+    """Whether a path to a namespaced custom resource lacks the namespace that its verb needs."""
     if resource.main.custom is None or not resource.namespaced or target.namespace:
         return False
     return target.verb not in ("list", "watch")

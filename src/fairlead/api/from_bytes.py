@@ -32,7 +32,7 @@ Item = Callable[[Version], bytes]
 # the piece is full or the time of a step is over, False at the end of the items.
 Add = Callable[[Iterator[Version], list[Part], bytes], bool]
 
-_ROW_BYTES = 250  # estimated cost of writing a row, beside its object
+_ROW_BYTES = 250  # bytes; cost of writing a row, beside its object
 _KEPT_BYTES, _AGED_BYTES = 250, 200  # memory overhead of a cached row and of each age in it
 
 

@@ -62,7 +62,7 @@ async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
 
 STEP_SECONDS = 0.001
 PIECE_BYTES = 256 * 1024
-_STEP_PIECES = 10  # pieces that count as one step when taking turns
+_STEP_PIECES = 10  # small pieces that could be sent in the time of a step
 
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -85,6 +85,6 @@ async def rest(turn: Turn | None) -> None:
 
 
 def one_step() -> asyncio.Lock:
-    """The lock for a step, one per event loop: however many lists are being written, at most one
-    step runs per iteration of the loop."""
+    """The lock for a step, one per event loop. It serializes the steps of concurrent lists, so that
+    other requests wait for a single step."""
     return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())

@@ -20,10 +20,9 @@ PAST = "history"  # prefix of the API paths for past states
 
 
 class Target:
-    """What a request addresses, with the attributes that authorization needs. `resource` is None if
+    """The target of a request, with the attributes that authorization needs. `resource` is None if
     the path names a group, version or resource that this server does not have; `remote` is set if
-    another server has it. `past` marks requests for past states, which are reads whatever the
-    method."""
+    another server has it. `past` marks requests for past states, which are reads for any method."""
 
     __slots__ = (
         "group",

@@ -17,7 +17,7 @@ from fairlead.client.resources import Object, Resource
 from fairlead.client.transport.errors import Unreachable
 
 _LOG = logging.getLogger(__name__)
-_JITTER = 1.2  # factor of the pauses between attempts
+_JITTER = 1.2  # spread of the pauses between attempts to acquire
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from fairlead.base.errors import REASONS
 
 
 class ApiError(Exception):
-    """An error response. `status` is its Status object, or one made up for a response without."""
+    """An error response. `status` is the Status object in its body, or one built from the status
+    code."""
 
     def __init__(self, status: Mapping[str, Any], retry_after: float | None = None) -> None:
         self.status = status

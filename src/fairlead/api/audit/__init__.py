@@ -1,1 +1,1 @@
-"""The audit log: records who requested what, when, and with which result."""
+"""The audit log: records the user, time, target and result of requests."""

@@ -74,7 +74,7 @@ def _checked(path: Path, value: Object) -> Object:
 
 
 def _faults(value: Object) -> Iterator[tuple[str, str]]:
-    """Yield invalid fields and what is wrong with them."""
+    """Yield invalid fields with error messages."""
     yield from _unsupported("omitStages", value.get("omitStages"), STAGES)
     for index, rule in enumerate(value["rules"]):
         place = f"rules[{index}]"

@@ -29,7 +29,7 @@ class Telling:
 
     def __init__(self, actors: Actors) -> None:
         self._actors = actors
-        self._end = 0.0  # of a turn
+        self._end = 0.0  # of the current time slice on the event loop
 
     async def item(self, change: Change) -> Object:
         """An item for a change; large objects are processed in a thread. Yields to the event loop
@@ -84,7 +84,8 @@ def _head(revision: int, kind: str, key: str, value: Object) -> Object:
 
 
 def _tell_who(item: Object, actor: Actor | None, by: Sequence[Object], created: str | None) -> None:
-    """Set author and time: from this process's memory if known, else from managedFields."""
+    """Set author and time: from this process's memory if known, else from the object's
+    managedFields and creationTimestamp."""
     told = max((entry.get("time") or "" for entry in by), default="") or created
     if actor is not None:
         told = format_micro_time(datetime.fromtimestamp(actor.seconds, UTC))

@@ -47,7 +47,7 @@ _MOST_OF_A_USER = 40
 
 
 class HistoryPage:
-    """Answers history requests, which the door has authorized."""
+    """Answers history requests, which the chain has authorized."""
 
     def __init__(self, handler: Handler, denied: Denied) -> None:
         self._handler = handler

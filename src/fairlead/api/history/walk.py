@@ -71,8 +71,8 @@ class Walk:
                 width = min(width * 2, _WIDEST)
 
     async def first_stored(self, after: int) -> Change | None:
-        """The first change after a revision that is only in the log, None if there is none; raises
-        Compacted."""
+        """The first change after a revision if it is in the log and not in memory, else None;
+        raises Compacted."""
         width = _NARROWEST
         while after < (remembered := self._remembered_since()):
             upto = min(after + width, remembered)

@@ -1,4 +1,4 @@
-"""What custom resources publish for OpenAPI."""
+"""The schemas that custom resources publish for OpenAPI."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def _kind(group: str, version: str, kind: str) -> Schema:
 
 
 def _says_its_kind(struct: Struct) -> bool:
-    """Whether `kind` and `apiVersion` are those of the type itself. They have no protobuf numbers
+    """Whether `kind` and `apiVersion` describe the type itself; they have no protobuf numbers
     then."""
     fields = struct.fields
     return all(name in fields and not fields[name].number for name in ("kind", "apiVersion"))

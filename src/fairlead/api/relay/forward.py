@@ -106,8 +106,8 @@ async def pass_on(
 
 
 async def _upload(request: Request, conversation: Conversation) -> None:
-    """Stream the body. Its deadline is extended as long as data arrives within the initial time
-    limit."""
+    """Stream the body. Unless the request has a `timeout` parameter, each part extends the deadline
+    by the initial time limit."""
     exchange = request.exchange
     in_chunks = exchange.head.chunked
     loop = asyncio.get_running_loop()
