@@ -346,8 +346,8 @@ class WatchStream(Answer):
         return self._framing.bookmark(told)
 
     def _bookmark_after(self, now: float) -> float:
-        """The time of the next bookmark: at the regular interval, and 2 s before the end of the
-        stream."""
+        """The time of the next bookmark: after the regular interval, but no later than 2 s before
+        the end of the stream. In the last 2 s only the interval counts."""
         if self._bookmark_every == _NEVER:
             return _NEVER
         last = self._end - _BOOKMARK_BEFORE_END
