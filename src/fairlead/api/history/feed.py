@@ -17,7 +17,7 @@ from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
 
 BOOKMARK_EVERY = 30.0
-_UNTIL_KNOWN = 0.02  # seconds until the author of a foreign revision is known
+_UNTIL_KNOWN = 0.02  # seconds until the author of a revision from a shared store is known
 
 
 class _Ear(Watcher):
