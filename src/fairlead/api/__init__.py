@@ -1,13 +1,14 @@
-"""A request becomes an operation. May use `operations` and what is below.
+"""Turns HTTP requests into operations and results into HTTP responses. May import `operations` and
+the packages below it.
 
-- `app`, `chain`: every request gets an answer; the way of a request, top to bottom
-- `routing`, `methods`, `parameters`, `negotiation`, `body`: what is asked for
-- `verbs`, `list`, `patch`, `watch`, `subresources/`: one function a verb
-- `answers`, `representation`, `long_lists`, `watch_frames`: what is sent back
-- `discovery`, `openapi/`, `health`, `metrics`, `pages`: what a server tells about itself
-- `flow_control/`: who waits when many ask at once
+- `app`, `chain`: the entry point and the handler chain of a request, top to bottom
+- `routing`, `methods`, `parameters`, `negotiation`, `body`: parsing of requests
+- `verbs`, `list`, `patch`, `watch`, `subresources/`: one handler per verb
+- `answers`, `representation`, `long_lists`, `watch_frames`: encoding of responses
+- `discovery`, `openapi/`, `health`, `metrics`, `pages`: documents about the server
+- `flow_control/`: priority levels, queues and seats of requests
 - `audit/`: the audit log
-- `history/`: how objects were, and who changed them
-- `relay/`: passing requests on to nodes, pods and services
+- `history/`: past versions of objects and the authors of changes
+- `relay/`: proxying of requests to nodes, pods and services
 - `testing/`: the API group that `--testing` adds
 """

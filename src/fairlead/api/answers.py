@@ -1,4 +1,4 @@
-"""Writing answers: one place where values become bytes on the connection."""
+"""Encodes responses and sends them on the connection."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _LONGEST_WARNING, _MOST_WARNING_BYTES = 256, 4096
 
 
 def encode(value: Any, representation: Representation, resources: Resources) -> bytes:
-    """A value in the media type and layout that was negotiated. In protobuf it must be of a kind
-    that the tables have."""
+    """Encode a value in the negotiated media type and layout. For protobuf, its kind must be a
+    built-in type."""
     if representation.media_type == resources.dialect.protobuf_media_type:
         struct = resources.struct_of(value["apiVersion"], value["kind"])
         assert struct is not None, value["kind"]
@@ -52,7 +52,7 @@ def encode(value: Any, representation: Representation, resources: Resources) -> 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Answer:
-    """A whole answer. `body` may be given in pieces that are sent one after the other."""
+    """A complete response. `body` may be a sequence of pieces, sent one after the other."""
 
     __slots__ = ("body", "code", "headers", "media_type")
 
@@ -109,7 +109,8 @@ class Answer:
 
 
 def _groups(pieces: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Cut a long answer into parts of a bounded size, so that none blocks the loop for long."""
+    """Group pieces into index ranges of about 512 KiB, so that joining and sending a group does not
+    block the event loop for long."""
     found, start, size = [], 0, 0
     for index, piece in enumerate(pieces):
         size += len(piece)
@@ -126,7 +127,7 @@ async def _compress(body: bytes) -> bytes:
 
 
 def has_it(request: Request, identity: str) -> bool:
-    """Whether the client says that it has this very document."""
+    """Whether If-None-Match contains the ETag."""
     known = [tag.strip().removeprefix("W/") for tag in request.header(b"if-none-match").split(",")]
     return f'"{identity}"' in known or known == ["*"]
 
@@ -162,14 +163,15 @@ def error_answer(
     headers: tuple[Header, ...] = ()
     if error.retry_after is not None:
         headers = ((b"retry-after", b"%d" % error.retry_after),)
-    elif isinstance(error, Refused):  # its words hold what the caller wrote
+    elif isinstance(error, Refused):  # the message contains text from the caller
         headers = NO_SNIFF
     body = encode(error.status(), representation, resources)
     return Answer(error.code, body, representation.media_type, headers)
 
 
 def warning_headers(warnings: list[str]) -> list[Header]:
-    """`299 - "text"` for each, long ones cut and all of them within the limit."""
+    """A `299 - "text"` header for each warning. If all exceed 4 KiB together, long texts are cut
+    and those beyond the limit are dropped."""
     found: list[Header] = []
     left = _MOST_WARNING_BYTES
     cut = sum(map(len, warnings)) > left
@@ -189,5 +191,5 @@ def _warning(text: str) -> bytes:
     return f'299 - "{printable}"'.encode()
 
 
-# Answers the requests for one verb, or for one verb of one resource.
+# A handler for a verb, or for a verb of one resource.
 Verb = Callable[[Api, Request, Operation], Awaitable[Answer]]

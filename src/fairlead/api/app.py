@@ -1,4 +1,7 @@
-"""The application: every request gets an answer, whatever happens."""
+"""The application: runs one request from arrival to response and audit.
+
+Every request gets a response: errors of any kind become Status objects.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +47,15 @@ _STREAMING = (200, SWITCHING_PROTOCOLS)
 _TOO_MANY = "Too many requests, please try again later."
 _FROM_STORE = ("/api", "/openapi", "/history")
 _HEALTH = ("/healthz", "/livez", "/readyz")
-# What writes one object over the version that it has looked at, and looks at no others of its kind.
+# Writes that depend only on the version of the object they write, not on other objects of its kind.
 _PARTS = ("", "status", "scale", "ephemeralcontainers")
 _RESTING = {"create": ("", "binding"), "update": _PARTS, "patch": _PARTS, "delete": ("",)}
 
 
 class Application:
-    """Measures requests, bounds how many are under way, and turns errors into Status answers.
-    `slot` is where those of one worker are counted, for the bound is that of all of them."""
+    """Entry point for all requests: measures them, limits how many run at once, and turns errors
+    into Status answers. `slot` holds the in-flight counters of this worker in shared memory,
+    because the limit applies to all workers together."""
 
     def __init__(
         self,
@@ -119,7 +123,8 @@ class Application:
     async def _respond(
         self, request: Request, behind: bool, since: int, started: float
     ) -> Answer | None:
-        """Send the answer; None if it is a stream, of which is told when that is over."""
+        """Send the answer and return it; None for a stream, which is measured and logged when it
+        ends."""
         exchange, target = request.exchange, request.target
         try:
             answer = await self._answer(request, behind, since)
@@ -146,7 +151,7 @@ class Application:
             await storing
 
     async def _stream(self, request: Request, answer: Answer, started: float) -> None:
-        """A watch, which mostly goes on behind this."""
+        """Send a watch. Most detach from this task and report their end through a callback."""
         exchange = request.exchange
         series = self.metrics.watch_begins(request.target)
         whole = False
@@ -162,8 +167,8 @@ class Application:
     def _ending(
         self, series: Series, request: Request, code: int, started: float
     ) -> Callable[[bool], None]:
-        """What is to be done when a stream is over: where nobody wants to hear of it one for all of
-        a series, and nothing of the request is held."""
+        """The callback for the end of a detached stream. Without an auditor, log or `on_end` hook,
+        all streams of a series share a callback, so that none keeps its request in memory."""
         heard = self._auditor or self._on_end or self._log_request
         if heard:
             return partial(self._end_stream, series, request, code, started)
@@ -191,9 +196,10 @@ class Application:
             self._log_request(request, code, seconds)
 
     async def _caught_up(self, request: Request) -> bool:
-        """Have everything that anybody was told of before this request, on whichever server: also
-        what is served, who may do what, and what admission goes by."""
-        if request.query:  # what it is about may be known better afterwards
+        """Wait until this server has seen every revision that any server had acknowledged before
+        this request. That includes definitions, authorization rules and admission configuration.
+        False if the store fails or the deadline passes."""
+        if request.query:  # routed again after catching up
             self.handler.route(request)
             if limit(request):
                 return False
@@ -208,8 +214,8 @@ class Application:
         return True
 
     def _rests_on(self, request: Request) -> int:
-        """The revision that a write may rest on without asking for a newer one, as its commit will
-        tell whether that is good enough; 0 if it has to ask."""
+        """The revision that a write may optimistically start from, because its commit checks that
+        nothing relevant has changed since; 0 if the server must catch up first."""
         if request.method in _READING or "dryRun" in request.query:
             return 0
         self.handler.route(request)
@@ -228,7 +234,7 @@ class Application:
             return await self._made(request)
         except StatusError as error:
             return self._refusal(request, error)
-        except StorageError as fault:  # which the store has logged
+        except StorageError as fault:  # already logged by the store
             is_open = isinstance(fault, Unanswered) and request.method not in _READING
             return self._refusal(request, outcome_unknown() if is_open else store_unavailable())
         except ClientGone:
@@ -240,9 +246,9 @@ class Application:
             return self._refusal(request, internal("the server could not answer the request"))
 
     async def _tried(self, request: Request, since: int) -> Answer:
-        """The answer by what is known here if something could be written upon that. Any other one,
-        a refusal above all, counts only if nobody was told of anything newer before; else all is
-        done again as if the request came now."""
+        """Try a write on the local state at revision `since`. If it wrote nothing (a refusal, for
+        example), the outcome holds only if the local state turns out to be current. Otherwise the
+        request runs again from the start."""
         answer: Answer | None = None
         refusal: StatusError | None = None
         with Basis(since) as basis:
@@ -267,12 +273,12 @@ class Application:
         return await self._made(request)
 
     async def _made(self, request: Request, *, rests: bool = False) -> Answer:
-        """Nothing is done about a request before it was admitted and read to its end. A place is
-        held while the answer is made, not while the client reads it."""
+        """Admit the request, read its whole body, then run its handler. The in-flight slot is held
+        while the answer is made, not while the client reads it."""
         handler = self.handler
         await handler.admit(request)
         if rests and self._pod_extra in (request.impersonator or request.user).extra:
-            raise Outdated  # a token that is good as long as its pod is there
+            raise Outdated  # a token that is bound to a pod: whether the pod exists must be current
         if request.exchange.head.has_body and handler.reads_whole(request):
             await request.read_body()
         target = request.target
@@ -320,7 +326,8 @@ class Application:
 
 
 def _goes_on(exchange: Exchange) -> bool:
-    """Whether a task that was cancelled was out of time, and has to say so."""
+    """Whether the cancelled task ran into its deadline and must still send a timeout error.
+    Uncancels the task in that case."""
     task = asyncio.current_task()
     if not exchange.timed_out or task is None:
         return False
@@ -329,43 +336,44 @@ def _goes_on(exchange: Exchange) -> bool:
 
 
 def _needs_newest(request: Request) -> bool:
-    """Whether the answer must not be older than the request. Readers who name a resource version
-    take one that is at least that old."""
+    """Whether the answer must reflect all writes acknowledged before the request. Reads that name a
+    resourceVersion accept any state at least that new."""
     if not request.path.startswith(_FROM_STORE):
         return False
     return request.method not in _READING or not request.query.get("resourceVersion", ("",))[0]
 
 
 def _is_overload(request: Request, refusal: StatusError | None) -> bool:
-    """Whether a request was refused as one too many, which is nothing that the store tells."""
+    """Whether the request was rejected by overload protection, which does not depend on the
+    store."""
     return refusal is not None and refusal.code == 429 and request.operation is None
 
 
 def _is_limited(request: Request) -> bool:
-    """Whether a request may be told to come back when many are under way."""
+    """Whether the in-flight limit applies to a request."""
     if MASTERS in request.user.groups:
         return False
     target = request.target
     return target.is_resource or not target.path.startswith(_HEALTH)
 
 
-# How long a request may take, where that is less than the server allows every one.
+# Deadlines of requests that are shorter than the server's general one.
 
-# Verbs of stored objects that may not take as long as others, and how many seconds they may.
+# Verbs on stored objects with a shorter deadline, and that deadline in seconds.
 BRIEF = frozenset(("create", "update", "patch", "delete"))
 _BRIEF_SECONDS = 34.0
 
 
 def limit(request: Request) -> bool:
-    """Let a request that was routed take as long as it says, but not longer than it may; gives
-    whether that is over already, so that nothing need be begun."""
+    """Set the deadline of a routed request: its `timeout` parameter, capped for short verbs.
+    Returns whether it has already passed, so that no work need begin."""
     target = request.target
     if is_long_running(target):
         return False
     try:
         seconds = timeout_of(request) if request.query else 0
     except StatusError:
-        seconds = 0  # it is refused for that
+        seconds = 0  # `admit` refuses the invalid timeout
     if target.verb in BRIEF and target.resource is not None and not 0 < seconds < _BRIEF_SECONDS:
         seconds = _BRIEF_SECONDS
     if seconds > 0:

@@ -1,4 +1,4 @@
-"""What the way of a request tells the audit log."""
+"""Interfaces through which the request chain reports to the audit log."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 
 class Audited(Protocol):
-    """A request that the audit log follows."""
+    """A request that is being audited."""
 
     def decided(self, decision: Decision) -> None:
-        """What the authorizer said."""
+        """Record the authorizer's decision."""
 
     def annotate(self, name: str, text: str) -> None:
-        """Something that is to be told beside what is always told."""
+        """Add an annotation to the audit event."""
 
     def failed(self, kind: str) -> None:
-        """The server failed, and with which kind of error."""
+        """Record that the server failed, with the type of the exception."""
 
 
 class Auditor(Protocol):
     def received(self, request: Request) -> Awaitable[None] | None:
-        """Who asks is known, nothing was done yet. What is given, if anything, has to be awaited:
-        it raises a 500 StatusError if the request must not go on, because that it came cannot be
-        stored."""
+        """Called once the user is known and before any work. If it returns an awaitable, the caller
+        must await it. In mode blocking-strict that raises a 500 StatusError if the RequestReceived
+        event cannot be stored, and the request must not run."""

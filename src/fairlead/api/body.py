@@ -1,4 +1,4 @@
-"""From a request body to an object of the resource's type."""
+"""Decodes a request body into an object of the resource's type."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _MOST_READ_TWICE = 256 * 1024  # bytes
 
 
 def body_format(request: Request, resources: Resources) -> str:
-    """The media type of the body: JSON unless said otherwise; 415 for what we cannot read."""
+    """The media type of the body, JSON by default; raises 415 for unsupported types."""
     declared = declared_type(request.header(b"content-type"))
     if declared in ("", JSON):
         return JSON
@@ -67,8 +67,8 @@ def body_format(request: Request, resources: Resources) -> str:
 
 
 def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object, list[str] | None]:
-    """The parsed document, which must be an object, and what is said of keys it repeats: None where
-    its decoder helps to find them, see `_repeated`."""
+    """Parse the body, which must hold an object. Also returns errors about duplicate keys; None if
+    they are detected later with help of the decoder, see `_repeated`."""
     if media_type not in (JSON, YAML):
         return _parse_message(raw, resource)
     repeated: list[str] | None = None
@@ -76,7 +76,7 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
         if media_type == JSON:
             check_values(raw)
             value = parse_json(raw)
-            if resource.speaks_text_only or recurs(resource.struct):  # these may be deep
+            if resource.speaks_text_only or recurs(resource.struct):  # may be nested deeply
                 repeated = _told(duplicate_fields(raw, value))
         else:
             value, repeated = parse_yaml(raw)
@@ -91,8 +91,8 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
 
 
 def _repeated(resource: Resource, raw: bytes, parsed: Object, texts: int = UNCOUNTED) -> list[str]:
-    """What is said of keys that JSON repeats; `texts` are those of the document, if they have been
-    counted. Refuses a body that is too deep."""
+    """Errors about duplicate keys in JSON. `texts` is the number of strings in the document, if the
+    decoder has counted them. Raises 400 for a body that is nested too deeply."""
     try:
         return _told(duplicate_fields(raw, parsed, texts))
     except TooDeep as error:
@@ -118,7 +118,8 @@ def _unrecognized(resource: Resource, why: str, raw: bytes) -> StatusError:
 
 
 def _parse_message(raw: bytes, resource: Resource) -> tuple[Object, list[str]]:
-    """The document in an envelope, whose content is a message or, if it says so, JSON."""
+    """Decode a protobuf envelope whose content is a message or, if its content type says so,
+    JSON."""
     repeated: list[str] | None = []
     try:
         api_version, kind, content = envelope(raw)
@@ -148,7 +149,7 @@ def _check_type_meta(value: Object) -> None:
 
 
 def check_kind(resources: Resources, resource: Resource, value: Object, raw: bytes) -> None:
-    """The body must be of the kind and version that the URL names; both may be left out."""
+    """Check that kind and apiVersion of the body, if present, match the URL."""
     kind = value.get("kind") or resource.kind
     own_version = _body_api_version(resources, resource)
     api_version = value.get("apiVersion") or own_version
@@ -176,14 +177,15 @@ def check_kind(resources: Resources, resource: Resource, value: Object, raw: byt
 
 
 def _understood(resource: Resource, api_version: str, raw: bytes) -> str:
-    """The apiVersion that a body means: that of the core group may have an empty group."""
+    """The normalized apiVersion of a body: the core group may be written with an empty group
+    (`/v1`)."""
     if api_version.count("/") > 1:
         raise _unrecognized(resource, f"unexpected GroupVersion string: {api_version}", raw)
     return api_version.removeprefix("/")
 
 
 def _check_custom_kind(resource: Resource, value: Object, raw: bytes) -> None:
-    """A custom object has to say what it is."""
+    """Check kind and apiVersion of a custom object, both of which are required."""
     if not value.get("kind"):
         what = f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'"
         raise _unrecognized(resource, what, raw)
@@ -205,7 +207,7 @@ def _body_api_version(resources: Resources, resource: Resource) -> str:
 async def read_object(
     api: Api, request: Request, operation: Operation, validation: str, former: str = ""
 ) -> Object:
-    """The object that a request carries, see `decode_body`."""
+    """Read and decode the object in a request body, see `decode_body`."""
     media_type = body_format(request, api.resources)
     raw = operation.sent = await request.body()
     operation.found()
@@ -222,9 +224,9 @@ def decode_body(
     validation: str,
     former: str = "",
 ) -> Object:
-    """An object of the type that the operation takes, without kind and apiVersion; one of the
-    apiVersion `former` is the same type. Unknown and repeated fields are dropped, warned of or
-    refused as `validation` says."""
+    """Decode an object of the operation's type, without kind and apiVersion. The apiVersion
+    `former` is accepted as the same type. `validation` decides whether unknown and duplicate fields
+    are dropped, reported as warnings or refused."""
     resource = operation.resource
     if resource.speaks_text_only and media_type not in (JSON, YAML):
         raise unsupported_media_type((JSON, YAML))
@@ -240,7 +242,7 @@ def decode_body(
             value = _decode_object(operation, parsed, raw, media_type, validation, repeated)
         except StatusError:
             if repeated is None:
-                _repeated(resource, raw, parsed)  # that it is too deep would come first
+                _repeated(resource, raw, parsed)  # nested too deeply: that error comes first
             raise
     metadata = value.get("metadata")
     if metadata:
@@ -261,8 +263,8 @@ def _check_kind(api: Api, operation: Operation, value: Object, raw: bytes) -> No
 
 
 def _decode_message(api: Api, resource: Resource, raw: bytes) -> Object | None:
-    """An object straight from its message; None where something about it is unusual, or where it
-    matters what the message left out."""
+    """Fast path: decode a protobuf message directly. None if its envelope is unusual, or if the
+    dialect must know which fields the message lacks."""
     if resource.dialect.required_fields_refused:
         return None
     try:
@@ -315,14 +317,15 @@ def _decode_object(
 
 
 def _unknown_paths(resource: Resource, value: Object, media_type: str) -> list[str]:
-    """In the order in which they are come upon: YAML is made JSON of sorted keys first."""
+    """Paths of unknown fields in document order; YAML is first converted to JSON with sorted
+    keys."""
     if resource.speaks_text_only:
         return unknown_paths_of_custom(resource.struct, value)
     return unknown_paths(resource.struct, value, sort_keys=media_type == YAML)
 
 
 def _as_one_error(repeated: list[str]) -> list[str]:
-    """The lines of the YAML reader are one error."""
+    """Join the lines of the YAML parser into one error, as the reference reports them."""
     if not repeated or not repeated[0].startswith("line "):
         return repeated
     return ["\n  ".join(["yaml: unmarshal errors:", *repeated])]
@@ -331,8 +334,8 @@ def _as_one_error(repeated: list[str]) -> list[str]:
 def _decode_templated(
     resource: Resource, known_specs: ContentMemory[bytes], value: Object, unknown: list[str]
 ) -> tuple[Object, int]:
-    """Decode an object whose spec many others share: a spec that was decoded before is read from
-    the bytes it came to. Gives the number of texts, too, see `decode_counting`."""
+    """Decode an object of a kind whose specs are often identical: a spec seen before is loaded from
+    its cached decoded bytes. Also returns the number of strings, see `decode_counting`."""
     decoded: Object
     key = known_specs.key(value["spec"])
     known = known_specs.get(key)
@@ -348,8 +351,9 @@ def _decode_templated(
 
 
 def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> StatusError:
-    """Decode once more from exact numbers, so that the message shows them as they were sent, and
-    look for an error that is told before this one. A long body is not worth it."""
+    """The error for a body that cannot be decoded. Decodes again with exact numbers, so that the
+    message shows them as sent, and prefers an error that occurs earlier in the document. Skipped
+    for bodies over 256 KiB."""
     if len(raw) > _MOST_READ_TWICE:
         return _not_handled(resource, str(error))
     try:
@@ -358,7 +362,7 @@ def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> Statu
     except DecodeError as exact_error:
         error = first_unreadable(resource.struct, exact) or exact_error
     except ValueError:
-        pass  # YAML: the numbers at hand are the exact ones
+        pass  # YAML: the parsed numbers are exact already
     return _not_handled(resource, str(error))
 
 

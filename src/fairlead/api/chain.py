@@ -1,4 +1,5 @@
-"""The way of a request, top to bottom."""
+"""The handler chain of a request: route, authenticate, impersonate, authorize, negotiate, run the
+verb."""
 
 from __future__ import annotations
 
@@ -50,16 +51,17 @@ from fairlead.operations.operation import Operation
 from fairlead.resources.registry import Resource
 
 Page = Callable[[Request], Awaitable[Answer]]
-# Who asks, where a page knows that better than the authenticator; else None. Raises StatusError.
+# Authenticates a request to a page in place of the authenticator; None to use the authenticator.
+# Raises StatusError.
 OwnRule = Callable[[Request], Awaitable[User | None]]
 
 
 class Past(Protocol):
-    """What answers requests for how things were (see `Target.past`)."""
+    """Answers requests for past states of objects (see `Target.past`)."""
 
     def judges(self, request: Request) -> bool:
-        """Whether it decides by itself what of an answer somebody may see, so that the path need
-        not be authorized."""
+        """Whether the handler filters its answer by the user's rights itself, so that the path
+        needs no authorization."""
 
     async def answer(self, request: Request) -> Answer: ...
 
@@ -78,10 +80,10 @@ VERBS: dict[str, Verb] = {
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Handler:
-    """Answers requests. `pages` are the paths beside the API, by path; `own_rules` has the first
-    steps of those that no authorizer guards; `handlers` what answers verbs of resources that are
-    not plain storage; `remote` finds what passes a request on to the server that has its group and
-    version, if that is another one; `groups` are those that clients are told of."""
+    """Answers requests. `pages` maps paths outside of the API to handlers; `own_rules` maps path
+    prefixes that bypass the authorizer to their authentication; `handlers` maps verbs of resources
+    that are not plain storage; `remote` finds the proxy for a group and version that another server
+    has; `groups` are the groups in discovery."""
 
     def __init__(self, api: Api, address: str) -> None:
         self.api = api
@@ -92,7 +94,7 @@ class Handler:
         self.remote: Callable[[Request], Page | None] = no_remote
         self.groups: discovery.Groups = discovery.OwnGroups(api.resources)
         self.past: Past | None = None
-        self.refused: Callable[[Request, Refused], None] | None = None  # by the authorizer
+        self.refused: Callable[[Request, Refused], None] | None = None  # on denied requests
         self.auditor: Auditor | None = None
         self.classify: Callable[[Request], None] | None = None  # for priority and fairness
         self._address = address
@@ -101,13 +103,13 @@ class Handler:
         self._made_at: tuple[Hashable, ...] = ()
 
     def route(self, request: Request) -> None:
-        """Find out what a request is about."""
+        """Set the target of a request from its method, path and query."""
         request.target = route(self.api.resources, request.method, request.path)
         if request.query:
             self._refine(request, request.target)
 
     async def admit(self, request: Request) -> None:
-        """Find out who asks and whether they may; raises StatusError."""
+        """Authenticate, impersonate and authorize; raises StatusError."""
         if request.query and not is_long_running(request.target):
             timeout_of(request)
         rule, user = None, None
@@ -135,11 +137,12 @@ class Handler:
         await self._authorize(request)
 
     def reads_whole(self, request: Request) -> bool:
-        """Whether a body is read before anything is done, or passed on while it comes."""
+        """Whether the body is read before the handler runs, rather than streamed to another
+        server."""
         return request.target.subresource != "proxy" and self.remote(request) is None
 
     async def answer(self, request: Request) -> Answer:
-        """The answer to a request that was admitted and read; raises StatusError."""
+        """The answer to an admitted request whose body has been read; raises StatusError."""
         target = request.target
         if target.past and self.past is not None:
             return await self.past.answer(request)
@@ -154,7 +157,7 @@ class Handler:
         if resource.deprecation and request.method == "GET":
             request.warn(resource.deprecation)
         check_method(request, resource)
-        if target.subresource != "proxy":  # others answer what they like
+        if target.subresource != "proxy":  # proxied responses may have any media type
             self.negotiate(request)
         if resource.deprecation:
             request.warn(resource.deprecation)
@@ -179,7 +182,7 @@ class Handler:
             raise
 
     def verb(self, request: Request, resource: Resource) -> Verb:
-        """What answers a request that is allowed and that the resource knows."""
+        """The handler for a verb that is allowed and that the resource supports."""
         verb = request.target.verb
         found = self.handlers.get((resource.key, verb)) or VERBS.get(verb)
         if found is None:
@@ -187,13 +190,14 @@ class Handler:
         return found
 
     def _unknown_and_invalid(self, error: StatusError) -> StatusError:
-        """An object that is invalid and has unknown fields too."""
+        """The error for an object that is invalid and has unknown fields."""
         if not self.api.dialect.unknown_and_invalid_bad_request:
             return error
         return StatusError(400, "BadRequest", error.message, details=error.details)
 
     async def _go_on_as(self, request: Request, acts_as: Impersonation) -> None:
-        """A credential that was made through impersonation is good while that is allowed."""
+        """Impersonate for a credential that was issued under impersonation. The credential holds as
+        long as its creator may impersonate that user."""
         if request.impersonates:
             raise StatusError(
                 403, "Forbidden", "who acts as another user cannot act as a third one"
@@ -204,7 +208,7 @@ class Handler:
             raise errors.unauthorized() from None
 
     async def _impersonate(self, request: Request, headers: RawHeaders) -> None:
-        """Let a user act as another, where the authorizer lets them."""
+        """Replace the user by the one in the impersonation headers, if the authorizer allows it."""
         caller = request.user
 
         async def check(*question: str) -> None:
@@ -233,7 +237,8 @@ class Handler:
             raise refusal(attributes, decision)
 
     def _refine(self, request: Request, target: Target) -> None:
-        """A `watch` parameter makes a watch of a list, and of an item where the dialect has it."""
+        """Turn a list with the `watch` parameter into a watch; also a get, in dialects that support
+        it."""
         watchable = target.verb == "list" or (
             target.verb == "get"
             and self.api.dialect.item_watch
@@ -244,8 +249,8 @@ class Handler:
             target.verb = "watch"
 
     def negotiate(self, request: Request) -> None:
-        """Find out in which form the client wants what it asks for. What follows from the header
-        fields alone is worked out once for all requests of a connection that have the same ones."""
+        """Set the representation of the answer. Results that depend on the headers alone are cached
+        per connection for requests with the same headers."""
         verb, resource = request.target.verb, request.target.resource
         assert resource is not None
         partial = LIST if verb == "list" else ITEM
@@ -269,7 +274,7 @@ class Handler:
             binary=binary,
             routed=routed,
         )
-        if verb != "watch":  # of which nothing is known to be one or many until there is an event
+        if verb != "watch":  # a watch has an item or list only with its first event
             check_partial(resource, shown, partial)
         request.representation = shown
         if values is None:
@@ -343,8 +348,7 @@ class Handler:
     def _overview(
         self, request: Request, name: tuple[str, ...], make: Callable[[], dict[str, Any]]
     ) -> Answer:
-        """A document of discovery, in text or binary, kept until something else is served. The
-        method does not matter."""
+        """A discovery document, cached until the served resources change. Accepts any method."""
         values = request.query.get("pretty")
         shown = request.representation = negotiate(
             self.api.dialect,
@@ -368,14 +372,14 @@ class Handler:
         return value_answer(request, 200, value, self.api.resources)
 
     def document(self, request: Request, value: object, media_type: str = JSON) -> Answer:
-        """A document that can only be read, and in one form only."""
+        """A document with one media type that supports GET only."""
         check_getting(request)
         if not accepts_any(request.header(b"accept"), (media_type,)):
             raise no_representation((media_type,))
         return self.any_document(request, value, media_type)
 
     def any_document(self, request: Request, value: object, media_type: str = JSON) -> Answer:
-        """A document in its one form, whatever the method and the Accept header say."""
+        """A document with one media type, for any method and Accept header."""
         values = request.query.get("pretty")
         agent = request.user_agent
         shown = negotiate(self.api.dialect, "", values[0] if values else None, agent)
@@ -383,18 +387,19 @@ class Handler:
 
 
 def _tenant(user: User) -> str:
-    """Who shares threads and memory: a user, or all service accounts of a namespace."""
+    """The owner that threads and memory are accounted to: a user, or all service accounts of a
+    namespace."""
     name = user.name
     return name.rpartition(":")[0] if name.startswith("system:serviceaccount:") else name
 
 
 def no_remote(request: Request) -> Page | None:
-    """Nothing is served by others."""
+    """The default: no group is served by another server."""
     return None
 
 
 def _is_misplaced(resource: Resource, target: Target) -> bool:
-    """Whether nothing of a custom kind is served where the path leads."""
+    """Whether a path to a namespaced custom resource lacks the namespace that its verb needs."""
     if resource.main.custom is None or not resource.namespaced or target.namespace:
         return False
     return target.verb not in ("list", "watch")
@@ -404,5 +409,5 @@ _LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
 
 
 def is_long_running(target: Target) -> bool:
-    """Whether a request may last as long as its client likes, and so knows no `timeout`."""
+    """Whether a request may last as long as its client likes, so that `timeout` does not apply."""
     return target.verb == "watch" or target.subresource in _LONG_RUNNING

@@ -1,4 +1,4 @@
-"""What is served: the documents under /api, /apis, /version and /."""
+"""Discovery documents: /api, /apis, /version and /."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686"
 
 
 class Groups(Protocol):
-    """The groups that clients are told of. `generation` is another one after each change."""
+    """The API groups in discovery. `generation` changes with each change of the groups."""
 
     @property
     def generation(self) -> Hashable: ...
 
     def versions(self) -> Mapping[str, Sequence[str]]:
-        """The versions of each group that has a name, both in their order."""
+        """The versions of each named group, groups and versions in display order."""
 
 
 class OwnGroups:
-    """Nothing but what this server serves."""
+    """The groups of this server alone, without aggregated ones."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -75,13 +75,14 @@ def _entry(resources: Resources, resource: Resource) -> dict[str, Any]:
         entry["shortNames"] = list(resource.short_names)
     if resource.categories:
         entry["categories"] = list(resource.categories)
-    if resource.parent is None and "watch" in resource.verbs:  # what is kept nowhere has none
+    if resource.parent is None and "watch" in resource.verbs:  # only stored resources have it
         entry["storageVersionHash"] = _storage_hash(resources, resource)
     return entry
 
 
 def _storage_hash(resources: Resources, resource: Resource) -> str:
-    """Of the group, version and kind that objects are kept in: it changes when that does."""
+    """A hash of the group, version and kind in which objects are stored; changes when those
+    change."""
     from base64 import b64encode
     from hashlib import sha256
 
@@ -117,9 +118,9 @@ def api_versions(resources: Resources, address: str) -> dict[str, Any]:
 
 
 def version(advertised: str = ADVERTISED) -> dict[str, str]:
-    """The release that clients are told: the API's, and ours as the build of it. A client that
-    reads a commit wants its digits, so that a release has some of its own; it was built when its
-    files were written."""
+    """The version document: the API release, with ours as its build. Clients expect a commit in
+    hexadecimal, so the commit is a digest of our version. The build date is the modification time
+    of the package."""
     import platform
     import sys
     from datetime import UTC, datetime
@@ -149,13 +150,13 @@ def paths(resources: Resources, groups: Groups, others: list[str]) -> dict[str, 
     return {"paths": sorted(found)}
 
 
-# The documents of discovery in binary form.
+# Discovery documents in protobuf.
 
 _RESOURCES = "APIResourceList"
 
 
 class DiscoveryMessages:
-    """Encodes APIVersions, APIGroup, APIGroupList and APIResourceList."""
+    """Encodes APIVersions, APIGroup, APIGroupList and APIResourceList as protobuf."""
 
     def __init__(self, resources: Resources) -> None:
         self._types = resources.types.group_version("meta/v1")
@@ -172,7 +173,8 @@ class DiscoveryMessages:
 
 
 def _with_verbs_message(struct: Struct) -> Struct:
-    """In binary, the verbs of a resource are a message that holds the list."""
+    """The type with `verbs` as a message: in protobuf, the verbs of a resource are a message that
+    holds the list."""
     items = Field("items", ListOf(Scalar("string")), number=1)
     verbs = Struct("Verbs", struct.group_version, {"items": items})
     resources = struct.fields["resources"]

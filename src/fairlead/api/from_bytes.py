@@ -1,7 +1,7 @@
-"""Tables and metadata of stored objects, put together from bytes.
+"""Writes Tables and metadata-only forms directly from stored bytes.
 
-What does not change while a version lives is kept beside it (`storage/kept_forms.py`): the cells of
-its row, encoded, with gaps where ages go.
+The encoded cells of a row are cached with the version (`storage/kept_forms.py`), with gaps for
+ages, which change with time.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 Part = bytes | memoryview
 # Writes one item of a list, or one row of a Table.
 Item = Callable[[Version], bytes]
-# Adds what comes next to a piece, behind something that stands before the first of it, until it is
-# large or took its time; whether it ended so.
+# Adds items from the iterator to a piece, writing the separator before the first. Returns True when
+# the piece is full or the time of a step is over, False at the end of the items.
 Add = Callable[[Iterator[Version], list[Part], bytes], bool]
 
-_ROW_BYTES = 250  # that could be sent while a row is written, beside its object
-_KEPT_BYTES, _AGED_BYTES = 250, 200  # what Python needs for a row that is kept, and for an age
+_ROW_BYTES = 250  # bytes; cost of writing a row, beside its object
+_KEPT_BYTES, _AGED_BYTES = 250, 200  # memory overhead of a cached row and of each age in it
 
 
-# A row up to its object: what stands before the first age, and each moment whose age is shown with
-# what stands behind that. Plain tuples, which the collector of garbage need not look at for long.
+# A row up to its object: the bytes before the first age, then for each age its start time and the
+# bytes after it. Plain tuples, because they are cheap for the garbage collector.
 _Kept = tuple[bytes, tuple[tuple[int, bytes], ...]]
 
 
 def can_write(resource: Resource, representation: Representation) -> bool:
-    """Whether what is asked for can be made of stored bytes."""
+    """Whether the representation can be written from stored bytes."""
     if (
         not representation.transform
         or representation.pretty
@@ -54,7 +54,7 @@ def can_write(resource: Resource, representation: Representation) -> bool:
 
 
 def item_writer(resource: Resource, representation: Representation, include: str = "") -> Item:
-    """What writes the items of one answer: the ages in it are those of this moment."""
+    """A writer for the items of one answer. Ages are relative to the time of this call."""
     if representation.transform == "Table":
         rows = _Rows(resource, representation.version, include)
 
@@ -69,7 +69,7 @@ def item_writer(resource: Resource, representation: Representation, include: str
 
 
 def row_adder(resource: Resource, representation: Representation, include: str) -> Add:
-    """What writes the rows of one Table, as many as go into a step."""
+    """A writer for the rows of a Table that adds as many as fit into a step."""
     return _Rows(resource, representation.version, include).add
 
 
@@ -81,14 +81,14 @@ def table_of(
     *,
     with_columns: bool = True,
 ) -> bytes:
-    """The Table of one object."""
+    """A Table with the row of one object."""
     columns = [column.as_dict() for column in _printer(resource).columns] if with_columns else None
     return (
         b'{"kind":"Table","apiVersion":"%b","metadata":{"resourceVersion":"%b"},'
         b'"columnDefinitions":%b,"rows":[%b]}'
     ) % (
         f"{resource.dialect.meta_group}/{representation.version}".encode(),
-        str(version.revision or "").encode(),  # what was not stored has none
+        str(version.revision or "").encode(),  # empty for a dry run
         orjson.dumps(columns),
         item_writer(resource, representation, include)(version),
     )
@@ -100,13 +100,13 @@ def _metadata_head(dialect: Dialect, version: str) -> bytes:
 
 
 def _printer(resource: Resource) -> Printer:
-    from fairlead.resources.columns import printer_of  # many modules that few servers need at once
+    from fairlead.resources.columns import printer_of  # lazy: few servers need these modules
 
     return printer_of(resource)
 
 
 class _Ages:
-    """The ages of moments at one moment."""
+    """Formats ages relative to the time of creation; caches them by start time."""
 
     def __init__(self) -> None:
         self._now = instant(clock.now())
@@ -120,13 +120,14 @@ class _Ages:
 
 
 class _Rows:
-    """Writes the rows of one Table."""
+    """Writes the rows of a Table."""
 
     def __init__(self, resource: Resource, version: str, include: str) -> None:
         self._resource = resource
         self._printer = _printer(resource)
         self._is_builtin = resource.main.custom is None
-        # The columns of a custom kind come and go with its definition.
+        # The columns of a custom kind change with its definition, hence the printer itself is the
+        # key.
         self._key = f"cells {resource.key}" if self._is_builtin else self._printer
         self._ages = _Ages()
         self._include = include
@@ -164,7 +165,7 @@ class _Rows:
     def _made(self, version: Version) -> _Kept:
         if self._is_builtin:
             value = version.content()
-        else:  # its columns may show anything
+        else:  # its columns may show kind and apiVersion
             value = typed(self._resource, version.object())
         conditions = self._printer.conditions(value) if self._printer.conditions else []
         closing = b',"conditions":' + orjson.dumps(conditions) if conditions else b""
@@ -176,8 +177,8 @@ class _Rows:
 
 
 def _around_ages(values: list[Any], closing: bytes) -> list[tuple[int, bytes]]:
-    """A row with these cells, cut at its ages: each with what stands behind it, up to the next. The
-    first is the beginning, which has none."""
+    """Encode a row with these cells, split at its ages. Each element holds the start time of an age
+    and the bytes after it, up to the next; the first element holds the bytes before all ages."""
     found: list[tuple[int, bytes]] = []
     age, written, start = 0, b'{"cells":[', 0
     for index, value in enumerate(values):

@@ -1,4 +1,4 @@
-"""/healthz, /livez and /readyz: named checks, one by one or all together."""
+"""/healthz, /livez and /readyz: named health checks, singly or all together."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from fairlead.api.answers import NO_SNIFF, Answer, no_such_page, text_answer
 from fairlead.api.request import Request
 from fairlead.base.dialect import Dialect
 
-# A check gives nothing when all is well, and what is wrong when not.
+# A check returns None if healthy, else a description of the problem.
 Check = Callable[[], str | None]
 
 
 class Health:
-    """The checks of one endpoint, in the order in which they are shown."""
+    """The checks of one endpoint, in display order."""
 
     def __init__(self, dialect: Dialect, name: str, checks: dict[str, Check]) -> None:
         self._checks = checks
         self._shown_name = "healthz" if dialect.verbose_always_healthz else name
 
     async def answer(self, request: Request) -> Answer:
-        """`/readyz`, or `/readyz/<check>` for a single one."""
+        """Answer `/readyz`, or `/readyz/<check>` for a single check."""
         _, slash, single = request.target.path[1:].partition("/")
         if slash:
             return self._one(single)
@@ -56,17 +56,17 @@ class Health:
             elif check() is None:
                 lines.append(f"[+]{name} ok")
             else:
-                # Why a check fails is for the log: strangers may read this page.
+                # The reason goes to the log only: this page is public.
                 lines.append(f"[-]{name} failed: reason withheld")
                 failed = True
         return lines, failed
 
 
-# The named checks of the health endpoints, and how far the start has come.
+# The named checks and the startup progress that they depend on.
 
 logger = logging.getLogger("fairlead")
 
-# What must be done before a check holds. The names are those that clients of the API know.
+# The startup stage that each check waits for. Clients of the API know these check names.
 STORE, PARTS, OBJECTS, WORK = "store", "parts", "objects", "work"
 HOOKS = {
     "start-kube-apiserver-admission-initializer": PARTS,
@@ -88,15 +88,15 @@ HOOKS = {
     "apiservice-openapi-controller": WORK,
     "apiservice-openapiv3-controller": WORK,
 }
-# And by what bounds how many requests are under way.
+# The checks of the overload protection: with priority and fairness, or with in-flight limits.
 FAIR = {"priority-and-fairness-config-consumer": WORK, "priority-and-fairness-filter": WORK}
 PLAIN = {"max-in-flight-filter": WORK}
-# All others are called hooks.
+# All others have the prefix `poststarthook/`.
 _BARE = ("autoregister-completion",)
 
 
 class Progress:
-    """Which stages of the start are done; all others are still to come."""
+    """The startup stages that are complete."""
 
     def __init__(self) -> None:
         self._done: set[str] = set()
@@ -123,8 +123,8 @@ def named_checks(
     *,
     fair: bool = True,
 ) -> dict[str, dict[str, Check]]:
-    """The checks by endpoint. While starting, only readiness minds what is not done yet before
-    `grace` seconds are over."""
+    """The checks by endpoint. For `grace` seconds after the start, incomplete stages fail readiness
+    only."""
 
     def ping() -> str | None:
         return None

@@ -1,4 +1,4 @@
-"""Stored objects as protobuf messages: made once for each stored version and kept beside it."""
+"""Protobuf messages of stored objects, encoded once per version and cached with it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.kept_forms import FORMS
 from fairlead.storage.version import Version
 
-_OWN_BYTES = 50  # what Python needs for a message that is kept, beside its content
-_METADATA_KEY = key(1, BYTES)  # of every kind
+_OWN_BYTES = 50  # memory overhead of a cached message
+_METADATA_KEY = key(1, BYTES)  # field 1 of every kind
 
 
 def is_binary(resource: Resource, representation: Representation) -> bool:
@@ -27,8 +27,8 @@ def is_binary(resource: Resource, representation: Representation) -> bool:
 def message_fields(
     resource: Resource, representation: Representation, versions: Iterable[Version]
 ) -> Iterator[bytes]:
-    """The messages of stored objects in the form that was negotiated, as fields of their list. It
-    has the number there that a message has in an envelope: fields of both are the same."""
+    """Encode stored objects as fields of their list. The field number of list items equals that of
+    the content in an envelope, so both use the same cached bytes."""
     if representation.transform:
         for version in versions:
             yield delimited(CONTENT, _metadata(resource, version))
@@ -43,8 +43,8 @@ def enveloped_message(
     version: Version,
     content: Object | None = None,
 ) -> bytes:
-    """A stored object, or its metadata, as an answer or an event has it. `content` is what the
-    version was made from, where that is at hand and it need not be read."""
+    """Encode a stored object, or its metadata, with an envelope. `content` is the decoded object,
+    if the caller has it, which saves decoding the version."""
     if not representation.transform:
         whole = _whole(resource, version, content)
         return enveloped_field(resource.api_version, resource.kind, whole)
@@ -53,8 +53,8 @@ def enveloped_message(
 
 
 def _whole(resource: Resource, version: Version, content: Object | None = None) -> bytes:
-    """The field that an object's message is."""
-    # The type is the key: what has the same type has the same message.
+    """The message of an object as a field with its key and length."""
+    # Cached by type: equal types have equal messages.
     found: bytes | None = FORMS.get(version, resource.struct)
     if found is None:
         if content is not None and resource.sends_stored_bytes:
@@ -73,7 +73,7 @@ def _at_revision(content: Object, revision: int) -> Object:
 
 
 def _metadata(resource: Resource, version: Version) -> bytes:
-    """A message with nothing but the metadata, which is what every message begins with."""
+    """A message that holds the metadata only, which is the first field of every message."""
     if resource.sends_stored_bytes:
         whole = FORMS.get(version, resource.struct)
     else:

@@ -1,4 +1,4 @@
-"""GET of a collection."""
+"""Handler of list, GET of a collection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
 
 _MANY = 2000
-_MOST_AT_ONCE = PIECE_BYTES  # of a list that is made before it is sent
+_MOST_AT_ONCE = PIECE_BYTES  # bytes; longer lists are streamed
 
 
 async def answer_list(api: Api, request: Request, operation: Operation) -> Answer:
@@ -29,7 +29,7 @@ async def answer_list(api: Api, request: Request, operation: Operation) -> Answe
     found = await find(api, operation, options, selection_of(request, resource))
     turn = request.exchange.turn
     if turn is not None and len(found.versions) > _MANY:
-        await turn(_MANY)  # to find them took as long as others can wait
+        await turn(_MANY)  # finding them took a full turn on the event loop
     if request.representation.is_plain and resource.sends_stored_bytes:
         return plain_answer(resource, found.metadata(), found.versions)
     include = _included(request)
@@ -51,7 +51,7 @@ def list_head(resource: Resource, metadata: Object) -> bytes:
 async def objects_answer(
     api: Api, request: Request, resource: Resource, values: Iterable[Object], metadata: Object
 ) -> Answer:
-    """A list of objects, with kind and apiVersion, in the form that was negotiated."""
+    """The answer for a list of decoded objects that have kind and apiVersion."""
     include = _included(request)
     form = request.representation
     turn = request.exchange.turn
@@ -64,7 +64,7 @@ def _included(request: Request) -> str:
 
 
 async def _answer(encoded: Encoded, media_type: str) -> Answer:
-    """What is short is sent whole."""
+    """A complete answer if the list is short, else one that streams the remaining pieces."""
     made: list[bytes] = []
     size = 0
     async for piece in encoded:
@@ -84,8 +84,8 @@ async def _followed_by(made: list[bytes], pieces: AsyncGenerator[bytes]) -> Asyn
 
 
 def plain_answer(resource: Resource, metadata: Object, entries: list[Version]) -> Answer:
-    """A list from the bytes of its items. Those of custom kinds say what they are, and their lists
-    always say whether there is more."""
+    """A list assembled from the stored bytes of its items. Items of custom kinds include kind and
+    apiVersion, and their lists always have a `continue` field."""
     item = b"{"
     if resource.custom is not None:
         metadata = {"continue": "", **metadata}

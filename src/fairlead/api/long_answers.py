@@ -1,4 +1,4 @@
-"""Answers that are made while they are sent."""
+"""Responses that are encoded while they are sent."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fairlead.api.request import Request
 from fairlead.base import budget
 from fairlead.wire.incoming.exchange import Turn
 
-_COMPRESSOR_BYTES = 300 * 1024  # what zlib needs to remember what it has compressed
-_GZIP = 31  # zlib's way to say: the largest window, and the format of gzip
+_COMPRESSOR_BYTES = 300 * 1024  # memory of a zlib compressor
+_GZIP = 31  # zlib's wbits for the largest window in gzip format
 
 
 class LongAnswer(Answer):
-    """An answer that is made as it is read: a client that does not read it holds a piece, not all
-    of it. Its `size` may be unknown."""
+    """A response that is produced as the client reads, so that a slow client holds one piece in
+    memory rather than all. `size` is None if unknown."""
 
     __slots__ = ("pieces", "size")
 
@@ -43,7 +43,7 @@ class LongAnswer(Answer):
         async with aclosing(self.pieces), aclosing(pieces):
             exchange.start(self.code, headers, size)
             async for piece in pieces:
-                if exchange.turn is None:  # few objects, which may be large all the same
+                if exchange.turn is None:  # without turns, yet a piece may be large
                     async with one_step():
                         await rest(None)
                 await exchange.send(piece)
@@ -57,18 +57,19 @@ async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     yield compressor.flush()
 
 
-# Long answers are made in steps of about a millisecond, and others have their turn in between.
+# Long answers are encoded in steps of about a millisecond, with a yield to the event loop in
+# between.
 
 STEP_SECONDS = 0.001
 PIECE_BYTES = 256 * 1024
-_STEP_PIECES = 10  # that could be sent within a step
+_STEP_PIECES = 10  # small pieces that could be sent in the time of a step
 
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
 class Encoded:
-    """The pieces of an answer. `size` is that of all of them, if it is known when the first one is
-    there."""
+    """The pieces of an answer. `size` is the total, if it is known once the first piece is
+    available."""
 
     def __init__(self, made: Callable[[Encoded], AsyncGenerator[bytes]]) -> None:
         self.size: int | None = None
@@ -79,10 +80,11 @@ class Encoded:
 
 
 async def rest(turn: Turn | None) -> None:
-    """Between two steps."""
+    """Yield to the event loop between two steps, in turn with other flows if flow control is on."""
     await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
 
 
 def one_step() -> asyncio.Lock:
-    """Held during a step: however many lists are written, others wait for one step of one."""
+    """The lock for a step, one per event loop. It serializes the steps of concurrent lists, so that
+    other requests wait for a single step."""
     return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())

@@ -1,5 +1,5 @@
-"""Writing long lists in steps: in any form, a step takes a few milliseconds and others have their
-turn in between."""
+"""Encodes lists in any representation, in steps of about a millisecond. Yields to the event loop
+between steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class _Layout(NamedTuple):
-    """How a list is put together: what stands before, between and behind its items."""
+    """The bytes before, between and after the items of a list, and the encoder of an item."""
 
     opening: bytes
     item: Callable[[Object], bytes]
@@ -41,8 +41,8 @@ class _Layout(NamedTuple):
 
 
 class _List(NamedTuple):
-    """A list without its items: its other fields, the field of the items, and what becomes of
-    each object in it."""
+    """A list without its items: the other fields, the name of the items' field, and the conversion
+    of each object to an item."""
 
     head: Object
     field: str
@@ -58,7 +58,7 @@ def encoded_versions(
     include: str = "Metadata",
     turn: Turn | None = None,
 ) -> Encoded:
-    """A list of stored objects, which are not read where their bytes will do."""
+    """Encode a list of stored versions, from their bytes if the representation allows."""
     if is_binary(resource, representation):
         listed = _listed(resources, resource, metadata, representation, include)
         fields = message_fields(resource, representation, versions)
@@ -84,9 +84,9 @@ def encoded_list(
     include: str = "Metadata",
     turn: Turn | None = None,
 ) -> Encoded:
-    """A list answer, with the same bytes as if it had been encoded at once. At most a piece is held
-    at a time; in protobuf, which tells its length first, all of them are. `values` carry kind and
-    apiVersion and may be made while they are asked for. `turn` is waited for before each step."""
+    """Encode a list incrementally, with the same bytes as if encoded at once. Holds a piece at a
+    time; for protobuf, whose length comes first, the whole list. `values` have kind and apiVersion
+    and may be a lazy iterator. `turn` is awaited before each step."""
     listed = _listed(resources, resource, metadata, representation, include)
     if is_binary(resource, representation):
         write = writer(_element(resources, listed))
@@ -113,7 +113,7 @@ async def _values(
         values = await _in_order(resource, values, turn)
     opening, item, between, closing = _layout(representation, listed)
     add = partial(_adder(item, between), map(listed.item, values))
-    is_slow = representation.media_type == YAML  # a single large item takes longer than a step
+    is_slow = representation.media_type == YAML  # one item may exceed a step: use a thread
     async for piece in _text(opening, add, between, closing, turn, is_slow):
         yield piece
 
@@ -158,7 +158,7 @@ def _as_it_is(value: Object) -> Object:
 async def _in_order(
     resource: Resource, values: Iterable[Object], turn: Turn | None
 ) -> Iterable[Object]:
-    """The objects in the order of their Table, if it has one of its own."""
+    """The objects in the sort order of their Table, if the printer defines one."""
     from fairlead.resources.columns import printer_of
 
     order = printer_of(resource).order
@@ -169,7 +169,7 @@ async def _in_order(
 
 
 async def _in_steps(values: Iterable[Object], turn: Turn | None) -> AsyncIterator[list[Object]]:
-    """Values in groups that take one step each to make."""
+    """Split the values into groups that take one step each to produce."""
     group: list[Object] = []
     end = perf_counter() + STEP_SECONDS
     for value in values:
@@ -197,7 +197,7 @@ def _json_layout(listed: _List) -> _Layout:
 
 
 def _indented(item: Object) -> bytes:
-    # No line break of a document stands in a text: those are escaped.
+    # Safe: line breaks inside of strings are escaped.
     return orjson.dumps(item, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ")
 
 
@@ -218,7 +218,7 @@ async def _text(
     turn: Turn | None,
     in_thread: bool = False,
 ) -> AsyncGenerator[bytes]:
-    """The pieces of a list to which `add` adds some items at a time."""
+    """Yield the pieces of a list. Each call of `add` appends the items of one step."""
     piece: list[Part] = [opening]
     before = b""
     while True:
@@ -239,7 +239,8 @@ async def _text(
 def _adder(
     item: Callable[[T], bytes], between: bytes
 ) -> Callable[[Iterator[T], list[Part], bytes], bool]:
-    """What adds encoded items to a piece until it is large or took its time."""
+    """A function that appends encoded items to a piece until the piece is full or the step is
+    over."""
 
     def add(items: Iterator[T], piece: list[Part], before: bytes) -> bool:
         size, end = 0, perf_counter() + STEP_SECONDS

@@ -1,4 +1,4 @@
-"""Lists as protobuf messages, put together from the fields that their items are."""
+"""Encodes lists as protobuf from the encoded fields of their items."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from fairlead.wire.incoming.exchange import Turn
 async def message_list(
     encoded: Encoded, struct: Struct, head: Object, fields: Iterator[bytes], turn: Turn | None
 ) -> AsyncGenerator[bytes]:
-    """The pieces of a list with this head. It begins with its length, so that all items are made
-    before any is sent; those that are kept are not copied until then."""
+    """Yield the pieces of a list with this head. The length comes first, so all items are encoded
+    before the first piece is sent; cached items are not copied until then."""
     made = [writer(struct)(head)]
     while True:
         async with one_step():
@@ -39,7 +39,7 @@ async def message_list(
 
 
 def _step(fields: Iterator[bytes], made: list[bytes]) -> bool:
-    """Add fields until it took its time; whether it ended so."""
+    """Append fields until the time of a step is over; returns whether there may be more."""
     end = perf_counter() + STEP_SECONDS
     for field in fields:
         made.append(field)

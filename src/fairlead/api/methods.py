@@ -1,4 +1,4 @@
-"""Which methods and paths a resource takes."""
+"""Checks which methods and paths a resource supports."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ def check_reading(request: Request) -> None:
 
 
 def check_getting(request: Request) -> None:
-    """What the API tells of itself has no head alone."""
+    """405 for anything but GET: discovery documents do not support HEAD."""
     if request.method != "GET":
         raise errors.method_not_allowed()
 
 
 def check_method(request: Request, resource: Resource) -> None:
-    """405 for what the resource, the path shape or the method do not allow."""
+    """405 or 404 if the resource, the shape of the path or the method does not allow the
+    request."""
     if resource.main.custom is None:
         _check_method(request, resource)
     else:
@@ -30,9 +31,9 @@ def check_method(request: Request, resource: Resource) -> None:
 
 
 def _check_custom_method(request: Request, resource: Resource) -> None:
-    """Paths of custom resources are served by verbs alone: HEAD reads, and what stands behind a
-    subresource is not looked at. But nothing is made below a name: a right to create what has one
-    name would be a right to create anything."""
+    """Check the verb only: custom resources support HEAD, and path segments after a subresource are
+    ignored. A create with a name in the path is refused: otherwise a right to create a single name
+    would be a right to create any."""
     target = request.target
     verb = target.verb
     is_misnamed = verb == "create" and bool(target.name)
@@ -50,13 +51,13 @@ def _check_method(request: Request, resource: Resource) -> None:
     if target.rest and not resource.takes_path:
         raise errors.no_such_path()
     if resource.namespaced and not target.namespace and "list" not in resource.verbs:
-        raise errors.no_such_path()  # nothing of it is served across namespaces
+        raise errors.no_such_path()  # not served across namespaces
     if target.name and resource.parent is None and resource.verbs == ("create",):
-        raise errors.no_such_path()  # nothing of it is kept, so nothing has a path
+        raise errors.no_such_path()  # not stored, so items have no path
     if verb == "proxy" or (target.watch_prefix and target.subresource):
-        raise errors.no_such_path()  # rights of former times
+        raise errors.no_such_path()  # legacy path prefixes that only authorization still knows
     if resource.takes_path and request.method == "OPTIONS":
-        return  # which has no verb
+        return  # OPTIONS has no verb
     unread: tuple[str, ...] = () if resource.takes_path else ("HEAD", "OPTIONS")
     if request.method in unread or (target.watch_prefix and request.method != "GET"):
         raise errors.method_not_allowed()

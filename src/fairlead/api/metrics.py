@@ -1,4 +1,4 @@
-"""What the server counts about itself, in Prometheus format under the reference's names."""
+"""Metrics of the server in Prometheus format, under the names of the reference."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ Gather = Callable[["Metrics"], Awaitable[list[Family]]]
 
 
 class Metrics:
-    """Counts in plain dictionaries on the hot path; formats only when asked. `gather` asks the
-    other processes of the server, too; `started` is when that was."""
+    """Counts in plain dictionaries on the hot path and formats on request. `gather` collects the
+    metrics of the other processes, too; `started` is the start time of the server."""
 
     def __init__(
         self, store: Store, gather: Gather | None = None, started: float | None = None
@@ -60,12 +60,12 @@ class Metrics:
         row[-1] += seconds
 
     def terminated(self, target: Target | None, method: str) -> None:
-        """The server gave up on a request, whose time was up; it is answered nevertheless."""
+        """Count a request that ran into its deadline. It is counted by `answered`, too."""
         key = _key(target, method)
         self._terminated[key] = self._terminated.get(key, 0) + 1
 
     def watch_begins(self, target: Target) -> Series:
-        """Gives what `watch_ends` is to be told."""
+        """Count a new watch; returns the key for `watch_ends`."""
         key = _key(target, "GET")
         self._watches[key] = self._watches.get(key, 0) + 1
         return key
@@ -76,7 +76,7 @@ class Metrics:
         self._requests[counter] = self._requests.get(counter, 0) + 1
 
     def families(self) -> list[Family]:
-        """Everything that this process counts, as it is now."""
+        """A snapshot of all metrics of this process."""
         requests: Rows = {(*key, str(code)): n for (key, code), n in self._requests.items()}
         durations: Rows = {key: tuple(row) for key, row in self._durations.items()}
         watches: Rows = {(*key,): count for key, count in self._watches.items()}
@@ -163,7 +163,7 @@ class Metrics:
         )
 
     async def text(self) -> bytes:
-        """Copied on the loop, formatted beside it."""
+        """Take the snapshot on the event loop and format it in a thread."""
         families = self.families() if self._gather is None else await self._gather(self)
         return await asyncio.to_thread(_formatted, families)
 
@@ -192,7 +192,7 @@ def _gauge(
 
 
 class _Snapshot:
-    """Metrics as they were."""
+    """A collector over a snapshot of metrics."""
 
     def __init__(self, families: list[Family]) -> None:
         self._families = families
@@ -208,7 +208,7 @@ def _formatted(families: list[Family]) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Snapshot(families))
     text = generate_latest(registry)
-    for name in REGISTRY.bare_names():  # the library gives every counter a suffix
+    for name in REGISTRY.bare_names():  # the library adds a suffix to every counter
         text = text.replace(f"{name}_total".encode(), name.encode())
     return text
 
@@ -239,11 +239,12 @@ def _family(found: Family) -> Metric:
 
 def _key(target: Target | None, method: str) -> Series:
     if target is None or not target.is_resource or not (target.resource or target.remote):
-        # A client may think up methods, each of which would stay here for ever.
+        # Methods are chosen by clients: label only known ones, so that the number of series is
+        # bounded.
         return (method if method in _METHODS else "other", "", "", "", "", "")
     verb = _VERBS.get(target.verb) or target.verb.upper()
     scope = "resource" if target.name else ("namespace" if target.namespace else "cluster")
-    if target.remote or target.resource is None:  # whose resources nobody here could count
+    if target.remote or target.resource is None:  # resources of another server are unbounded
         return (verb, target.group, target.version, "", "", scope)
     return (
         verb,
@@ -256,7 +257,7 @@ def _key(target: Target | None, method: str) -> Series:
 
 
 def _shown(resource: str) -> str:
-    """The store's name of a resource as the reference shows it: `leases.coordination.k8s.io`."""
+    """The name of a resource as the reference shows it: `leases.coordination.k8s.io`."""
     group, _, name = resource.partition("/")
     return name if group == "core" else f"{name}.{group}"
 

@@ -1,4 +1,4 @@
-"""From Accept headers to representations."""
+"""Chooses the representation of a response from the Accept header."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STREAMS = ("", "watch")
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """How an answer is written: media type, layout, and what it is turned into."""
+    """The form of a response: media type, layout, and conversion to a Table or to metadata only."""
 
     media_type: str = JSON
     pretty: bool = False
@@ -48,7 +48,7 @@ class _Clause:
     quality: float
 
 
-_MOST_CLAUSES = 64  # of an Accept header; what stands behind them is not looked at
+_MOST_CLAUSES = 64  # of an Accept header; the rest is ignored
 
 
 def clauses(accept: str) -> tuple[_Clause, ...]:
@@ -70,8 +70,8 @@ def media_types(dialect: Dialect) -> tuple[str, ...]:
 
 
 def declared_type(content_type: str) -> str:
-    """The media type that a Content-Type header names, in whatever case; the whole header, which
-    is none, where the header cannot be read."""
+    """The lower-case media type of a Content-Type header. A malformed header is returned whole, so
+    that it matches no media type."""
     if content_type in ("", JSON):
         return content_type
     named, _, _ = content_type.partition(";")
@@ -87,13 +87,13 @@ def declared_type(content_type: str) -> str:
 
 
 def accepts_any(accept: str, offered: Sequence[str]) -> bool:
-    """Whether a path that offers some media types is to be asked at all."""
+    """Whether an Accept header matches one of the media types that a path offers."""
     known = ("*/*", *offered)
     return not accept or any(clause.media_type in known for clause in clauses(accept))
 
 
 def no_representation(offered: Iterable[str]) -> StatusError:
-    """406 for media types that a path is not written in at all."""
+    """The 406 error for a path that offers none of the accepted media types."""
     listed = f"Available representations: {', '.join(offered)}"
     return StatusError(406, "NotAcceptable", f"406: Not Acceptable\n\n{listed}", details={})
 
@@ -106,7 +106,7 @@ def _written(dialect: Dialect, streams: bool) -> tuple[str, ...]:
 
 
 class _Offer(NamedTuple):
-    """What a path can answer with, as `negotiate` tells it."""
+    """The forms that a path supports; see the parameters of `negotiate`."""
 
     partial: str
     streams: bool
@@ -173,10 +173,10 @@ def negotiate(
     binary: bool = True,
     routed: bool = True,
 ) -> Representation:
-    """The representation to answer in; 406 if none is possible. `partial` is the name of the
-    metadata-only form that this answer can take; with one it can be a Table too if `tables` says
-    so. `streams` tells that the path can be watched, `binary` that objects have a binary form,
-    `routed` that the path is found by media types, too, as those of built-in kinds are."""
+    """The representation of the answer; raises 406 if there is none. `partial` is the metadata-only
+    kind that the path supports; with it, `tables` says whether the path supports Tables, too.
+    `streams`: the path supports watches. `binary`: objects have a protobuf form. `routed`: media
+    types are checked before the handler, as for built-in kinds."""
     found = PLAIN_JSON
     if accept and accept not in (JSON, "*/*"):
         offer = _Offer(partial, streams, tables, binary, routed)
@@ -189,8 +189,8 @@ def negotiate(
 
 
 def for_errors(dialect: Dialect, accept: str, pretty: str | None, agent: str) -> Representation:
-    """The representation of an error: whatever plain form the client takes, else JSON. A form of
-    something else is none of an error."""
+    """The representation of an error: a plain form that the client accepts, else JSON. Tables and
+    metadata-only forms do not apply to errors."""
     try:
         return negotiate(dialect, accept, pretty, agent)
     except StatusError:
@@ -198,7 +198,7 @@ def for_errors(dialect: Dialect, accept: str, pretty: str | None, agent: str) ->
 
 
 def check_partial(resource: Resource, shown: Representation, partial: str) -> None:
-    """406 for the metadata of one object where there are many, and the other way round."""
+    """406 if the metadata of an item is requested from a list, or that of a list from an item."""
     if shown.transform not in (ITEM, LIST) or shown.transform == partial:
         return
     kind = f"{resource.body_version.partition('/')[0]}.{resource.kind}"
@@ -210,7 +210,7 @@ def check_partial(resource: Resource, shown: Representation, partial: str) -> No
 
 
 def check_watch(dialect: Dialect, representation: Representation) -> None:
-    """Watch streams are JSON documents; 406 for anything else."""
+    """406 for YAML: watches are streams of JSON or protobuf."""
     if representation.media_type == YAML:
         raise StatusError(
             406,

@@ -1,4 +1,4 @@
-"""Requests in the names of the other dialect are told which dialect would serve them."""
+"""Adds a hint to errors if a request uses names of the other dialect."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from fairlead.base.errors import StatusError
 
 
 def hint(dialect: Dialect, text: str) -> str:
-    """A sentence to put behind a refusal of `text`, an API group or media types; empty if the
-    other dialect has nothing to do with it."""
+    """A hint to append to an error about `text`, an API group or media types; empty if `text` does
+    not belong to the other dialect."""
     for other in DIALECTS.values():
         if other is not dialect and _is_of(other, text):
             return (
@@ -25,7 +25,7 @@ def _is_of(other: Dialect, text: str) -> bool:
 
 
 def with_hint(dialect: Dialect, text: str, error: StatusError) -> StatusError:
-    """The error, its message naming the other dialect if that is what the request speaks."""
+    """The error, with a hint in its message if the request uses the other dialect."""
     found = hint(dialect, text)
     if found:
         error.message = f"{error.message}; {found}"
@@ -33,7 +33,7 @@ def with_hint(dialect: Dialect, text: str, error: StatusError) -> StatusError:
 
 
 def unknown_group(dialect: Dialect, group: str) -> StatusError | None:
-    """404 for a group of the other dialect, which this server does not have."""
+    """The 404 error for a group of the other dialect; None for any other group."""
     found = hint(dialect, group)
     if not found:
         return None

@@ -1,5 +1,5 @@
-"""The paths beside the API: what is served, which release this is, metrics, and who vouches for
-service accounts."""
+"""Pages outside of the API: index, version, metrics and the OIDC discovery of service account
+tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _INDEX = ("/", "/index.html")
 
 
 class Pages:
-    """`address` is where clients reach this server, `advertised` the release they are told."""
+    """Serves the pages. `address` is where clients reach this server, `advertised` the release in
+    /version."""
 
     def __init__(self, handler: Handler, metrics: Metrics, address: str, advertised: str) -> None:
         self._handler = handler
@@ -25,7 +26,7 @@ class Pages:
         self._documents = handler.api.authentication.documents
 
     def add(self) -> None:
-        """Let the handler serve them."""
+        """Register the pages with the handler."""
         pages = self._handler.pages
         pages |= dict.fromkeys(_INDEX, self._paths)
         pages |= {"/metrics": self._measured, "/version": self._release}

@@ -1,4 +1,4 @@
-"""Query parameters and option bodies, checked as the reference checks them."""
+"""Parses and validates query parameters and option bodies as the reference does."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _VALIDATION = ("Ignore", "Warn", "Strict")
 
 
 def integer(request: Request, name: str) -> int | None:
-    """A whole number that a parameter gives, None without one; an empty one is none."""
+    """The integer value of a parameter, None if absent; 400 if malformed."""
     values = request.query.get(name)
     if not values:
         return None
@@ -58,8 +58,8 @@ def _strict_int(text: str) -> int:
 
 
 def timeout_of(request: Request) -> float:
-    """The seconds of the `timeout` parameter; 0 and less leave it to the server, as none does. 400
-    for what is not a duration such as `30s`."""
+    """The `timeout` parameter in seconds; 0 or less means the server's default. 400 unless it is a
+    duration such as `30s`."""
     text = request.parameter("timeout")
     if not text:
         return 0
@@ -71,7 +71,7 @@ def timeout_of(request: Request) -> float:
 
 
 def flag(request: Request, name: str) -> bool:
-    """Anything but an explicit no counts as yes."""
+    """Whether a boolean parameter is set to anything but `0` or `false`."""
     values = request.query.get(name, [])
     return bool(values) and values[0].lower() not in ("0", "false")
 
@@ -79,7 +79,7 @@ def flag(request: Request, name: str) -> bool:
 def write_options(
     dialect: Dialect, request: Request, kind: str, *, apply: bool = False
 ) -> WriteOptions:
-    """Read the options of a write; `kind` is CreateOptions, UpdateOptions or PatchOptions."""
+    """Parse the options of a write; `kind` is CreateOptions, UpdateOptions or PatchOptions."""
     query = request.query
     if not query and not apply:
         return WriteOptions(False, default_manager(request), "Warn")
@@ -110,7 +110,7 @@ def default_manager(request: Request) -> str:
 
 @remembered(longest=512)
 def _manager_of(user_agent: str) -> str:
-    """The first part of a user agent, without what cannot be printed."""
+    """The field manager of a user agent: the part before the slash, printable characters only."""
     agent = user_agent.partition("/")[0] or "unknown"
     printable = "".join(letter for letter in agent if letter.isprintable())
     return printable.encode()[:MOST_MANAGER_BYTES].decode(errors="ignore")
@@ -141,7 +141,8 @@ def _raise_options(dialect: Dialect, kind: str, causes: list[Cause]) -> None:
 def delete_options(
     dialect: Dialect, types: BuiltinTypes, request: Request, raw: bytes
 ) -> DeleteOptions:
-    """Options from the body if there is one, else from the query; never from both."""
+    """Parse the options from the body if there is one, else from the query; the two are never
+    merged."""
     causes = Causes()
     if raw:
         value = _delete_body(dialect, types, request, raw)
@@ -253,7 +254,7 @@ def _check_match(dialect: Dialect, options: ListOptions) -> None:
 
 
 def selection_of(request: Request, resource: Resource) -> Selection:
-    """The label and field selectors of a request; 400 for what they cannot be."""
+    """The label and field selectors of a request; 400 if malformed."""
     if "labelSelector" not in request.query and "fieldSelector" not in request.query:
         return EVERYTHING
     return select(resource, request.parameter("labelSelector"), request.parameter("fieldSelector"))

@@ -1,4 +1,4 @@
-"""PATCH of an item: JSON patch, merge patch, strategic merge patch and apply."""
+"""Handler of patch: JSON patch, merge patch, strategic merge patch and apply."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 _MEMBERS = ("op", "path", "from", "value")
 TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY)
-CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY)  # a schema says nothing of strategies
-CUSTOM_SCALE_TYPES = (JSON_PATCH, MERGE_PATCH)  # owners of a custom kind know nothing of its Scale
+CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY)  # schemas define no merge strategies
+CUSTOM_SCALE_TYPES = (JSON_PATCH, MERGE_PATCH)  # field ownership does not cover their Scale
 
 
 def check_patch_type(request: Request, resource: Resource) -> str:
-    """The media type of a patch; 415 for what is none."""
+    """The media type of a patch; raises 415 for unsupported types."""
     media_type = request.header(b"content-type").partition(";")[0].strip()
     if resource.main.custom is not None:
         if media_type not in CUSTOM_TYPES:
@@ -93,7 +93,7 @@ async def _answer_apply(
 
 
 def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
-    """Read a patch document; 400 for what is not one."""
+    """Parse a patch document; raises 400 if malformed."""
     prefix = "" if media_type == STRATEGIC else "error decoding patch: "
     check_values(raw)
     try:
@@ -127,9 +127,9 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
 
 
 def _told_of_operations(found: list[Object], repeated: list[str]) -> list[str]:
-    """What is said of the members of operations, one operation after the other; not that an unknown
-    one stands twice."""
-    known: dict[str, list[str]] = {}  # repeated ones by the operation that they are in
+    """Warnings about unknown and duplicate members of operations, in the order of the operations.
+    Duplicates of unknown members are not reported."""
+    known: dict[str, list[str]] = {}  # duplicate members by operation
     for path in repeated:
         place, _, rest = path.partition(".")
         if rest.partition(".")[0].partition("[")[0] in _MEMBERS:
@@ -147,18 +147,19 @@ def _told_of_operations(found: list[Object], repeated: list[str]) -> list[str]:
 
 
 def patched_text(resource: Resource, before: Object, after: Object) -> str:
-    """A document after a JSON patch, as messages show it: keys on the way to a change are sorted,
-    values of the patch are as they were sent, all others have the order of their type."""
+    """A document after a JSON patch, as error messages show it: keys on the path to a change are
+    sorted, values of the patch are as sent, all others are in the order of their type."""
     return _shown_document(resource, before, after, is_merge=False)
 
 
 def merged_text(resource: Resource, before: Object, after: Object) -> str:
-    """The same after a merge patch, of whose values keys are sorted too."""
+    """A document after a merge patch, as error messages show it: as `patched_text`, but keys in
+    values of the patch are sorted, too."""
     return _shown_document(resource, before, after, is_merge=True)
 
 
 def _shown_document(resource: Resource, before: Object, after: Object, *, is_merge: bool) -> str:
-    """What is nested too deeply for any type is not shown."""
+    """The text of a patched document; `{...}` if it is nested too deeply to encode."""
     try:
         shown = _sorted_where_changed(_in_type_order(resource.struct, before), after, is_merge)
         return escaped_json(orjson.dumps(shown).decode())
@@ -167,7 +168,7 @@ def _shown_document(resource: Resource, before: Object, after: Object, *, is_mer
 
 
 def _in_type_order(node: Type, value: Any) -> Any:
-    """A value with the fields of structs in the order of their type and the keys of maps sorted."""
+    """A value with struct fields in the order of their type and map keys sorted."""
     match node:
         case Struct() if isinstance(value, dict):
             first = ("kind", "apiVersion") if node.is_kind else ()
@@ -186,7 +187,7 @@ def _in_type_order(node: Type, value: Any) -> Any:
 
 
 def patched_custom_text(before: Object, after: Object) -> str:
-    """The same of a custom object, which has no type that gives its keys another order."""
+    """As `patched_text`, for a custom object: no type defines an order of its keys."""
     try:
         return compact_json(after)
     except (TypeError, RecursionError):
@@ -210,8 +211,8 @@ def _sorted_where_changed(before: Any, after: Any, is_merge: bool) -> Any:
 
 
 def _shown_item(before: list[Any], here: int, moved: int, item: Any) -> Any:
-    """An item of a list after a JSON patch, which may have changed something in it, or moved it by
-    adding or removing others before it."""
+    """A list item after a JSON patch. Finds the item's previous value at the same index, or at the
+    index shifted by items added or removed before it."""
     for place in (here, moved):
         if 0 <= place < len(before) and before[place] == item:
             return before[place]
@@ -239,8 +240,8 @@ def _configuration(operation: Operation, raw: bytes, options: WriteOptions) -> O
 
 
 def _repeated_in_configuration(resource: Resource, value: Any, repeated: list[str]) -> StatusError:
-    """What is said of a configuration that repeats fields; as specified, its unknown fields are
-    named with them."""
+    """The error for a configuration with duplicate fields. In dialects with
+    `strict_apply_names_all`, it lists unknown fields, too."""
     errors = "\n  ".join(["yaml: unmarshal errors:", *repeated])
     if resource.dialect.strict_apply_names_all and isinstance(value, dict):
         errors = ", ".join(strict_errors(unknown_paths(resource.struct, value), [errors]))

@@ -1,4 +1,4 @@
-"""Turning stored entries into what a client asked to see: the object, its metadata, a Table."""
+"""Converts stored versions to the requested form: the object, its metadata or a Table."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def metadata_only(dialect: Dialect, value: Object, version: str) -> Object:
 
 
 def untyped(value: Object) -> Object:
-    """Items of a built-in list carry no kind and apiVersion of their own."""
+    """Without kind and apiVersion, as in the items of a built-in list."""
     return {name: item for name, item in value.items() if name not in ("kind", "apiVersion")}
 
 
 def include_object(request: Request) -> str:
-    """The `includeObject` parameter of a Table request."""
+    """The `includeObject` parameter of a Table request; 400 for an invalid value."""
     wanted = request.parameter("includeObject")
     if wanted not in INCLUDES:
         raise bad_request(
@@ -62,8 +62,8 @@ def table(
     metadata: Object,
     with_columns: bool = True,
 ) -> Object:
-    """A Table of objects that carry kind and apiVersion."""
-    from fairlead.resources.columns import printer_of  # many modules that few servers need at once
+    """A Table of objects that have kind and apiVersion."""
+    from fairlead.resources.columns import printer_of  # lazy: few servers need these modules
 
     printer = printer_of(resource)
     now = clock.now()
@@ -96,8 +96,7 @@ def _row_object(dialect: Dialect, value: Object, version: str, include: str) -> 
 async def item_answer(
     api: Api, request: Request, operation: Operation, version: Version, code: int = 200
 ) -> Answer:
-    """One stored object, as the path shows it; sent as its bytes unless the client asks for
-    another form."""
+    """The answer for a stored object. Plain JSON is sent as the stored bytes, without decoding."""
     resource = operation.resource
     if resource.is_scale:
         scale = view_of(api, resource).read(version.object())
@@ -105,7 +104,7 @@ async def item_answer(
     main, form = resource.main, request.representation
     if form.is_plain and main.sends_stored_bytes:
         assert version.body is not None
-        if len(version.body) > _LARGE:  # to send it takes as long as many small answers
+        if len(version.body) > _LARGE:  # takes as long to send as many small answers
             async with one_step():
                 await rest(None)
         return Answer(code, main.head + version.body)
@@ -131,7 +130,7 @@ def _read_answer(
 def object_answer(
     resources: Resources, request: Request, resource: Resource, value: Object, code: int = 200
 ) -> Answer:
-    """An object at hand, with kind and apiVersion, in the form that was negotiated."""
+    """The answer for a decoded object that has kind and apiVersion."""
     representation, dialect = request.representation, resources.dialect
     match representation.transform:
         case "Table":

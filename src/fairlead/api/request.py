@@ -1,4 +1,4 @@
-"""A request as the verbs see it."""
+"""The request as handlers see it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def _parse_query(raw: bytes) -> Query:
 
 
 class Request:
-    """Headers are looked up by lower-case name. `target`, `user` and `representation` are set as
-    the request moves along the chain. Those of the server's own parts have no `exchange`."""
+    """An HTTP request. Header names are lower-case. The chain sets `target`, `user` and
+    `representation` as the request moves along. Requests of internal components have no `exchange`.
+    """
 
     __slots__ = (
         "_body",
@@ -77,20 +78,20 @@ class Request:
         self.peer = peer
         self.representation: Representation = PLAIN_JSON
         self.warnings: list[str] = []
-        self.impersonator: User | None = None  # who really asks, if the user is another
-        self.impersonation: Impersonation | None = None  # with which its credential was made
-        self.operation: Operation | None = None  # what it asks for, once that is allowed
-        self.audited: Any = None  # an Audited, where the audit log is kept
-        self.flow: Any = None  # a Flow, where priority and fairness is on
-        self.seat: Any = None  # a Seat that is held after the answer was made
-        self.deadline = inf  # by the clock of the loop, where it is less than all requests have
+        self.impersonator: User | None = None  # the authenticated user, if `user` is impersonated
+        self.impersonation: Impersonation | None = None  # under which the credential was issued
+        self.operation: Operation | None = None  # set once the request is authorized
+        self.audited: Any = None  # an Audited, if auditing is on
+        self.flow: Any = None  # a Flow, if priority and fairness is on
+        self.seat: Any = None  # a Seat that is held beyond the handler
+        self.deadline = inf  # loop time; set if below the server's general timeout
         self._headers: dict[bytes, bytes] | None = None
         self._body: bytes | None = b""
         self._is_read = False
 
     @classmethod
     def of(cls, exchange: Exchange) -> Request:
-        """The request that came over a connection."""
+        """The request of an HTTP exchange."""
         head = exchange.head
         request = cls(head.method, head.path, head.query, head.fields, exchange.peer)
         request.exchange = exchange
@@ -98,7 +99,7 @@ class Request:
         return request
 
     def header(self, name: bytes) -> str:
-        """The first value of a header, or nothing."""
+        """The first value of a header, or the empty string."""
         headers = self._headers
         if headers is None:
             headers = self._headers = dict(reversed(self.raw_headers))
@@ -110,8 +111,8 @@ class Request:
 
     @property
     def impersonates(self) -> bool:
-        """Whether the caller wants to be taken for somebody else; asked of every request, though
-        it is the same for all that come with the same headers."""
+        """Whether the request has impersonation headers. Cached per connection for requests with
+        the same headers."""
         found: bool | None = self.facts.get("impersonates")
         if found is None:
             found = self.facts["impersonates"] = asks_to_impersonate(self.raw_headers)
@@ -127,14 +128,14 @@ class Request:
         return agent if agent.isascii() else agent.encode("latin-1").decode(errors="replace")
 
     def leave_seat(self) -> None:
-        """What is sent from now on costs others nothing."""
+        """Release the flow control seat; the rest of the response is sent without one."""
         seat, self.seat = self.seat, None
         if seat is not None:
             self.exchange.turn = None
             seat.leave()
 
     def note(self, name: str, text: str) -> None:
-        """Let the audit log tell something, where it is kept."""
+        """Add an annotation to the audit event, if auditing is on."""
         if self.audited is not None:
             self.audited.annotate(name, text)
 
@@ -143,8 +144,9 @@ class Request:
             self.warnings.append(text)
 
     async def read_body(self) -> None:
-        """Wait for the whole body, before anything is done about the request. Raises ClientGone
-        where it was cut off, and StatusError where there is no room for it."""
+        """Read the whole body, once. Raises ClientGone if the connection ends early, and
+        StatusError if too many large bodies are in memory. A body over the limit is dropped; `body`
+        reports it."""
         if self._is_read:
             return
         try:
@@ -156,22 +158,22 @@ class Request:
         self._is_read = True
 
     def start_again(self) -> None:
-        """Forget what was found out on the way, but for the body."""
+        """Reset what the chain has set, except for the body."""
         self.impersonator = self.impersonation = self.operation = None
         self.representation = PLAIN_JSON
         self.warnings = []
 
     @property
     def sent(self) -> bytes:
-        """What was read of the body; nothing if it was too long."""
+        """The body that was read; empty if it was over the limit."""
         return self._body or b""
 
     def forget_body(self) -> None:
-        """For a body that is a secret: nobody who looks at the request later finds it."""
+        """Drop a body that holds a secret, so that no later code can see it."""
         self._body = b""
 
     async def body(self) -> bytes:
-        """The whole body; 413 if it is over the limit."""
+        """The whole body; raises 413 if it is over the limit."""
         if self._body is None:
             raise too_large(self.exchange.body_limit)
         return self._body

@@ -1,4 +1,4 @@
-"""`-v`: a line for every request, and for what the server's own parts do."""
+"""`-v`: logs a line for every request and for operations of internal components."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ logger = logging.getLogger("fairlead.requests")
 
 
 def log_request(request: Request, code: int, seconds: float) -> None:
-    """A request of a client: an operation, a page beside the API, or one that was refused."""
+    """Log a client request: an operation, a page or a refused request."""
     fields = {"method": request.method, "path": request.path, "address": request.peer.address}
     if request.audited is not None:
         fields["audit_id"] = request.audited.id
@@ -26,7 +26,7 @@ def log_request(request: Request, code: int, seconds: float) -> None:
 
 
 def log_operation(operation: Operation, code: int, seconds: float) -> None:
-    """What a part of the server does by itself, such as a controller."""
+    """Log an operation of an internal component, such as a controller."""
     _log_operation(operation, code, seconds, {})
 
 

@@ -1,4 +1,4 @@
-"""The one path grammar: what a method and a path are about."""
+"""Parses a method and a path into a Target. The only place that knows the path grammar."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _METHOD_VERBS = {
     "DELETE": "delete",
 }
 _COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
-_PATH_VERBS = ("watch", "proxy")  # in front of a resource they are the verb, whatever the method
+_PATH_VERBS = ("watch", "proxy")  # in front of a resource they set the verb, whatever the method
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
-NOWHERE = ("//", "/apis//")  # nothing is served there, even where it reads like a resource
-PAST = "history"  # below it lie the paths of the API once more, for how things were
+NOWHERE = ("//", "/apis//")  # paths with an empty segment: always 404
+PAST = "history"  # prefix of the API paths for past states
 
 
 class Target:
-    """What a request is about, as authorization sees it. `resource` is None where the path names
-    a group, version or resource that is not served here; `remote` where another server has it.
-    `past` asks for how things were: of a resource whatever the method, for it can only be read."""
+    """The target of a request, with the attributes that authorization needs. `resource` is None if
+    the path names a group, version or resource that this server does not have; `remote` is set if
+    another server has it. `past` marks requests for past states, which are reads for any method."""
 
     __slots__ = (
         "group",
@@ -71,7 +71,7 @@ class Target:
 
     @property
     def is_stream(self) -> bool:
-        """Whether a watch of it can be answered here."""
+        """Whether a watch of this target is served here."""
         return self.is_resource or self.past
 
     @property
@@ -82,7 +82,7 @@ class Target:
 
 
 def route(resources: Resources, method: str, path: str) -> Target:
-    """Read a path. The verb is refined later by the query (`watch`)."""
+    """Parse a path. The query may still turn the verb into `watch`."""
     verb = _METHOD_VERBS.get(method, "")
     parts = path.strip("/").split("/")
     if len(parts) > 2 and parts[0] == "api":
@@ -133,7 +133,8 @@ def _read_rest(resources: Resources, target: Target, parts: list[str]) -> None:
 
 
 def scope_fits(resource: Resource, target: Target) -> bool:
-    """Items of namespaced types need a namespace, cluster-scoped types have none."""
+    """Whether an item of a namespaced type has a namespace and one of a cluster-scoped type has
+    none."""
     if resource.namespaced:
         return bool(target.namespace) or not target.name
     return not target.namespace or (

@@ -1,7 +1,7 @@
-"""Noticing when the event loop is held up, and by which request.
+"""Detects when the event loop is blocked, and by which request.
 
-A thread asks the loop for a sign of life. When none comes in time it looks at what the loop is
-doing, waits for the end of it, and has it logged and counted.
+A thread schedules a callback on the loop. If it does not run within 100 ms, the thread notes the
+current task, waits for the end of the stall, then logs and counts it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from fairlead.base.metrics import REGISTRY
 logger = logging.getLogger("fairlead")
 
 LONGEST = 0.1  # seconds that the loop may be held
-# Seconds between two looks. A stall that begins right after one is measured that much too short.
+# Seconds between probes, with and without requests in progress. A stall that begins right after a
+# probe is measured too short by that much.
 _PERIOD, _IDLE_PERIOD = 0.02, 0.05
 
 STALLS = REGISTRY.counter(
@@ -31,7 +32,7 @@ STALL_SECONDS = REGISTRY.counter(
 
 
 class RequestsUnderWay:
-    """The requests that are being answered, by the task that does so."""
+    """The requests in progress, by their task."""
 
     def __init__(self) -> None:
         self._requests: dict[Any, Request] = {}
@@ -40,7 +41,7 @@ class RequestsUnderWay:
         return bool(self._requests)
 
     def begin(self, request: Request) -> Any:
-        """Gives what `end` is to be told."""
+        """Register a request; returns the key for `end`."""
         task = asyncio.current_task()
         self._requests[task] = request
         return task
@@ -49,8 +50,8 @@ class RequestsUnderWay:
         self._requests.pop(task, None)
 
     def of(self, task: Any) -> Request | None:
-        """The request that a task works on. One that began before it had a task is found by what
-        stood in for the task then."""
+        """The request of a task. Requests that began before their task existed are found through
+        the placeholder that stood in for it."""
         for began_in, request in self._requests.copy().items():
             if began_in is task or getattr(began_in, "task", began_in) is task:
                 return request
@@ -58,12 +59,12 @@ class RequestsUnderWay:
 
 
 class StallMonitor:
-    """Watches over the loop that runs when it is started, until it is stopped."""
+    """Monitors the running event loop from `start` until `stop`."""
 
     def __init__(self, requests: RequestsUnderWay) -> None:
         self._requests = requests
         self._alive = threading.Event()
-        self._cpu = 0.0  # that the loop's thread had used at its last sign of life
+        self._cpu = 0.0  # CPU time of the loop's thread at its last response
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="fairlead-stalls", daemon=True)
 
@@ -84,7 +85,7 @@ class StallMonitor:
             pass  # the loop was closed
 
     def _look(self) -> None:
-        """Ask the loop for a sign of life, and tell of it if it comes late."""
+        """Probe the loop, and report a stall if it responds late."""
         self._alive.clear()
         began, cpu = time.monotonic(), self._cpu
         self._loop.call_soon_threadsafe(self._sign)

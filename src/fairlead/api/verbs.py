@@ -1,4 +1,4 @@
-"""GET of an item."""
+"""Handlers of the verbs get, create, update, delete and deletecollection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watch stream: what was, what happens, and bookmarks."""
+"""Watch streams: initial state, events and bookmarks."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _BOOKMARK_BEFORE_END = 2.0
 _BOOKMARK_AGAIN = 0.2
 _BYTES_A_SEND = 64 * 1024
 _PATIENCE = 1.0
-# What a stream sends without a task. A change may concern thousands of streams, which all send
-# within one round of the loop.
+# Limits on what a stream sends without a task. A change may concern thousands of streams, which all
+# send in the same iteration of the event loop.
 _EVENTS_AT_ONCE, _BYTES_AT_ONCE = 100, 16 * 1024
 _NEVER = float("inf")
 
 
 class Opened(Protocol):
-    """What a stream tells, as a `Watch` that was opened has it."""
+    """An open watch as the source of a stream; see `Watch`."""
 
     past: AsyncIterator[Sequence[Event]]
 
@@ -59,7 +59,7 @@ class Opened(Protocol):
 
 
 class _Nothing(AsyncIterator[Sequence[Event]]):
-    """The past of a stream that has told it."""
+    """The empty past of a stream that has sent it."""
 
     async def __anext__(self) -> Sequence[Event]:
         raise StopAsyncIteration
@@ -69,15 +69,16 @@ _NOTHING = _Nothing()
 
 
 class _BadEvent(Exception):
-    """An event that cannot be sent in the way that this client asked for."""
+    """An event cannot be encoded for this client."""
 
 
 class WatchStream(Answer):
-    """A watch as an answer: it ends when its time is up, the client leaves or the server stops.
+    """A watch as a response. It ends at its timeout, when the client disconnects or when the server
+    stops.
 
-    Most streams are silent for most of the time, and there may be very many. So there is no task
-    for one that has told what was: the watcher it listens to, an alarm or the connection call it.
-    What cannot be done within such a call is left to a task, until the stream is at rest again.
+    There may be very many streams, most of them idle. So a stream has no task after it has sent the
+    initial state: the watcher, a timer or the connection call it back. A callback that cannot
+    finish its work at once starts a task, which runs until the stream is idle again.
     """
 
     __slots__ = (
@@ -112,7 +113,7 @@ class WatchStream(Answer):
         self._alarms = api.alarms
         self._watcher = opened.watcher
         self._framing = framing
-        self._keys: Mapping[str, str] | None = None  # of frames that can be sent at once, at rest
+        self._keys: Mapping[str, str] | None = None  # of frames that callbacks may send
         self._bookmark_every = bookmark_every if options.bookmarks else _NEVER
         wanted = options.timeout or 0
         now = asyncio.get_running_loop().time()
@@ -123,7 +124,7 @@ class WatchStream(Answer):
         self._is_woken = False
 
     async def send(self, request: Request) -> None:
-        """Send what was; what happens is sent when this has long returned."""
+        """Send the initial state and detach from the task. Events are sent by callbacks later."""
         exchange = self._exchange = request.exchange
         exchange.no_deadline()
         self._watcher.listener = self
@@ -144,7 +145,8 @@ class WatchStream(Answer):
         start_stream(self._framing, request)
 
     async def _go_on(self, exchange: Exchange) -> None:
-        """What takes a task: conversions, many events, a client that does not read, the end."""
+        """Do in a task what callbacks cannot: conversions, many events, a slow client, the end of
+        the stream."""
         self._is_at_work = True
         whole = False
         try:
@@ -156,7 +158,8 @@ class WatchStream(Answer):
                 self._finish(whole)
 
     async def _until_rest(self, sends: Callable[[], Awaitable[bytes | None]]) -> bytes | None:
-        """Send something; gives what the stream ends with, if it does."""
+        """Run `sends` and turn its errors into events. Returns the final event if the stream ends,
+        else None."""
         try:
             return await sends()
         except NoList:
@@ -169,7 +172,7 @@ class WatchStream(Answer):
     async def _send_past(self) -> None:
         async for events in self.opened.past:
             await self._send_events(events)
-        self.opened.past = _NOTHING  # nothing of it is held while the stream goes on
+        self.opened.past = _NOTHING  # free the memory while the stream goes on
 
     async def _send_collected(self) -> bytes | None:
         watcher, loop = self._watcher, asyncio.get_running_loop()
@@ -186,9 +189,9 @@ class WatchStream(Answer):
             await self._exchange.send_made(self._due_bookmark(now))
 
     async def _send_events(self, events: Sequence[Event]) -> None:
-        """Encode and send, some at a time. Frames are made here, not at the commit: what cannot
-        be encoded ends this stream and no other; and no more of them than are sent at once, so
-        that a client that does not read holds little."""
+        """Encode and send events in steps. Frames are encoded here rather than at the commit, so
+        that an event that cannot be encoded ends this stream only; and at most 64 KiB at a time, so
+        that a slow client holds little memory."""
         frame = self._framing.frame
         frames: list[bytes] = []
         size = 0
@@ -215,12 +218,14 @@ class WatchStream(Answer):
             await self._send_in_pieces(b"".join(frames))
 
     async def _wait_for_turn(self) -> None:
-        """Returns in a round of the loop in which no other stream encodes or sends much."""
+        """Return in an iteration of the event loop in which no other stream encodes or sends
+        much."""
         async with one_step():
             await rest(self._exchange.turn)
 
     async def _send_in_pieces(self, made: bytes) -> None:
-        """The connection of a client that does not read is given one piece, not all of it."""
+        """Send in pieces of 64 KiB, so that the connection of a slow client buffers one piece
+        only."""
         self._exchange.keeps = len(made)
         for start in range(0, len(made), _BYTES_A_SEND):
             if start:
@@ -245,18 +250,18 @@ class WatchStream(Answer):
         return self._failure(failure) if failure is not None else b""
 
     def _failure(self, error: Exception) -> bytes:
-        """The last event of a stream that cannot go on."""
+        """The error event that ends a stream which cannot continue."""
         logger.error("a watch of %s ended: %s", self.opened.name, error)
         return self._error(StatusError(500, "InternalError", f"the watch cannot go on: {error}"))
 
     def _error(self, error: StatusError) -> bytes:
         return self._framing.event("ERROR", error.status())
 
-    # Without a task
+    # Callbacks, without a task
 
     def pass_on(self, kind: str, change: Change) -> bool:
-        """Waking the stream for each event would cost more than the sending, where frames need no
-        encoding."""
+        """Send an event directly if its frame needs no conversion. Cheaper than waking the stream
+        for each event. Returns whether the event was sent."""
         keys = self._keys
         if keys is None:
             return False
@@ -267,7 +272,7 @@ class WatchStream(Answer):
             try:
                 made = self._framing.frame(kind, change)
             except Exception:
-                return False  # a task finds out and ends the stream with it
+                return False  # a task repeats it and ends the stream with the error
         return len(made) <= _BYTES_AT_ONCE and self._exchange.send_now(made)
 
     def wake(self) -> None:
@@ -280,8 +285,8 @@ class WatchStream(Answer):
         self.wake()
 
     def closed(self) -> None:
-        """A client that does not read cannot be told that the stream is over: cut it off, at once
-        if it is why the stream ends."""
+        """The watcher has closed. Disconnect a client that does not read, since it cannot be sent
+        the final event: at once if its lag is the cause, else after a second."""
         if not self._exchange.gone:
             delay = 0.0 if self._watcher.lagging else _PATIENCE
             asyncio.get_running_loop().call_later(delay, self._cut_off)
@@ -298,7 +303,7 @@ class WatchStream(Answer):
             self._exchange.resume(self._go_on)
 
     def _has_gone_on(self) -> bool:
-        """Do what is due, if that can be done at once."""
+        """Do the due work if it needs no task; returns whether it did."""
         now = asyncio.get_running_loop().time()
         watcher = self._watcher
         if watcher.closed or now >= self._end or not self._exchange.can_send_now:
@@ -320,18 +325,19 @@ class WatchStream(Answer):
         try:
             made = [frame(kind, change) for kind, change in events]
         except Exception:
-            return False  # a task finds out and ends the stream with it
+            return False  # a task repeats it and ends the stream with the error
         watcher.take()
         return self._exchange.send_now(made[0] if len(made) == 1 else b"".join(made))
 
-    # Times
+    # Timers
 
     def _set_alarm(self) -> None:
         if self._alarm is None:
             self._alarm = self._alarms.set(min(self._end, self._next_bookmark), self)
 
     def _due_bookmark(self, now: float) -> bytes:
-        """The bookmark to send now: nothing yet where a client knows of more than was told here."""
+        """The bookmark to send now; empty while this server lags behind the revision that the
+        client already has."""
         told = self._store.told
         if told < self._watcher.after:
             self._next_bookmark = now + _BOOKMARK_AGAIN
@@ -340,19 +346,20 @@ class WatchStream(Answer):
         return self._framing.bookmark(told)
 
     def _bookmark_after(self, now: float) -> float:
-        """Every now and then, and shortly before the end unless that is near already."""
+        """The time of the next bookmark: after the regular interval, but no later than 2 s before
+        the end of the stream. In the last 2 s only the interval counts."""
         if self._bookmark_every == _NEVER:
             return _NEVER
         last = self._end - _BOOKMARK_BEFORE_END
         heartbeat = now + self._bookmark_every
         return min(heartbeat, last) if now < last else heartbeat
 
-    # The end
+    # The end of the stream
 
     def _left(self) -> None:
-        """The client has left."""
+        """The client has disconnected."""
         if self._is_at_work:
-            self._watcher.close()  # and the task finds out
+            self._watcher.close()  # which ends the task
         else:
             self._finish(whole=False)
 
@@ -370,7 +377,7 @@ class WatchStream(Answer):
 
 
 def _unasked(shortest: float) -> float:
-    """How long a watch lasts whose client does not say: not all of them end at the same time."""
+    """The duration of a watch without a timeout, random so that watches do not all end at once."""
     return random.uniform(1, 2) * shortest if shortest else _YEARS
 
 
@@ -389,7 +396,7 @@ def start_stream(framing: Frames, request: Request) -> None:
 
 
 class ErrorStream(Answer):
-    """A watch that cannot be: 200, and one ERROR event that holds the Status."""
+    """A watch that cannot be opened: 200 and one ERROR event that holds the Status."""
 
     __slots__ = ("error", "framing")
 
@@ -409,7 +416,7 @@ class ErrorStream(Answer):
         start_stream(self.framing, request)
 
 
-# Requests to watch: what is asked for, and how it is sent.
+# Handler of watch requests.
 
 BOOKMARK_EVERY = 60.0
 
@@ -422,7 +429,7 @@ async def answer_watch(api: Api, request: Request, operation: Operation) -> Answ
     framing = Framing(api, operation.resource, request.representation, include)
     stream, failed, refused = WatchStream, ErrorStream, None
     if wanted_protocol(request).lower() == b"websocket":
-        from fairlead.api import watch_sockets as sockets  # which few ask for
+        from fairlead.api import watch_sockets as sockets  # imported lazily: rarely used
 
         stream, failed, refused = (
             sockets.SocketStream,

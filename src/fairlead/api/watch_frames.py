@@ -1,4 +1,4 @@
-"""Events of a watch as bytes, in the representation that was negotiated."""
+"""Encodes watch events in the negotiated representation."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _NO_KEYS: Mapping[str, str] = {}
 
 @remembered()
 def _frame_keys(form: str) -> Mapping[str, str]:
-    """Under what a change keeps its frames of a form, by what the change is; the same for all
+    """The keys under which a change caches its frames of a form, by type of event; shared by all
     watchers."""
     return {kind: f"{kind} {form}" for kind in (ADDED, MODIFIED, DELETED)}
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """How events go to a connection. Frames of one `form` are alike for all streams; `end` is what
-    a stream ends with."""
+    """The transfer framing of events. Streams of the same `form` share frames; `end` are the bytes
+    that end a stream."""
 
     form: str
     whole: Callable[[bytes], bytes]
     end: bytes = b""
 
     def last(self, made: bytes) -> bytes:
-        """The last event, if there is one, and the end."""
+        """The last event, if there is one, followed by the end of the stream."""
         return self.whole(made) + self.end if made else self.end
 
 
@@ -54,38 +54,38 @@ CHUNKS = Wire("in chunks", chunk)
 
 
 class NoList(Exception):
-    """An event where lists were asked for: the stream ends without a word, as if it were over."""
+    """The client requested lists, but an event is due: the stream ends without an error."""
 
 
 class Frames(Protocol):
-    """How the events of a stream are written. `begin` says once what they go into."""
+    """Encodes the events of a stream. `begin` sets the framing once, before any event."""
 
     @property
     def representation(self) -> Representation: ...
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """Where changes keep the frames that all streams of a kind share and that take no time to
-        make; nothing if there are none."""
+        """The cache keys of frames that all streams share and that need no conversion; empty if
+        there are none."""
 
     def begin(self, wire: Wire) -> None: ...
 
     def frame(self, kind: str, change: Change) -> bytes:
-        """An event as it goes to the connection."""
+        """An event with its framing."""
 
     def bookmark(self, revision: int) -> bytes:
-        """The same for a bookmark."""
+        """A bookmark with its framing."""
 
     def event(self, kind: str, value: Object) -> bytes:
-        """Any other event, which is still to be made a frame of."""
+        """An event without framing."""
 
     def last(self, made: bytes) -> bytes:
-        """What the stream ends with: such an event or nothing, and what shows that it is over."""
+        """The bytes that end the stream: an event from `event` or nothing, and the end marker."""
 
 
 class Framing:
-    """Writes events in one representation. Frames are made once and shared by all, but for Tables:
-    columns come with the first event of a stream only."""
+    """Encodes events in one representation. Frames are encoded once and shared by all streams,
+    except for Tables: only the first event of a stream has columns."""
 
     __slots__ = (
         "_api",
@@ -219,7 +219,7 @@ def _body(kind: str, change: Change) -> bytes:
 
 
 def _content(kind: str, change: Change) -> Version:
-    """What an event shows."""
+    """The version that an event shows."""
     if kind != DELETED:
         assert change.after is not None
         return change.after

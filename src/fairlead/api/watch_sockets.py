@@ -1,4 +1,4 @@
-"""Watches over WebSockets: the same streams, each event a message."""
+"""Watches over WebSockets: as other watches, with each event a WebSocket message."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from fairlead.wire.incoming.websocket import (
 )
 
 _KEY = b"sec-websocket-key"
-_LENGTH = 4  # bytes before a message of protobuf, which a message of a WebSocket has no need of
-# What can be asked for in a request line: URIs and absolute paths.
+_LENGTH = 4  # bytes of the length prefix of protobuf frames, which WebSocket messages do not need
+# Valid targets of a request line: URIs and absolute paths.
 _ORIGIN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:|/)[!-~]*")
 
 
@@ -49,8 +49,9 @@ _BINARIES = Wire("in messages", _binary, _END)
 
 
 def refusal(request: Request) -> Answer | None:
-    """What a client gets whose WebSocket cannot be. One without an origin is refused, and one that
-    offers several protocols: none is known here that could be chosen."""
+    """The error for an invalid WebSocket handshake, None if valid. Refuses a request without a
+    valid Origin, and one that offers several protocols, because the server supports none to choose.
+    """
     if not request.header(_KEY):
         return Answer(400, b"mismatch challenge/response", "text/plain")
     if request.header(b"sec-websocket-version") != VERSION.decode():
@@ -62,7 +63,7 @@ def refusal(request: Request) -> Answer | None:
 
 
 def _offers(request: Request) -> list[str]:
-    """The protocols to choose from. A token is none of them."""
+    """The offered subprotocols, without those that carry bearer tokens."""
     values = [without_tokens(value) for name, value in request.raw_headers if name == PROTOCOLS]
     return [offer for value in values if value for offer in offers_in(value)]
 
@@ -80,8 +81,8 @@ def _switch(request: Request, incoming: Incoming, framing: Frames) -> None:
 
 
 class SocketStream(WatchStream):
-    """A watch over a WebSocket. What the client sends is passed over, but for pings, which are
-    answered between two messages, and for its goodbye."""
+    """A watch over a WebSocket. Incoming data is ignored except for pings, which are answered
+    between two messages, and close frames."""
 
     __slots__ = ("_owed",)
 
@@ -95,7 +96,7 @@ class SocketStream(WatchStream):
     ) -> None:
         super().__init__(api, opened, framing, options, bookmark_every)
         self.code = SWITCHING_PROTOCOLS
-        self._owed = b""  # an answer to the last ping, or what is wrong with what the client sent
+        self._owed = b""  # a pending pong or close frame
 
     def _start(self, request: Request) -> None:
         _switch(request, Incoming(self._pinged, self._closes), self._framing)
@@ -130,7 +131,7 @@ class SocketStream(WatchStream):
 
 
 class SocketError(ErrorStream):
-    """The same for a watch that cannot be."""
+    """A failed watch over a WebSocket."""
 
     __slots__ = ()
 

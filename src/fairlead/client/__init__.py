@@ -1,8 +1,15 @@
-"""A client of servers that speak this API, Fairlead or the reference.
+"""A client library for servers of this API, Fairlead or the reference.
 
 async with Client.load() as client:
     pods = await client.resource("pods")
     print(await pods.get("web", "default"))
+
+- `client`, `sync`: the asynchronous and the blocking client
+- `resources`, `watch`, `conditions`, `discovery`: operations on objects and resources
+- `informer/`, `election`: cached objects with change handlers; leader election
+- `session`, `errors`, `names`: requests with retries, and their errors
+- `access/`: server address and credentials from configuration files
+- `transport/`: HTTP/1.1 connections
 """
 
 from __future__ import annotations
@@ -46,7 +53,7 @@ __all__ = [
     "has_value",
     "is_gone",
 ]
-# What not everybody needs is loaded by those who name it.
+# Loaded lazily: few programs need them.
 _LATER = {
     "LeaderElection": "election",
     "Pace": "election",

@@ -1,4 +1,4 @@
-"""The client: everything starts here."""
+"""The asynchronous client, entry point of this package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from fairlead.client.session import Request, Session
 
 
 class Client:
-    """One server as one user sees it. Use it on one loop, as an async context or with `close`."""
+    """A client for one server and one user. Use it on one event loop, as an async context manager
+    or with `close`."""
 
     def __init__(self, access: Access, agent: str = "") -> None:
         self.access = access
@@ -23,17 +24,17 @@ class Client:
 
     @classmethod
     def load(cls, path: Path | str | None = None, **choices: Any) -> Self:
-        """A client for what the configuration files say; raises AccessError. `choices` are those
-        of `load_access`."""
+        """A client from configuration files; raises AccessError. `choices` are arguments of
+        `load_access`."""
         return cls(load_access(path, **choices))
 
     @property
     def namespace(self) -> str:
-        """The namespace that is meant where none is named."""
+        """The default namespace."""
         return self.access.namespace
 
     async def resource(self, word: str) -> Resource:
-        """A resource by the word that people use for it; raises UnknownResource."""
+        """A resource by plural, singular, kind or short name; raises UnknownResource."""
         return self.of(await self.discovery.find(word))
 
     async def resource_of(self, value: Mapping[str, Any]) -> Resource:
@@ -45,7 +46,7 @@ class Client:
         return Resource(self.session, type, self.namespace)
 
     async def raw(self, /, method: str, path: str, **parts: Any) -> bytes:
-        """The body of a successful answer to any request."""
+        """The body of a successful response to any request."""
         async with self.session.open(Request(method, path, **parts)) as answer:
             return await answer.content()
 

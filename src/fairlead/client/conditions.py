@@ -1,4 +1,4 @@
-"""Waiting until objects are as they should be: told by a watch, never by asking again."""
+"""Waits until objects meet conditions, by watching rather than polling."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from fairlead.client.resources import Object, Resource
 from fairlead.client.watch import DELETED, Key, key_of, listed_objects
 
-Holds = Callable[[Object | None], bool]  # of an object, or of None where there is none
+Holds = Callable[[Object | None], bool]  # predicate on an object, or on None if it does not exist
 
 
 def exists(value: Object | None) -> bool:
@@ -21,12 +21,13 @@ def is_gone(value: Object | None) -> bool:
 
 
 def is_other_than(uid: str) -> Holds:
-    """That one object is gone, though there may be another one of its name."""
+    """Holds once the object is gone, even if another of that name exists."""
     return lambda value: value is None or value["metadata"].get("uid") != uid
 
 
 def has_condition(type: str, status: str = "True") -> Holds:
-    """A condition of the status, in whatever case, that is about the newest generation."""
+    """Holds if the object has a condition with this status, compared case-insensitively, that is
+    current for the object's generation."""
 
     def holds(value: Object | None) -> bool:
         state = (value or {}).get("status")
@@ -45,7 +46,7 @@ def has_condition(type: str, status: str = "True") -> Holds:
 
 
 def has_value(find: Callable[[Object], Sequence[Any]], wanted: Any) -> Holds:
-    """That one value, and only one, is found in the object, and that it is the wanted one."""
+    """Holds if `find` returns exactly one value of the object and it equals `wanted`."""
 
     def holds(value: Object | None) -> bool:
         return value is not None and list(find(value)) == [wanted]
@@ -60,8 +61,8 @@ async def wait_until(
     namespace: str | None = None,
     timeout: float | None = None,
 ) -> Object | None:
-    """The object when it is so, None where it is not there; raises TimeoutError, and what a watch
-    raises."""
+    """Wait until the condition holds; returns the object, None if it does not exist. Raises
+    TimeoutError, and errors of a watch."""
     space = resource.space(namespace)
     settling = settled(resource, {(space, name): holds}, namespace, timeout)
     async with aclosing(settling) as found:
@@ -76,8 +77,8 @@ async def settled(
     namespace: str | None = None,
     timeout: float | None = None,
 ) -> AsyncGenerator[tuple[Key, Object | None], None]:
-    """Objects as they become what they should be, each once, over one watch; ends when all are,
-    or when the time is over. `namespace` is that of all of them, or "" where they differ."""
+    """Yield each object once its condition holds, using one watch. Ends when all hold or the time
+    is over. `namespace` is that of all objects, or "" if they differ."""
     open = dict(wanted)
     query: dict[str, Any] = {}
     if len(open) == 1:

@@ -1,4 +1,4 @@
-"""What a server serves, asked for only as far as somebody needs to know."""
+"""Discovers the resources of a server, requesting only as much as needed."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from fairlead.base.records import dataclass
 from fairlead.client.errors import ApiError
 from fairlead.client.session import Request, Session
 
-_AT_ONCE = 8  # requests for the resources of groups
+_AT_ONCE = 8  # concurrent requests for resource lists
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """A resource as discovery tells of it."""
+    """A resource from a discovery document."""
 
     group: str
     version: str
-    name: str  # the plural, as paths have it
+    name: str  # the plural, as in paths
     kind: str
     namespaced: bool
     singular: str = ""
@@ -35,7 +35,7 @@ class ResourceType:
 
     @property
     def qualified(self) -> str:
-        """With its group, as messages name it: deployments.apps."""
+        """The name with its group, as in messages: deployments.apps."""
         return f"{self.name}.{self.group}" if self.group else self.name
 
     @property
@@ -43,7 +43,7 @@ class ResourceType:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def answers_to(self, word: str) -> bool:
-        """Whether a person who types this word (in lower case) means it."""
+        """Whether a user may mean this resource by a word in lower case."""
         return word in (self.name, self.singular, self.kind.lower(), *self.short_names)
 
 
@@ -56,7 +56,7 @@ class Group:
 
 
 class UnknownResource(Exception):
-    """Nothing that is served has this name."""
+    """The server has no resource of this name."""
 
     def __init__(self, wanted: str) -> None:
         super().__init__(f'the server does not serve "{wanted}"')
@@ -64,7 +64,7 @@ class UnknownResource(Exception):
 
 
 class Discovery:
-    """Remembers what it was told; `forget` when something new is to be found."""
+    """Caches discovery documents; `forget` clears the cache to find new resources."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -76,8 +76,8 @@ class Discovery:
         self._resources.clear()
 
     async def groups(self) -> tuple[Group, ...]:
-        """All groups in the server's order, which says whose resource a short name means. The
-        first one is the core group."""
+        """All groups in the server's order, core group first. A short name refers to the first
+        group that has it."""
         if self._groups is None:
             answer = await self._session.object(Request("GET", "/apis"))
             listed = answer.get("groups") or ()
@@ -85,14 +85,14 @@ class Discovery:
         return self._groups
 
     async def dialect(self) -> Dialect:
-        """The names that the server goes by."""
+        """The dialect of the server."""
         for group in await self.groups():
             if group.name.endswith(f".{CLUSTER.group_domain}"):
                 return CLUSTER
         return KUBERNETES
 
     async def resources(self, group: str, version: str) -> tuple[ResourceType, ...]:
-        """Empty for a group version that is not served, or cannot be at the moment."""
+        """The resources of a group version; empty if it is not served or currently unavailable."""
         known = self._resources.get((group, version))
         if known is None:
             path = f"/apis/{group}/{version}" if group else f"/api/{version}"
@@ -107,7 +107,7 @@ class Discovery:
         return known
 
     async def all_resources(self, preferred_only: bool = True) -> list[ResourceType]:
-        """Resources of all groups, in the server's order."""
+        """The resources of all groups, in the server's order."""
         wanted = [
             (group.name, version)
             for group in await self.groups()
@@ -123,9 +123,8 @@ class Discovery:
         return [resource for listed in found for resource in listed]
 
     async def find(self, word: str) -> ResourceType:
-        """What a person means by `pods`, `po`, `Pod`, `deployments.apps` or
-        `deployments.v1.apps`; raises UnknownResource. The first group that has it wins, and the
-        core group is asked before all others."""
+        """The resource for `pods`, `po`, `Pod`, `deployments.apps` or `deployments.v1.apps`; raises
+        UnknownResource. The core group comes first, then the first group that matches."""
         word = word.lower()
         name, _, rest = word.partition(".")
         if not rest:
@@ -146,7 +145,7 @@ class Discovery:
         raise UnknownResource(name)
 
     async def _qualified(self, rest: str) -> Sequence[tuple[str, str]]:
-        """The group versions that the words behind a resource's name can mean."""
+        """The group versions that the suffix of a resource name may mean."""
         version, _, named = rest.partition(".")
         groups = await self.groups()
         for group in groups:
@@ -160,7 +159,7 @@ class Discovery:
         ]
 
     async def of_kind(self, api_version: str, kind: str) -> ResourceType:
-        """The resource of objects of a kind; raises UnknownKind."""
+        """The resource of a kind; raises UnknownKind."""
         group, _, version = api_version.rpartition("/")
         for resource in await self.resources(group, version):
             if resource.kind == kind:
@@ -169,7 +168,7 @@ class Discovery:
 
 
 class UnknownKind(Exception):
-    """Objects of this kind are not served."""
+    """The server does not serve objects of this kind."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(f'the server does not serve the kind "{kind}" in "{api_version}"')

@@ -1,4 +1,4 @@
-"""One of several leads: whoever holds a Lease, as long as it is renewed."""
+"""Leader election with a Lease: the holder leads as long as it renews the lease."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fairlead.client.resources import Object, Resource
 from fairlead.client.transport.errors import Unreachable
 
 _LOG = logging.getLogger(__name__)
-_JITTER = 1.2  # of the pauses of those that wait
+_JITTER = 1.2  # spread of the pauses between attempts to acquire
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds: for how long a lease holds others off, within how many its holder must have renewed
-    it to go on leading, and how often it is tried."""
+    """Timing in seconds: duration of a lease, deadline for its holder to renew it, and pause
+    between attempts."""
 
     lease: float = 15.0
     renewal: float = 10.0
@@ -38,12 +38,12 @@ class Pace:
 
 
 class LeaderElection:
-    """A candidate for the Lease `name`; `identity` is its own alone. Other clocks are not trusted:
-    a lease is over when it was seen unchanged for its time.
+    """A candidate for the Lease `name`; `identity` must be unique. Does not trust other clocks: a
+    lease expires when it was observed unchanged for its duration.
 
-    `lead` runs while it leads and is cancelled when that is over; it may also return and leave it
-    leading. `stopped` is called after it has led, `new_leader` whenever another identity is seen
-    to lead, also its own.
+    `lead` runs while leading and is cancelled at the end; it may return early without giving up
+    leadership. `stopped` is called after leading, `new_leader` whenever the observed leader
+    changes, even to this candidate.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LeaderElection:
     ) -> None:
         if not identity:
             raise ValueError("a candidate needs an identity")
-        self.leader = ""  # as was seen last
+        self.leader = ""  # as last observed
         self._leases = leases
         self._name, self._namespace, self._identity = name, namespace, identity
         self._lead = lead
@@ -73,12 +73,13 @@ class LeaderElection:
 
     @property
     def is_leading(self) -> bool:
-        """Also right when nothing else could run for a while."""
+        """Whether this candidate leads. Compares with the deadline, so it is right even if the
+        event loop was blocked."""
         return self._leads_until is not None and _now() < self._leads_until
 
     async def run(self) -> None:
-        """Wait to lead, and lead until that is lost, which is when it returns. Cancelled, it gives
-        the lease back. Raises what `lead` raises."""
+        """Wait for leadership and lead until it is lost, then return. Releases the lease when
+        cancelled. Raises what `lead` raises."""
         await self._acquire()
         tasks = [asyncio.create_task(self._work()), asyncio.create_task(self._renew())]
         try:
@@ -86,7 +87,7 @@ class LeaderElection:
         finally:
             for task in tasks:
                 task.cancel()
-            # Nobody else may lead before this one has come to its end.
+            # Release the lease only after the work has ended.
             results = await asyncio.gather(*tasks, return_exceptions=True)
             self._leads_until = None
             if self._stopped is not None:
@@ -111,7 +112,7 @@ class LeaderElection:
             await asyncio.sleep(self._pace.retry * uniform(1, 1 + _JITTER))
 
     async def _renew(self) -> None:
-        """Until it is too late or another one leads."""
+        """Renew the lease until that fails for too long or another candidate leads."""
         while self.is_leading and self.leader == self._identity:
             until = self._leads_until
             try:
@@ -124,11 +125,11 @@ class LeaderElection:
                 _LOG.warning("%s could not renew the lease %s", self._identity, self._name)
 
     async def _try(self) -> bool:
-        """Whether the lease is ours now."""
+        """Try to acquire or renew the lease; returns whether it is held."""
         try:
             return await self._claim()
         except (AlreadyExists, Conflict):
-            return False  # another one was quicker
+            return False  # another candidate was faster
         except (AccessError, ApiError, Unreachable) as error:
             _LOG.warning("the lease %s: %s", self._name, error)
             return False
@@ -152,7 +153,7 @@ class LeaderElection:
         return True
 
     def _claimed(self, lease: Object) -> Object:
-        """The lease with us as its holder."""
+        """The lease with this candidate as holder."""
         spec: Object = dict(lease.get("spec") or {})
         now = _timestamp()
         if spec.get("holderIdentity") != self._identity:
@@ -174,7 +175,7 @@ class LeaderElection:
                 self._new_leader(holder)
 
     async def _release(self) -> None:
-        """So that nobody waits for what is over; others may be quicker."""
+        """Release the lease, so that other candidates need not wait for its expiry."""
         if self._seen is None or self.leader != self._identity:
             return
         now = _timestamp()

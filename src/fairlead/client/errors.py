@@ -1,4 +1,4 @@
-"""What a server refuses, as exceptions by the reason of its Status."""
+"""Exceptions for error responses, by the reason of their Status."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fairlead.base.errors import REASONS
 
 
 class ApiError(Exception):
-    """An answer that is an error. `status` is the Status object as it came, or one made for an
-    answer that was none."""
+    """An error response. `status` is the Status object in its body, or one built from the status
+    code."""
 
     def __init__(self, status: Mapping[str, Any], retry_after: float | None = None) -> None:
         self.status = status
@@ -31,7 +31,7 @@ class ApiError(Exception):
 
 
 def _code(status: Mapping[str, Any]) -> int:
-    """A Status need not have been made by a server that knows what it does."""
+    """The code; 0 if invalid, since the Status may come from any server."""
     code = status.get("code")
     return code if isinstance(code, int) else 0
 
@@ -61,15 +61,15 @@ class AlreadyExists(ApiError):
 
 
 class Conflict(ApiError):
-    """The object has changed, or an apply would take fields from others."""
+    """The object has changed, or an apply would take fields from other managers."""
 
 
 class Expired(ApiError):
-    """A resource version or a continuation that is too old: list again."""
+    """The resource version or continue token is too old: list again."""
 
 
 class Invalid(ApiError):
-    """The object breaks rules of its kind; `causes` say which."""
+    """The object violates rules of its kind; `causes` lists them."""
 
 
 class TooManyRequests(ApiError):
@@ -77,7 +77,7 @@ class TooManyRequests(ApiError):
 
 
 class Unavailable(ApiError):
-    """The server cannot answer now."""
+    """The server is temporarily unavailable."""
 
 
 class TimedOut(ApiError):
@@ -107,7 +107,7 @@ _MOST_SHOWN = 2048
 
 
 def error_of_status(status: Mapping[str, Any], retry_after: float | None = None) -> ApiError:
-    """The exception for a Status, which may also come as an event of a watch."""
+    """The exception for a Status, from a response or from a watch event."""
     found = _BY_REASON.get(str(status.get("reason") or ""))
     if found is None:
         found = _BY_CODE.get(_code(status), ("", ApiError))[1]
@@ -115,14 +115,14 @@ def error_of_status(status: Mapping[str, Any], retry_after: float | None = None)
 
 
 def error_of_answer(code: int, content: bytes, retry_after: float | None = None) -> ApiError:
-    """The exception for an answer, whatever its body is."""
+    """The exception for an error response with any body."""
     try:
         status = orjson.loads(content)
     except orjson.JSONDecodeError:
         status = None
     if isinstance(status, dict) and status.get("kind") == "Status":
         return error_of_status({"code": code, **status}, retry_after)
-    from fairlead.wire.outgoing.answers import WORDS  # few need it, and it brings much along
+    from fairlead.wire.outgoing.answers import WORDS  # lazy: rarely needed, imports much
 
     shown = content[:_MOST_SHOWN].decode(errors="replace").strip()
     message = WORDS.get(code) or shown or f"the server answered {code}"

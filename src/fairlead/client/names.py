@@ -1,14 +1,15 @@
-"""Names that can stand in a path."""
+"""Validates names for use in paths."""
 
 from __future__ import annotations
 
 
 class InvalidName(ValueError):
-    """A name that would lead elsewhere, so that nothing was asked for."""
+    """A name that would change the path; no request was sent."""
 
 
 def checked_name(name: str, what: str = "resource name") -> str:
-    """Raises InvalidName. No name at all would mean all objects."""
+    """The name; raises InvalidName. An empty name is refused because it would address all
+    objects."""
     if not name:
         raise InvalidName(f"the {what} is empty")
     if name in (".", ".."):

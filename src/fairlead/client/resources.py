@@ -1,4 +1,4 @@
-"""What can be done with the objects of one resource. Objects are plain dictionaries."""
+"""Operations on the objects of a resource. Objects are plain dictionaries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 
-PAGE = 500  # objects that a list asks for at a time
+PAGE = 500  # objects per page of a list
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -27,7 +27,8 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 
 def _preferring(kind: str) -> str:
-    """For a server of either dialect; one that has no such form answers with objects."""
+    """An Accept header for servers of either dialect; a server without that form returns plain
+    objects."""
     forms = (f"{JSON};as={kind};v=v1;g={one.meta_group}" for one in (KUBERNETES, CLUSTER))
     return ",".join((*forms, JSON))
 
@@ -38,9 +39,9 @@ METADATA_LIST = _preferring("PartialObjectMetadataList")
 
 
 class Resource:
-    """Objects of one resource. A namespace that is not given is `default_namespace`, and "" stands
-    for all of them. Further arguments are parameters of the request, by the names that the API has
-    for them. Raises ApiError, Unreachable or AccessError."""
+    """The objects of a resource. `namespace` None means the default namespace, "" means all.
+    Further keyword arguments become query parameters under the names of the API. Methods raise
+    ApiError, Unreachable or AccessError."""
 
     def __init__(self, session: Session, type: ResourceType, default_namespace: str) -> None:
         self.type = type
@@ -48,7 +49,7 @@ class Resource:
         self._default_namespace = default_namespace
 
     def path(self, name: str = "", namespace: str | None = None, subresource: str = "") -> str:
-        """Where an object is, or all objects of a namespace; "" stands for all namespaces."""
+        """The path of an object, or of all objects in a namespace; namespace "" means all."""
         steps = [self.type.prefix]
         space = self.space(namespace)
         if space:
@@ -59,11 +60,11 @@ class Resource:
         return "/".join(steps)
 
     def _path_of(self, name: str, namespace: str | None, subresource: str = "") -> str:
-        """Where one object is; raises InvalidName."""
+        """The path of an object; raises InvalidName."""
         return self.path(checked_name(name), namespace, subresource)
 
     def space(self, namespace: str | None) -> str:
-        """The namespace that is meant; none for objects that are in none."""
+        """The effective namespace; empty for cluster-scoped resources."""
         if not self.type.namespaced:
             return ""
         return self._default_namespace if namespace is None else namespace
@@ -78,7 +79,7 @@ class Resource:
     async def page(
         self, /, namespace: str | None = None, *, accept: str = JSON, **query: Any
     ) -> Object:
-        """One answer to a list, which need not be all of it: `metadata.continue`."""
+        """One page of a list; `metadata.continue` is set if there are more."""
         return await self.session.object(
             Request("GET", self.path("", namespace), query, accept=accept)
         )
@@ -92,7 +93,7 @@ class Resource:
         accept: str = JSON,
         **query: Any,
     ) -> AsyncIterator[Object]:
-        """All pages of a list."""
+        """Yield all pages of a list."""
         if limit:
             query["limit"] = limit
         while True:
@@ -108,7 +109,7 @@ class Resource:
     async def list(
         self, /, namespace: str | None = None, *, limit: int = PAGE, **query: Any
     ) -> Object:
-        """A whole list, however many pages it takes; its metadata is that of the first one."""
+        """A whole list, joined from all pages; its metadata is that of the first."""
         whole: Object | None = None
         async for page in self.pages(namespace, limit=limit, **query):
             if whole is None:
@@ -132,8 +133,8 @@ class Resource:
         timeout: float | None = None,
         **query: Any,
     ) -> Watch:
-        """Changes as they happen, for `async for`: first of all an ADDED for each object that is
-        there, or, with `since`, what changed after that list or that version."""
+        """A watch, for `async for`. Begins with an ADDED event for each object, or with `since`,
+        after that list or resource version."""
         from fairlead.client.watch import Watch
 
         return Watch(
@@ -149,8 +150,9 @@ class Resource:
         *,
         timeout: float | None = None,
     ) -> Object | None:
-        """The object as soon as `holds` says so of it (None where it is not there), such as
-        `has_condition("Ready")` of `fairlead.client.conditions`; raises TimeoutError."""
+        """Wait until `holds` is true for the object (None if it does not exist), such as
+        `has_condition("Ready")` of `fairlead.client.conditions`. Returns the object; raises
+        TimeoutError."""
         from fairlead.client.conditions import wait_until
 
         return await wait_until(self, name, holds, namespace, timeout)
@@ -206,7 +208,7 @@ class Resource:
         subresource: str = "",
         **query: Any,
     ) -> Object:
-        """Server-side apply; raises Conflict with the fields that others own."""
+        """Server-side apply; raises Conflict with the fields that other managers own."""
         query["fieldManager"] = manager
         if force:
             query["force"] = "true"
@@ -222,7 +224,7 @@ class Resource:
         options: Mapping[str, Any] | None = None,
         **query: Any,
     ) -> Object:
-        """The object as it is while finalizers hold it, or a Status."""
+        """Delete an object. Returns the object if finalizers still hold it, else a Status."""
         return await self._write("DELETE", self._path_of(name, namespace), options, query)
 
     async def delete_collection(
@@ -235,7 +237,7 @@ class Resource:
         return await self._write("DELETE", self.path("", namespace), options, query)
 
     def _space_of(self, value: Mapping[str, Any], namespace: str | None) -> str | None:
-        """An object goes where it says unless the caller knows better."""
+        """The namespace for a write: the argument, else that of the object."""
         if namespace is not None:
             return namespace
         return (value.get("metadata") or {}).get("namespace") or None

@@ -1,4 +1,4 @@
-"""Requests to one server: credentials, deadlines, and trying again where that is safe."""
+"""Sends requests to one server: credentials, deadlines and safe retries."""
 
 from __future__ import annotations
 
@@ -28,21 +28,20 @@ JSON = "application/json"
 Query = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_MOST_TRIES = 10  # of a request that the server asks to send again
-_MOST_REPEATS = 3  # of one that changes nothing and whose connection was lost
+_MOST_TRIES = 10  # if the server asks for retries
+_MOST_REPEATS = 3  # of a safe request whose connection was lost
 _LONGEST_PAUSE = 30.0
-_MOST_AT_ONCE = 64  # requests that are not left open
-_PATH = "%/?#[]@!$&'()*+,;=:~"  # characters of a path that has been escaped
+_MOST_AT_ONCE = 64  # concurrent requests other than streams
+_PATH = "%/?#[]@!$&'()*+,;=:~"  # characters not escaped in a path
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for. `timeout` covers all tries together and, unless the body is read piece by
-    piece, the body."""
+    """A request. `timeout` covers all attempts and, unless the body is streamed, the body."""
 
     method: str
-    path: str  # escaped, with what the server's URL has in front left out
+    path: str  # escaped, without the path of the server's URL
     query: Query = ()
     body: bytes = b""
     content_type: str = JSON
@@ -51,11 +50,12 @@ class Request:
 
 
 class Session:
-    """Use it on one loop and `close` it at the end. `agent` is what it calls itself."""
+    """A session with one server. Use it on one event loop and `close` it. `agent` is the
+    User-Agent."""
 
     def __init__(self, access: Access, agent: str = "") -> None:
         self.access = access
-        self.on_warning: Callable[[str], None] | None = None  # told what servers warn of
+        self.on_warning: Callable[[str], None] | None = None  # called with warnings
         self._routes = Routes(access)
         self._pool = Pool()
         self._prefix = urlsplit(access.place.server).path.rstrip("/")
@@ -65,7 +65,7 @@ class Session:
     def _fixed_headers(self, agent: str) -> str:
         parts = urlsplit(self.access.place.server)
         lines = [f"Host: {parts.netloc.rpartition('@')[2]}", f"User-Agent: {agent}"]
-        # Packing costs more than sending where nothing has to go over a wire.
+        # On loopback, compression costs more than it saves.
         if self.access.compression and parts.hostname not in LOOPBACK:
             lines.append("Accept-Encoding: gzip")
         who = self.access.impersonation
@@ -80,7 +80,7 @@ class Session:
         return _joined(lines)
 
     async def json(self, request: Request) -> Any:
-        """The decoded body of a successful answer; raises ApiError, Unreachable, AccessError."""
+        """The decoded body of a successful response; raises ApiError, Unreachable, AccessError."""
         async with self._at_once, self.open(request) as answer:
             try:
                 content = await answer.content()
@@ -90,7 +90,7 @@ class Session:
                 raise Unreachable(f"{self._named(request)}: {said}", sent=True) from None
 
     async def object(self, request: Request) -> dict[str, Any]:
-        """The object that is the body of a successful answer; raises as `json` does."""
+        """The object in a successful response; raises as `json` does."""
         found = await self.json(request)
         if not isinstance(found, dict):
             raise Unreachable(f"{self._named(request)}: the answer is not an object", sent=True)
@@ -98,8 +98,8 @@ class Session:
 
     @asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[Answer]:
-        """A successful answer, to be read inside the context; raises as `json` does."""
-        # Not in the time that the server has: a person may have to type something.
+        """A successful response, to be read inside the context; raises as `json` does."""
+        # Before the deadline starts: a credential plugin may prompt the user.
         proof = await self.access.credentials.proof()
         now = asyncio.get_running_loop().time()
         limits = [one for one in (request.timeout, self.access.timeout) if one is not None]
@@ -145,12 +145,12 @@ class Session:
                 self.on_warning(re.sub(r"\\(.)", r"\1", text))
 
     async def _refusal(self, head: Head, connection: Connection, route: Route) -> ApiError:
-        """What an answer says that is no success. Redirects are: credentials go where they were
-        meant to go, and nowhere else."""
+        """The error of an unsuccessful response. Redirects count as errors and are not followed,
+        because credentials must go to the configured server only."""
         try:
             content = await whole(connection)
         except Unreachable:
-            content = b""  # the status says enough
+            content = b""  # the status suffices
         finally:
             self._pool.give_back(connection, route)
         if head.status < 400:
@@ -159,8 +159,8 @@ class Session:
         return error_of_answer(head.status, content, _seconds(head.headers.get("retry-after", "")))
 
     async def _sent(self, request: Request, proof: Proof) -> tuple[Head, Connection, Route]:
-        """The head of an answer. A connection that is lost is no reason to fail while nothing is
-        changed by asking again."""
+        """Send a request and return the response head. A safe request is retried on a new
+        connection if its connection is lost."""
         route = self._routes.with_proof(proof)
         raw = self._encoded(request, proof)
         has_body = request.method != "HEAD"
@@ -180,7 +180,7 @@ class Session:
             except BaseException:
                 self._lose(connection, route)
                 raise
-            if not used:  # others were only closed meanwhile
+            if not used:  # a reused one may just have been closed while idle
                 repeats += 1
                 await asyncio.sleep(pauses.next())
 
@@ -189,7 +189,7 @@ class Session:
         self._pool.give_back(connection, route)
 
     def _named(self, request: Request) -> str:
-        """As clients of the API name a request that failed: Get "https://..."."""
+        """The request as error messages name it: Get "https://..."."""
         url = self.access.place.server.rstrip("/") + _target(request)
         return f'{request.method.capitalize()} "{url}"'
 
@@ -234,15 +234,15 @@ def _may_pass(status: int) -> bool:
     return status == 429 or status >= 500
 
 
-# Answers whose body is read as it comes, or as a whole.
+# Responses
 
-_MOST_BYTES = 512 * 1024 * 1024  # of a body that is read as a whole, or of a line
+_MOST_BYTES = 512 * 1024 * 1024  # of a body or a line that is read as a whole
 _TOO_LATE = "the answer did not come to its end in time"
 _TOO_LONG = "the answer is too long"
 
 
 class Answer:
-    """An answer whose head has come and is a success."""
+    """A successful response whose head has been received."""
 
     def __init__(
         self,
@@ -254,8 +254,8 @@ class Answer:
         self.status = head.status
         self.headers = head.headers
         self._connection = connection
-        self._ends = ends  # for all of it at once
-        self._stays = stays  # piece by piece
+        self._ends = ends  # deadline for the whole body
+        self._stays = stays  # deadline when streaming
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         pieces = self._connection.pieces()
@@ -274,7 +274,7 @@ class Answer:
             raise Unreachable(_TOO_LATE, sent=True) from None
 
     async def content(self) -> bytes:
-        """All of it; raises Unreachable, also when the time of the request is over."""
+        """The whole body; raises Unreachable, also at the deadline."""
         try:
             async with asyncio.timeout_at(self._ends):
                 return await whole(self._connection)
@@ -282,7 +282,7 @@ class Answer:
             raise Unreachable(_TOO_LATE, sent=True) from None
 
     async def lines(self) -> AsyncGenerator[bytes, None]:
-        """The lines of a body as they become whole; the last one needs no end."""
+        """Yield the lines of the body as they arrive; the last needs no line break."""
         begun: list[bytes] = []
         size = 0
         async for piece in self.pieces():
@@ -300,7 +300,7 @@ class Answer:
 
 
 async def whole(connection: Connection) -> bytes:
-    """All of a body; raises Unreachable, also when there is no end of it."""
+    """The whole body; raises Unreachable if it is cut off or too long."""
     parts: list[bytes] = []
     size = 0
     async for piece in connection.pieces():
@@ -311,11 +311,11 @@ async def whole(connection: Connection) -> bytes:
     return b"".join(parts)
 
 
-# How long to wait before something that failed is tried again.
+# Backoff
 
 
 class Pauses:
-    """Each is about twice as long as the one before, up to a limit; `reset` when it went well."""
+    """Exponential backoff with a limit; call `reset` after a success."""
 
     def __init__(self, first: float = 0.1, longest: float = 30.0) -> None:
         self._first = first
@@ -323,7 +323,8 @@ class Pauses:
         self._length = first
 
     def next(self) -> float:
-        """Spread, so that many that failed together do not come back together."""
+        """The next pause, with jitter, so that clients that failed together do not retry
+        together."""
         length = self._length
         self._length = min(2 * length, self._longest)
         return uniform(0.5, 1) * length

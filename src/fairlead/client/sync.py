@@ -1,4 +1,4 @@
-"""The client for code that is not asynchronous: the same methods, which return when it is done.
+"""The blocking client: the same methods as the asynchronous one.
 
 with SyncClient.load() as client:
     for event in client.resource("pods").watch("default"):
@@ -29,7 +29,7 @@ _Parameters = ParamSpec("_Parameters")
 
 
 class _Background:
-    """A loop in a thread of its own."""
+    """An event loop in a background thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -45,7 +45,8 @@ class _Background:
             self._loop.close()
 
     def call(self, what: Coroutine[Any, Any, _Result]) -> _Result:
-        """Its result, in any thread but its own; raises Unreachable when it is closed meanwhile."""
+        """Run a coroutine and return its result. Callable from any thread but the loop's own;
+        raises Unreachable if the client is closed meanwhile."""
         with self._lock:
             if not self._is_open or threading.current_thread() is self._thread:
                 what.close()
@@ -58,11 +59,11 @@ class _Background:
         except concurrent.futures.CancelledError:
             raise Unreachable("the client was closed", sent=True) from None
         except BaseException:
-            future.cancel()  # such as for a Ctrl-C: nobody waits for it any more
+            future.cancel()  # for example at Ctrl-C
             raise
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """End everything that is going on; `last` is run when nothing else is."""
+        """Cancel all tasks, then run `last` and stop the loop."""
         with self._lock:
             if not self._is_open:
                 return
@@ -82,7 +83,7 @@ class _Background:
 
 
 class _Face(Generic[_Inner]):
-    """Something asynchronous with its loop in the background."""
+    """Base of blocking wrappers around an asynchronous object."""
 
     def __init__(self, background: _Background, inner: _Inner) -> None:
         self._background = background
@@ -92,7 +93,7 @@ class _Face(Generic[_Inner]):
 def _plain(
     method: Callable[Concatenate[_Inner, _Parameters], Coroutine[Any, Any, _Result]],
 ) -> Callable[Concatenate[_Face[_Inner], _Parameters], _Result]:
-    """A method that waits for the result."""
+    """A blocking version of a coroutine method."""
 
     @wraps(method)
     def call(
@@ -106,7 +107,7 @@ def _plain(
 def _iterated(
     method: Callable[Concatenate[_Inner, _Parameters], AsyncIterable[_Result]],
 ) -> Callable[Concatenate[_Face[_Inner], _Parameters], Iterator[_Result]]:
-    """A method for `for`."""
+    """A blocking version of a method that returns an async iterable."""
 
     @wraps(method)
     def call(
@@ -130,12 +131,12 @@ def _items(background: _Background, found: AsyncIterable[_Result]) -> Iterator[_
         while (item := background.call(following())) is not _END:
             yield item
     finally:
-        with suppress(RuntimeError, Unreachable):  # closed: it has ended with the client
+        with suppress(RuntimeError, Unreachable):  # the client is closed, which ended it
             background.call(items.aclose())
 
 
 class SyncResource(_Face[Resource]):
-    """Objects of one resource; see Resource."""
+    """The blocking version of Resource."""
 
     @property
     def type(self) -> ResourceType:
@@ -156,7 +157,7 @@ class SyncResource(_Face[Resource]):
 
 
 class SyncDiscovery(_Face[Discovery]):
-    """What a server serves; see Discovery."""
+    """The blocking version of Discovery."""
 
     groups = _plain(Discovery.groups)
     dialect = _plain(Discovery.dialect)
@@ -170,8 +171,8 @@ class SyncDiscovery(_Face[Discovery]):
 
 
 class SyncClient(_Face[Client]):
-    """One server as one user sees it, for any number of threads; see Client. `close` ends what is
-    going on in all of them."""
+    """The blocking version of Client, for any number of threads. `close` ends the calls of all
+    threads."""
 
     def __init__(self, access: Access, agent: str = "") -> None:
         client = Client(access, agent)
@@ -180,17 +181,17 @@ class SyncClient(_Face[Client]):
 
     @classmethod
     def load(cls, path: Path | str | None = None, **choices: Any) -> Self:
-        """A client for what the configuration files say; raises AccessError. `choices` are those
-        of `load_access`."""
+        """A client from configuration files; raises AccessError. `choices` are arguments of
+        `load_access`."""
         return cls(load_access(path, **choices))
 
     @property
     def namespace(self) -> str:
-        """The namespace that is meant where none is named."""
+        """The default namespace."""
         return self._inner.namespace
 
     def resource(self, word: str) -> SyncResource:
-        """A resource by the word that people use for it; raises UnknownResource."""
+        """A resource by plural, singular, kind or short name; raises UnknownResource."""
         found = self._background.call(self._found(lambda: self._inner.resource(word)))
         return SyncResource(self._background, found)
 
@@ -200,7 +201,7 @@ class SyncClient(_Face[Client]):
         return SyncResource(self._background, found)
 
     async def _found(self, find: Callable[[], Coroutine[Any, Any, Resource]]) -> Resource:
-        """What is not known may have come since: this client may be old."""
+        """Retry with fresh discovery if a resource is unknown: it may be newer than the cache."""
         try:
             return await find()
         except (UnknownResource, UnknownKind):

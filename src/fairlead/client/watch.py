@@ -1,4 +1,4 @@
-"""Following the objects of a resource: each change once, whatever happens to the connection."""
+"""Watches the objects of a resource and reports each change once, across reconnects."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _Item = TypeVar("_Item")
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 _ERROR = "ERROR"
-_SECONDS = (300, 600)  # that one request lasts
-_GRACE = 30.0  # for a server that should have ended it
-_LONG = 5.0  # a request that lasted so long did not fail
+_SECONDS = (300, 600)  # seconds that a request lasts
+_GRACE = 30.0  # seconds, for a server that does not end the request
+_LONG = 5.0  # seconds; a request that lasted this long counts as a success
 
 
 class Event(NamedTuple):
-    """ADDED, MODIFIED or DELETED, and the object, which is a Table of one row where tables were
-    asked for."""
+    """ADDED, MODIFIED or DELETED, and the object; for Tables, a Table of one row."""
 
     type: str
     object: Object
 
 
 class Watch:
-    """Changes of objects, for `async for`. It goes on after connections that are cut off and
-    requests that time out, and where the server has forgotten what came since, it lists again and
-    tells the difference. It ends with its timeout or by not being iterated any more; iterated
-    again, also after an error, it goes on where it was.
+    """Changes of objects, for `async for`. Reconnects after lost connections and timeouts. If the
+    server no longer has the changes since the last version, it lists again and reports the
+    difference. Ends at its timeout or when iteration stops; a new iteration, also after an error,
+    continues where the last one ended.
 
-    Raises what a list raises, Unreachable only if nothing was reached so far, and Expired if it
-    began at a bare version: what there was then is not known, so nor is what is gone.
+    Raises what a list raises; Unreachable only if no request has succeeded yet; and Expired if it
+    started at a bare resource version, because the objects at that version, and so the deleted
+    ones, are unknown.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Watch:
         self._timeout = timeout
         self._query = _selecting(name, query or {})
         self._told: dict[Key, Object] | None = {}
-        self.listed = asyncio.Event()  # set when all objects of a list have been told
+        self.listed = asyncio.Event()  # set once all objects of the initial list are reported
         self._begun = False
         self._in_pages = True
         if isinstance(since, str):
@@ -89,11 +89,11 @@ class Watch:
                     async for event in events:
                         said = True
                         yield event
-            except TimeoutError:  # also that of a server which has gone without a word
+            except TimeoutError:  # also if the server vanished silently
                 if ends is not None and clock() >= ends:
                     return
             except (ApiError, Unreachable) as error:
-                if was_away and isinstance(error, ApiError):  # it is back, whatever it says
+                if was_away and isinstance(error, ApiError):  # reachable again
                     pauses.reset()
                 was_away = isinstance(error, Unreachable)
                 if isinstance(error, Expired) or _is_ahead(error):
@@ -106,14 +106,15 @@ class Watch:
             await asyncio.sleep(pause if ends is None else max(0, min(pause, ends - clock())))
 
     def _list_again(self, why: Exception) -> None:
-        """Raises what made it necessary if there is no way to tell the difference."""
+        """Force a new list. Raises `why` if the known objects are missing, so that there is no
+        difference to compute."""
         if self._told is None:
             raise why
         self.version = ""
 
     async def _followed(self, ends: float | None) -> AsyncGenerator[Event, None]:
-        """What changed since the last time, and what changes in one request. Raises TimeoutError
-        when the time is over."""
+        """Yield the difference since the last request, then the events of one watch request. Raises
+        TimeoutError at the deadline."""
         if not self.version:
             async with aclosing(self._difference()) as differences:
                 while (event := await _before(ends, differences)) is not None:
@@ -123,14 +124,14 @@ class Watch:
                 yield event
 
     async def _difference(self) -> AsyncGenerator[Event, None]:
-        """The objects that there are now against those that were told of."""
+        """List the objects and yield the difference to those reported."""
         told = self._told
         assert told is not None
         version, seen = "", set()
         limit = {} if self._in_pages else {"limit": 0}
         accept = self._accept.replace("as=PartialObjectMetadata;", "as=PartialObjectMetadataList;")
         pages = self._resource.pages(self._namespace, accept=accept, **limit, **self._query)
-        self._in_pages = False  # if the next page of this list should expire
+        self._in_pages = False  # without pages next time, if this list expires between pages
         async for page in pages:
             version = version or _version_of_list(page)
             for key, one in listed_objects(page).items():
@@ -168,8 +169,8 @@ class Watch:
                     yield event
 
     def _new(self, event: Event) -> Event | None:
-        """The event, unless it tells again what was told: servers without versions of lists begin
-        each watch with everything that there is."""
+        """The event, or None if it was reported already: servers without list versions begin each
+        watch with all objects."""
         told = self._told
         if told is None:
             return event
@@ -184,7 +185,8 @@ class Watch:
         return event
 
     def _received(self, line: bytes) -> Event | None:
-        """What a line tells, if it is of an object. Raises ApiError for an error."""
+        """The event in a line, None for bookmarks and empty lines. Raises ApiError for an ERROR
+        event."""
         if not line.strip():
             return None
         try:
@@ -213,13 +215,13 @@ class Watch:
 
 
 async def _before(when: float | None, items: AsyncGenerator[_Item, None]) -> _Item | None:
-    """The next one, None at the end; raises TimeoutError."""
+    """The next item, None at the end; raises TimeoutError."""
     async with asyncio.timeout_at(when):
         return await anext(items, None)
 
 
 def _selecting(name: str, query: Mapping[str, Any]) -> dict[str, Any]:
-    """A query that is also for one name, if there is one."""
+    """The query, with a field selector for the name if there is one."""
     found = dict(query)
     if name:
         fields = (found.get("fieldSelector"), f"metadata.name={name}")
@@ -228,20 +230,20 @@ def _selecting(name: str, query: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """That of an object, also of one that is the row of a Table."""
+    """The metadata of an object or of a one-row Table."""
     rows = value.get("rows")
     found: Mapping[str, Any] = rows[0]["object"]["metadata"] if rows else value["metadata"]
     return found
 
 
 def key_of(value: Mapping[str, Any]) -> Key:
-    """Which object it is, of one resource."""
+    """The namespace and name of an object."""
     metadata = _metadata(value)
     return metadata.get("namespace") or "", metadata["name"]
 
 
 def _version(value: Mapping[str, Any]) -> str:
-    """Of an object, a list or a bookmark."""
+    """The resource version of an object, a list or a bookmark."""
     own = (value.get("metadata") or {}).get("resourceVersion")
     return str(own or _metadata(value).get("resourceVersion") or "")
 
@@ -251,11 +253,11 @@ def _version_of_list(listed: Mapping[str, Any]) -> str:
 
 
 def objects_of(listed: Mapping[str, Any]) -> Iterator[Object]:
-    """The objects of a list; those of a Table as Tables of one row."""
+    """Yield the objects of a list; the rows of a Table as one-row Tables."""
     if "rows" not in listed:
         kind = str(listed.get("kind", "")).removesuffix("List")
         for item in listed.get("items") or ():
-            # Those of a list do not say what they are.
+            # List items lack kind and apiVersion.
             yield {"apiVersion": listed.get("apiVersion"), "kind": kind, **item}
         return
     head = {name: value for name, value in listed.items() if name != "metadata"}
@@ -264,7 +266,7 @@ def objects_of(listed: Mapping[str, Any]) -> Iterator[Object]:
 
 
 def listed_objects(listed: Mapping[str, Any]) -> dict[Key, Object]:
-    """The objects of a list by what they are; raises Unreachable for what is no list of objects."""
+    """The objects of a list by key; raises Unreachable if it is malformed."""
     try:
         return {key_of(one): one for one in objects_of(listed)}
     except (KeyError, TypeError, AttributeError, IndexError):
@@ -276,7 +278,7 @@ def _changes(before: Mapping[str, Any] | None, now: Object) -> Iterator[Event]:
         yield Event(ADDED, now)
         return
     old, new = _metadata(before), _metadata(now)
-    if old.get("uid") != new.get("uid"):  # another one of the same name
+    if old.get("uid") != new.get("uid"):  # deleted and recreated
         yield Event(DELETED, dict(before))
         yield Event(ADDED, now)
     elif old.get("resourceVersion") != new.get("resourceVersion"):
@@ -288,7 +290,8 @@ def _may_pass(error: ApiError | Unreachable) -> bool:
 
 
 def _is_ahead(error: Exception) -> bool:
-    """A version that the server has not come to, such as after its storage was restored."""
+    """Whether the resource version is ahead of the server, for example after a restore of its
+    store."""
     return isinstance(error, TimedOut) and any(
         cause.get("reason") == "ResourceVersionTooLarge" for cause in error.causes
     )

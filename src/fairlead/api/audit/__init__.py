@@ -1,1 +1,1 @@
-"""The audit log: who asked for what, when, and what came of it."""
+"""The audit log: records the user, time, target and result of requests."""

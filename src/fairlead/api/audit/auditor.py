@@ -1,8 +1,9 @@
-"""Follows requests from their arrival to the end of their answers, and tells the backend.
+"""Follows requests from arrival to the end of their responses and sends audit events to the
+backend.
 
-The stages of a request are RequestReceived, once it is known who asks; ResponseStarted, if it may
-last as long as its client likes or was refused before it was known who asks; Panic, if the server
-failed; and at the end, whatever it was, ResponseComplete.
+The stages of a request are RequestReceived, once the user is known; ResponseStarted, for
+long-running requests and those refused before authentication; Panic, if the server failed; and
+always ResponseComplete at the end.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Auditor:
         bodies: Bodies,
         reads: Reads | None = None,
     ) -> None:
-        """`reads` tells of usual reads that are answered as they come, if that can be."""
+        """`reads` writes both events of simple reads at once, if the backend supports it."""
         self.names = subjects.names
         self.subjects = subjects
         self._bodies = bodies
@@ -59,10 +60,10 @@ class Auditor:
         self._tell_read = reads.tell if reads is not None else None
         self._at_once = frozenset(("get", "list") if reads is not None else ())
 
-    # The way of a request
+    # Stages of a request
 
     def begin(self, request: Request) -> None:
-        """A request has come; its answer will tell under which id it is recorded."""
+        """Start the record of a request and add its audit ID to the response headers."""
         exchange = request.exchange
         given = exchange.head.named.get(b"audit-id")
         audit_id = given or new_id()
@@ -72,11 +73,11 @@ class Auditor:
             record.is_given = True
 
     def received(self, request: Request) -> Awaitable[None] | None:
-        """Nothing can come of a read before it is answered or the loop turns. Until then it is not
-        told that it came: most are answered by then, and both are told by one write."""
+        """Record RequestReceived. For a read it is deferred until the read is answered or the event
+        loop iterates: most are answered by then, and both events need one write only."""
         record: Record = request.audited
         target = request.target
-        if record.judged:  # the request is done again
+        if record.judged:  # the request runs again
             return None
         if target.verb not in self._at_once or target.subresource or record.is_given:
             return self._receive(request, record)
@@ -87,7 +88,7 @@ class Auditor:
         return None
 
     def again(self, request: Request) -> None:
-        """The request is done again: what was noted on the way counts no more."""
+        """The request runs again: drop the decision and the annotations."""
         record: Record = request.audited
         record.decision = record.annotations = None
 
@@ -105,13 +106,13 @@ class Auditor:
     def _tell_received(self, record: Record) -> Awaitable[None] | None:
         if not record.level or RECEIVED in record.subject.verdict.omitted:
             return None
-        decision, record.decision = record.decision, None  # was not known then
+        decision, record.decision = record.decision, None  # not known at that stage
         outcome = self.tell(record, RECEIVED, record.received)
         record.decision = decision
         return None if outcome is True else _insist(outcome)
 
     def refused(self, request: Request, error: StatusError) -> None:
-        """The answer will be an error."""
+        """Record that the response will be an error."""
         record: Record = request.audited
         if record.waits:
             self._receive(request, record)
@@ -124,8 +125,8 @@ class Auditor:
                 record.status["message"] = attempts(request)
 
     def answered(self, request: Request, answer: Answer) -> Awaitable[None] | None:
-        """The answer is known and about to be sent. What is sent at once is told as complete
-        before that, so that whoever has an answer finds it in the log."""
+        """Record the response, which is about to be sent. Responses that are sent at once are
+        recorded as complete before, so that a client which has its response finds it in the log."""
         record: Record = request.audited
         if record.waits:
             if self._tell_read is not None and self._tell_read(request, record, answer):
@@ -160,12 +161,12 @@ class Auditor:
         if record.panic:
             await self._tell_panic(record)
         if isinstance(answer, LongAnswer) or (long_running and type(answer) is not Answer):
-            return  # it is sent little by little
+            return  # streamed; `ended` completes it
         record.completed = True
         await self._tell_stage(record, COMPLETE)
 
     def ended(self, request: Request) -> None:
-        """Nothing more will be sent."""
+        """Complete the record; the whole response has been sent, or the connection is gone."""
         record: Record = request.audited
         if record.completed:
             return
@@ -186,11 +187,11 @@ class Auditor:
             self._finish_later(self.tell(record, COMPLETE, stamp()))
 
     def _judge(self, request: Request, record: Record, user: User | None) -> None:
-        """Find out what a request is about and what the policy says of that."""
+        """Find the subject of a request and the policy's verdict on it."""
         record.judge(self.subjects.of(request, user))
         level_counts[LEVEL_LABELS[record.level]] += 1
 
-    # What went in and came out
+    # Objects in requests and responses
 
     async def _add_objects(self, request: Request, record: Record, answer: Answer) -> None:
         operation = request.operation
@@ -219,7 +220,7 @@ class Auditor:
         whole, media_type = collected.whole(), collected.media_type
         record.response_object = self._bodies.answered(whole, media_type, managed_fields)
 
-    # Telling
+    # Events
 
     def tell(self, record: Record, stage: str, moment: str) -> Outcome:
         record.stage, record.stamp = stage, moment
@@ -253,13 +254,13 @@ class Auditor:
             task.add_done_callback(self._late.discard)
 
     async def close(self) -> None:
-        """Store what was told; nothing may be told afterwards."""
+        """Wait for pending events and close the backend; no events may follow."""
         await asyncio.gather(*self._late, return_exceptions=True)
         await self._backend.close()
 
 
 async def _insist(outcome: Outcome) -> None:
-    """Refuse a request of which nothing would be known."""
+    """Reject the request if its event could not be stored."""
     if not (outcome if isinstance(outcome, bool) else await outcome):
         REJECTED.add()
         raise internal("failed to store audit event")

@@ -1,4 +1,4 @@
-"""Where events go, and what a request has to wait for."""
+"""Audit backends: where events are stored, and whether requests wait for that."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from fairlead.api.audit.record import Record
 from fairlead.base.logs import Tally
 
 Outcome = bool | Awaitable[bool]  # whether an event was stored, at once or later
-Shape = Callable[[Record], bytes | None]  # what is stored; None if it is left out
+Shape = Callable[[Record], bytes | None]  # encodes a record; None to drop it
 
 logger = logging.getLogger("fairlead.api.audit")
 _lost = Tally(logger, logging.ERROR, "audit events are lost")
 
 
 def lose(plugin: str, why: str, count: int = 1) -> None:
-    """Count events that nobody will read; call it on the event loop."""
+    """Count and log lost events. Must be called on the event loop."""
     ERRORS.add(count, of=(plugin,))
     _lost.add(plugin, why)
 
 
 class Sink(Protocol):
-    """Stores events that have their final form. What it cannot store it loses with a count."""
+    """Stores encoded events. Events that cannot be stored are counted as lost."""
 
     def deliver(self, event: bytes) -> Outcome:
-        """Store an event before anything else happens."""
+        """Store an event at once."""
 
     async def deliver_aside(self, events: list[bytes]) -> bool:
-        """Store events without holding anybody up."""
+        """Store events without blocking the event loop."""
 
     async def close(self) -> None: ...
 
 
 class Backend(Protocol):
-    """Takes records as they are now; False means that the request must not go on."""
+    """Accepts records in their current state. False means that the request must be rejected."""
 
     def take(self, record: Record) -> Outcome: ...
 
@@ -46,8 +46,8 @@ class Backend(Protocol):
 
 
 class Blocking:
-    """Requests wait for their events to be stored. If that fails they go on all the same, unless
-    the mode is strict."""
+    """Requests wait until their events are stored. A failure rejects the request in strict mode
+    only."""
 
     def __init__(self, shape: Shape, sink: Sink, *, strict: bool) -> None:
         self._shape = shape
@@ -74,13 +74,13 @@ async def _whatever(outcome: Awaitable[bool]) -> bool:
 
 
 def in_json(before: str, after: str) -> Shape:
-    """Events as they are, with what stands before and after their fields."""
+    """Encode whole events, with a prefix and a suffix."""
     return partial(Record.json, before=before, after=after)
 
 
 def truncated(limits: Limits, before: str, after: str) -> Shape:
-    """Events without the objects they carry where they are too long with them; what is too long
-    even so is lost."""
+    """Encode events, without their objects if the event exceeds the limit otherwise. Drops and
+    counts events that exceed it even so."""
 
     def shape(record: Record) -> bytes | None:
         event = record.json(before, after)
@@ -95,7 +95,7 @@ def truncated(limits: Limits, before: str, after: str) -> Shape:
 
 
 class Both:
-    """Several backends; all of them are given every event."""
+    """Sends every event to several backends."""
 
     def __init__(self, backends: Sequence[Backend]) -> None:
         self._backends = backends

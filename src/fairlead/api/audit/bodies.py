@@ -1,4 +1,4 @@
-"""Objects that requests and answers carry, as JSON on one line."""
+"""Encodes objects of requests and responses as single-line JSON for events."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from fairlead.resources.conversion import from_stored, to_stored
 from fairlead.resources.gates import Gates
 from fairlead.resources.registry import Resource, Resources
 
-MOST_COLLECTED = 10 * 1024 * 1024  # bytes of an answer that is made as it is read
+MOST_COLLECTED = 10 * 1024 * 1024  # bytes of a streamed response
 _DELETING = ("delete", "deletecollection")
 _WRITING = ("create", "update")
 _TYPE = ("kind", "apiVersion")
 
 
 class Bodies:
-    """Reads bodies of one server. `managed_fields` tells whether those are shown."""
+    """Decodes the bodies of a server. `managed_fields` tells whether to include those fields."""
 
     def __init__(self, resources: Resources, gates: Gates) -> None:
         self._resources = resources
         self._context = Context(resources.dialect, gates, lambda *_: None)
 
     def sent(self, operation: Operation, media_type: str, managed_fields: bool) -> bytes | None:
-        """What an operation was sent, an object or a patch; None if it cannot be read. An object is
-        shown as it was taken: as what it was taken for, with its defaults."""
+        """The object or patch in a request; None if it cannot be decoded. Objects are shown as
+        decoded, with kind, apiVersion and defaults."""
         value = parsed(self._resources, operation.sent, media_type)
         if operation.verb != "patch" and isinstance(value, dict):
             value = {**self._type_of(operation), **value}
@@ -65,7 +65,7 @@ class Bodies:
         except DecodeError:
             return None
         main = resource.main
-        if resource.kind != main.kind:  # such as a Scale or a Binding
+        if resource.kind != main.kind:  # for example a Scale or a Binding
             fill_defaults(resource.struct, made)
             return head | made
         made = to_stored(main, made)
@@ -80,13 +80,13 @@ class Bodies:
         return behaviour_of(stored)
 
     def answered(self, raw: bytes, media_type: str, managed_fields: bool) -> bytes | None:
-        """What this server answered, which may be JSON on one line already."""
+        """The object in a response of this server, whose body may be single-line JSON already."""
         if managed_fields and media_type == JSON and raw[-2:] == b"}\n" and b"\n" not in raw[:-1]:
             return raw.rstrip()
         return value_json(parsed(self._resources, raw, media_type), managed_fields)
 
     def success(self, verb: str, answer: Answer) -> dict[str, Any] | None:
-        """What is told of an answer that is a Status though nothing went wrong."""
+        """The Status in a successful response; None if the response is not a Status."""
         body = answer.body
         if not isinstance(body, bytes) or answer.code >= 300:
             return None
@@ -103,12 +103,12 @@ def value_json(value: Any, managed_fields: bool) -> bytes | None:
         value = _without_managed_fields(value)
     try:
         return dumped(value) if value is not None else None
-    except (orjson.JSONEncodeError, TypeError):  # numbers that JSON has and we cannot write
+    except (orjson.JSONEncodeError, TypeError):  # JSON numbers that orjson cannot encode
         return None
 
 
 def parsed(resources: Resources, raw: bytes, media_type: str) -> Any:
-    """What a body says; None if it cannot be read."""
+    """The decoded body; None if it cannot be decoded."""
     try:
         if not raw:
             return None
@@ -126,7 +126,7 @@ def parsed(resources: Resources, raw: bytes, media_type: str) -> Any:
 
 
 def _without_managed_fields(value: Any) -> Any:
-    """Of an object, of those in a list and of those in the rows of a Table."""
+    """Without managedFields in an object, in the items of a list and in the rows of a Table."""
     if not isinstance(value, dict):
         return value
     found = dict(value)
@@ -147,7 +147,7 @@ def media_type_of(header: str) -> str:
 
 
 class Collected:
-    """The pieces of an answer as they are sent, up to a limit beyond which none is kept."""
+    """Collects the pieces of a response as they are sent; drops all of them beyond a limit."""
 
     def __init__(self, media_type: str) -> None:
         self.media_type = media_type

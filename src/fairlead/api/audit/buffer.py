@@ -1,4 +1,4 @@
-"""The mode `batch`: events wait in memory, requests do not wait for them."""
+"""The mode `batch`: buffers events in memory, so that requests do not wait for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.api.audit.backend import Shape, Sink, logger, lose
 from fairlead.api.audit.policy import Batching
 from fairlead.api.audit.record import Record
 
-MOST_BYTES = 64 * 1024 * 1024  # of events that wait or are on their way, however few they are
+MOST_BYTES = 64 * 1024 * 1024  # of events that are buffered or being sent
 MOST_BATCH_BYTES = 10 * 1024 * 1024
 _MOST_ON_THEIR_WAY = 10
 _SECONDS_TO_END = 10.0
@@ -17,9 +17,10 @@ _NO_TIME = "there was no time left to send them"
 
 
 class Buffer:
-    """Sends what was collected when there is enough of it or when it has waited long enough. What
-    comes while the buffer is full is lost with a count. `side_by_side` lets batches overtake each
-    other, which a log must not; a log is written all that there is at once."""
+    """Sends buffered events once there are enough or they have waited long enough. Events that
+    arrive while the buffer is full are dropped and counted. `side_by_side` allows concurrent
+    batches, which may overtake each other; the log does not use it, and writes everything buffered
+    at once."""
 
     def __init__(
         self,
@@ -38,7 +39,7 @@ class Buffer:
         self._throttle = _Throttle(batching.qps, batching.burst)
         self._places = asyncio.Semaphore(_MOST_ON_THEIR_WAY if side_by_side else 1)
         self._waiting: deque[bytes] = deque()
-        self._bytes = 0  # of those on their way, too
+        self._bytes = 0  # including those being sent
         self._enough = asyncio.Event()
         self._some = asyncio.Event()
         self._closing = False
@@ -86,7 +87,7 @@ class Buffer:
             pass
 
     def _batch(self) -> list[bytes]:
-        """The next events, no more than fit."""
+        """The next events, up to the limits of a batch."""
         found: list[bytes] = []
         size = 0
         waiting = self._waiting
@@ -119,7 +120,7 @@ class Buffer:
             self._places.release()
 
     async def close(self) -> None:
-        """Send everything, for as long as that may take."""
+        """Send all buffered events, for at most 10 s."""
         self._closing = True
         self._some.set()
         self._enough.set()
@@ -144,7 +145,7 @@ class Buffer:
 
 
 class _Throttle:
-    """Lets so many through a second, and a few more after a rest."""
+    """A token bucket: `qps` per second, with bursts up to `burst`."""
 
     def __init__(self, qps: float, burst: int) -> None:
         self._qps = qps

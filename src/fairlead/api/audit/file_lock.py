@@ -1,4 +1,4 @@
-"""Taking turns with the other processes of a server that write to the same log."""
+"""A file lock between the processes of a server that write to the same log."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_PATIENCE = 0.05  # seconds; a turn takes microseconds, unless its process was stopped in it
+_PATIENCE = 0.05  # seconds; the lock is held for microseconds unless its process is suspended
 _PAUSE = 0.0002
 _GIVEN_UP_FOR = 1.0
 
 
 class Turns:
-    """A lock at `path`, which every process opens for itself. The system lets go of it for one that
-    dies."""
+    """A lock file that every process opens separately. The kernel releases the lock of a process
+    that dies."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -24,8 +24,8 @@ class Turns:
 
     @contextmanager
     def brief(self) -> Iterator[bool]:
-        """A turn that nobody takes for long; tells whether it is this one's alone. One who does
-        not give it up is not waited for."""
+        """Try to lock the file for up to 50 ms. Yields whether the lock is held. After a failure,
+        does not wait at all for the next second."""
         alone = self._try() or self._wait_briefly()
         try:
             yield alone
@@ -35,7 +35,7 @@ class Turns:
 
     @contextmanager
     def long(self) -> Iterator[None]:
-        """A turn for which others wait as long as it takes, in a thread."""
+        """Lock the file, however long that takes. Blocks: call it in a thread."""
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
             yield

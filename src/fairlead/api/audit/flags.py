@@ -1,4 +1,4 @@
-"""The command line of the audit log."""
+"""Command line flags of the audit log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairlead.api.audit import metrics as metrics  # shown whether or not there is a log
+from fairlead.api.audit import metrics as metrics  # registers them even without a log
 from fairlead.api.audit.policy import Batching, Limits, api_version
 from fairlead.auth.authentication.flags import switch
 from fairlead.base.dialect import DIALECTS
@@ -20,7 +20,7 @@ Reads = Callable[[str], Any]
 
 
 class AuditFlagError(ValueError):
-    """Flags that cannot be used; the text names them."""
+    """Invalid flags; the message names them."""
 
 
 class _Defaults(NamedTuple):
@@ -36,13 +36,13 @@ _BACKENDS = {
 
 
 def wants_audit(options: argparse.Namespace) -> bool:
-    """Whether there is anything to put together, or to be warned of."""
+    """Whether any audit flag is set, so that there is an auditor to build or a warning to log."""
     given = (options.audit_policy_file, options.audit_log_path, options.audit_webhook_config_file)
     return any(given)
 
 
 def add_audit_flags(parser: argparse.ArgumentParser, duration: Reads, whole_number: Reads) -> None:
-    """`duration` and `whole_number` read the values of flags."""
+    """Add the flags. `duration` and `whole_number` parse their values."""
     group = parser.add_argument_group("Audit log")
     flag = group.add_argument
     flag(
@@ -146,7 +146,7 @@ def _rate(text: str) -> float:
 
 
 class BackendFlags(NamedTuple):
-    """What the flags say of one backend."""
+    """The flags of one backend."""
 
     mode: str
     batching: Batching
@@ -169,7 +169,7 @@ def backend_flags(options: argparse.Namespace, name: str) -> BackendFlags:
 
 
 def check_audit_flags(options: argparse.Namespace) -> None:
-    """Raises AuditFlagError."""
+    """Raises AuditFlagError for invalid combinations."""
     for name in _BACKENDS:
         _check_backend(options, name)
     for name in _BACKENDS:

@@ -1,4 +1,4 @@
-"""Parts of events that many of them share, as JSON that is made once."""
+"""Encoded parts of events that many events share."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from fairlead.auth.authentication.user import User, user_bytes
 from fairlead.base import clock
 from fairlead.base.caches import Bounded
 
-_LONGEST = 4096  # bytes of a part that is kept
+_LONGEST = 4096  # bytes of a cached part
 _MOST = 4096
 
 
-# Whether a text can stand in a URI and in JSON as it is.
+# Matches text that needs no escaping in a URI or in JSON.
 is_plain = re.compile(r"[A-Za-z0-9/:@!$&'()*+,;=._~-]*\Z").match
 
 
 def quoted(text: str) -> str:
-    """A text in JSON, whatever bytes of a client it came from."""
+    """A string as JSON, whatever bytes it was decoded from."""
     return dumped(text).decode()
 
 
 def dumped(value: object) -> bytes:
-    """A value in JSON, also where it holds text that UTF-8 does not have."""
+    """Encode a value as JSON; replaces characters that UTF-8 cannot encode."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -48,15 +48,15 @@ def _clean(value: object) -> object:
 
 
 def user_info(user: User) -> dict[str, object]:
-    """A user as events show one."""
+    """A user in the form of events."""
     extra = {name: user.extra[name] for name in sorted(user.extra)}
     shown = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": extra}
     return {name: value for name, value in shown.items() if value}
 
 
 class Users:
-    """The JSON of users. Whoever asks again and again is the same object each time, so that they
-    are known by identity; the object is held as long as its JSON is."""
+    """Caches the JSON of users by object identity, because repeated requests of a user share a User
+    object. The cache holds the object, so that its id stays valid."""
 
     def __init__(self) -> None:
         self._known: Bounded[int, tuple[User, str]] = Bounded(_MOST, longest=_LONGEST)
@@ -71,7 +71,7 @@ class Users:
 
 
 class Caller(NamedTuple):
-    """Where a request comes from and what program sends it; `json` has both as fields."""
+    """The source addresses and user agent of a request; `json` holds both as event fields."""
 
     addresses: tuple[str, ...]
     agent: str
@@ -87,8 +87,8 @@ def caller(addresses: tuple[str, ...], agent: str) -> Caller:
 
 _DIGITS = [b"%03d" % number for number in range(1000)]
 
-# Ids are random UUIDs whose last part counts, in twelve digits: unique, and cheap to make. All but
-# the last three of those are the same for a thousand ids.
+# IDs are UUIDs with a random prefix whose last part is a counter of twelve digits: unique and
+# cheap. A thousand IDs share all but the last three digits.
 _start = str(uuid4())[:24]
 
 
@@ -103,7 +103,7 @@ new_id = chain.from_iterable(
 
 
 def stamp() -> str:
-    """The moment, to the microsecond."""
+    """The current time with microseconds."""
     return stamp_of(clock.time())
 
 
@@ -117,7 +117,7 @@ _begin, _to_millisecond = -1.0, b""  # of the last millisecond
 
 
 def instant(now: float) -> bytes:
-    """A moment, to the microsecond; all but the last digits are the same for many."""
+    """A time with microseconds. Caches the text up to the millisecond."""
     offset = now - _begin
     if not 0.0 <= offset < 0.001:
         offset = _move_to(now)
@@ -125,7 +125,7 @@ def instant(now: float) -> bytes:
 
 
 def _move_to(now: float) -> float:
-    """Gives how far a moment is from the begin of its millisecond."""
+    """Move the cached millisecond to `now`; returns the offset of `now` in it."""
     global _second, _to_second, _begin, _to_millisecond
     millisecond = int(now * 1000)
     second, rest = divmod(millisecond, 1000)

@@ -1,4 +1,4 @@
-"""The log backend: events as lines of a file or of the standard output."""
+"""The log backend: writes events as lines to a file or to standard output."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SECONDS_TO_END = 5.0
 
 
 class FileLog:
-    """Writes to a file of this machine, which does not wait for its disk."""
+    """Writes to a local file, without waiting for the disk."""
 
     def __init__(self, file: RotatingFile) -> None:
         self._file = file
         self._write_one = file.write
 
     def deliver(self, event: bytes, count: int = 1) -> bool:
-        """Store an event, or several that come as one."""
+        """Write an event, or `count` events in one buffer."""
         try:
             self._write_one(event)
         except OSError as error:
@@ -37,7 +37,7 @@ class FileLog:
         return True
 
     def _write(self, events: list[bytes]) -> tuple[int, str]:
-        """How many could not be written, and why."""
+        """Write events; returns how many failed, and why."""
         lost, why = 0, ""
         for event in events:
             try:
@@ -57,8 +57,8 @@ class FileLog:
 
 
 class StreamLog:
-    """Writes to the standard output, in a thread of its own: whoever reads it may be slow or gone,
-    and must not keep the server from ending. Processes that have it in common take `turns`."""
+    """Writes to standard output in a separate thread: its reader may be slow or gone, and must not
+    keep the server from ending. Processes that share the output lock it with `turns`."""
 
     def __init__(self, descriptor: int = 1, turns: Turns | None = None) -> None:
         self._descriptor = descriptor
@@ -87,11 +87,11 @@ class StreamLog:
         while True:
             data, done = self._todo.get()
             why = self._write(data)
-            with suppress(RuntimeError):  # the loop has ended
+            with suppress(RuntimeError):  # the loop is closed
                 done.get_loop().call_soon_threadsafe(_tell, done, why)
 
     def _write(self, data: bytes) -> str:
-        """Why it cannot be written, if so."""
+        """Write the data; returns the error message, if any."""
         try:
             with self._turns.long() if self._turns is not None else nullcontext():
                 while data:
@@ -110,11 +110,11 @@ def _tell(done: asyncio.Future[str], why: str) -> None:
         done.set_result(why)
 
 
-# The line of text that audit logs had before they had JSON.
+# The legacy text format.
 
 
 def legacy_line(record: Record) -> bytes:
-    """One event on one line; every value is in quotes, so that none can end it."""
+    """An event as a line of text. Every value is quoted, so that none can break the line."""
     subject, other = record.subject, record.impersonated
     user, addresses = subject.user, subject.caller.addresses
     values = {
@@ -147,5 +147,5 @@ def _quoted(text: str) -> str:
 
 
 def _moment(stamp: str) -> str:
-    """Without zeros at the end of the fraction."""
+    """Without trailing zeros in the fraction."""
     return stamp.rstrip("Z").rstrip("0").rstrip(".") + "Z"

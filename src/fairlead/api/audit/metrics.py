@@ -1,4 +1,4 @@
-"""What the audit log counts about itself, under the reference's names."""
+"""Metrics of the audit log, under the names of the reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REJECTED = REGISTRY.counter(
     "apiserver_audit_requests_rejected", "Requests refused because their event could not be stored."
 )
 
-# Of every request something is counted here, so that these are there from the start.
+# Every request is counted here, so initialize the values at import.
 LEVEL_LABELS = tuple((level,) for level in LEVEL_NAMES)
 level_counts, event_counts = LEVELS.values, EVENTS.values
 level_counts.update(dict.fromkeys(LEVEL_LABELS, 0))

@@ -1,4 +1,4 @@
-"""What the server's own parts do is told like what its clients do."""
+"""Audits operations of internal components in the same way as client requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CODES = {"create": 201}
 
 
 class OwnOperations:
-    """The audit log as operations know it."""
+    """The audit log as operations use it."""
 
     def __init__(self, auditor: Auditor) -> None:
         self._auditor = auditor
@@ -47,7 +47,7 @@ class OwnOperations:
 
 
 class Told:
-    """One operation that is followed."""
+    """An operation that is being audited."""
 
     def __init__(
         self, auditor: Auditor, record: Record, operation: Operation, place: Target
@@ -75,7 +75,7 @@ class Told:
         await self.tell(COMPLETE, stamp())
 
     def shown(self, value: Any) -> bytes | None:
-        """An object with what it is, as an answer would have it."""
+        """Encode an object with kind and apiVersion, as in a response."""
         resource = self._operation.resource
         if isinstance(value, Version):
             value = value.object()

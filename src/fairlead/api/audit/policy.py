@@ -1,4 +1,4 @@
-"""The audit policy: how much is told of which request. The first rule that matches decides."""
+"""The audit policy: the level of events per request. The first matching rule decides."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STAGES = (RECEIVED, STARTED, COMPLETE, PANIC)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the policy says of a request."""
+    """The policy's decision on a request."""
 
     level: int
     omitted: frozenset[str] = frozenset()  # stages
@@ -35,7 +35,7 @@ SILENCE = Verdict(NONE)
 
 
 class Policy:
-    """The rules of a file that was checked; see `policy_file`."""
+    """The rules of a validated policy; see `policy_file`."""
 
     def __init__(self, value: Object) -> None:
         self._rules = tuple(_Rule(rule, value) for rule in value["rules"])
@@ -43,7 +43,8 @@ class Policy:
         self._always = first.verdict if first.is_general else None
 
     def verdict(self, user: User | None, target: Target, name: str) -> Verdict:
-        """`user` is who really asks, None where that is not known; `name` is the object's."""
+        """The verdict on a request. `user` is the authenticated user (before impersonation), None
+        if unknown; `name` is that of the object."""
         if self._always is not None:
             return self._always
         for rule in self._rules:
@@ -111,7 +112,8 @@ class _Rule:
 
 
 class _Resources:
-    """Resources of a group: `pods`, `pods/log`, `pods/*`, `*/scale`, `*`; all if none is named."""
+    """A resource selector of a group: `pods`, `pods/log`, `pods/*`, `*/scale`, `*`; matches all if
+    empty."""
 
     __slots__ = ("_group", "_names", "_resources")
 
@@ -145,18 +147,18 @@ def _is_path_of(patterns: Sequence[str], path: str) -> bool:
     )
 
 
-# What the command line says of the audit log.
+# Settings from the command line
 
 
 class Limits(NamedTuple):
-    """Of `--audit-…-truncate-…`, in bytes."""
+    """From `--audit-…-truncate-…`, in bytes."""
 
     event: int
     batch: int
 
 
 class Batching(NamedTuple):
-    """Of `--audit-…-batch-…`. `qps` is 0 where nothing is throttled."""
+    """From `--audit-…-batch-…`. `qps` is 0 if throttling is off."""
 
     buffer_size: int
     max_size: int
@@ -166,5 +168,5 @@ class Batching(NamedTuple):
 
 
 def api_version(dialect: Dialect) -> str:
-    """The one version of the group of policies and events."""
+    """The version of policies and events; there is only one."""
     return dialect.group_name("audit.@/v1")

@@ -1,4 +1,4 @@
-"""`--audit-policy-file`: reading the policy and saying what is wrong with it."""
+"""`--audit-policy-file`: reads and validates the policy."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FLAG = "--audit-policy-file"
 
 
 class PolicyError(ValueError):
-    """A policy that cannot be used; the text names the file and the field."""
+    """An invalid policy; the message names the file and the field."""
 
 
 def read_policy(path: Path, dialect: Dialect) -> Policy:
-    """Raises PolicyError. Fields that no policy has are warned of and left out."""
+    """Read the policy; raises PolicyError. Unknown fields are ignored with a warning."""
     try:
         value, repeated = parse_yaml(path.read_bytes())
     except OSError as error:
@@ -74,7 +74,7 @@ def _checked(path: Path, value: Object) -> Object:
 
 
 def _faults(value: Object) -> Iterator[tuple[str, str]]:
-    """Fields and what is wrong with them."""
+    """Yield invalid fields with error messages."""
     yield from _unsupported("omitStages", value.get("omitStages"), STAGES)
     for index, rule in enumerate(value["rules"]):
         place = f"rules[{index}]"

@@ -1,4 +1,4 @@
-"""Reads that are answered as they come: both of their events are told by one write."""
+"""Fast path for reads that are answered at once: writes both of their events together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.api.request import Request
 from fairlead.auth.authorization.attributes import Decision
 from fairlead.base import clock
 
-# Stores events that come as one, and is told how many they are; it must not have to wait.
+# Stores encoded events; the second argument is their number. Must not block.
 Deliver = Callable[[bytes, int], object]
 
 _METADATA = LEVEL_LABELS[METADATA]
@@ -22,9 +22,9 @@ _STAMPED = b'","stageTimestamp":"'
 
 
 class Form:
-    """What the events of a read have beside its id and its moments: the same for all who ask the
-    same again and get the same decision and code. `pieces` stand between those; the second is
-    empty where it is not told that a read came."""
+    """The encoded events of a read without ID and timestamps: equal for repeated requests with the
+    same decision and code. `pieces` are the bytes between those; the second is empty if the policy
+    omits RequestReceived."""
 
     __slots__ = ("code", "decision", "pieces")
 
@@ -37,7 +37,7 @@ class Form:
 
 
 class Reads:
-    """`before` and `after` stand around the fields of every event."""
+    """Writes the events of simple reads. `before` and `after` enclose the fields of every event."""
 
     def __init__(self, subjects: Subjects, before: str, after: str, deliver: Deliver) -> None:
         self._subject_of = subjects.of
@@ -47,8 +47,8 @@ class Reads:
         self._deliver = deliver
 
     def tell(self, request: Request, record: Record, answer: Answer) -> bool:
-        """Tell all of a read if what there is to tell follows from what was asked, by whom, and
-        how that was decided and answered; whether it does."""
+        """Write all events of a read if they follow from its subject, decision and code alone.
+        Returns whether it did."""
         operation = request.operation
         if (
             operation is None
@@ -71,7 +71,7 @@ class Reads:
         return True
 
     def _store(self, form: Form, audit_id: bytes, received: bytes) -> int:
-        """Gives how many events there are."""
+        """Deliver the events; returns their number."""
         first, came, between, done, last = form.pieces
         now = instant(clock.time())
         if not came:

@@ -1,4 +1,4 @@
-"""What is told of one request, stage by stage."""
+"""The audit record of a request, and its encoding as an event for each stage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATUSES[0] = ""
 
 
 class Names:
-    """What all records of a server share: the names of their dialect and parts made before."""
+    """Data that all records of a server share: names of the dialect and cached fragments."""
 
     def __init__(self, group_domain: str) -> None:
         self.decision = f"authorization.{group_domain}/decision"
@@ -30,7 +30,7 @@ class Names:
         self.last_decided: tuple[Decision | None, str] = (None, "")
 
     def decided(self, decision: Decision | None) -> str:
-        """The annotations of a request of which nothing else is to be noted."""
+        """Encode the annotations of a request that has none beside the authorizer's decision."""
         if decision is None:
             return ""
         text = f',"annotations":{dumped(self.annotations(decision)).decode()}'
@@ -43,10 +43,10 @@ class Names:
 
 
 class Subject:
-    """What a request is about and what the policy says of it: the same for all that ask the same
-    again. The last ones are JSON: what is asked for by whom, the object that is meant, and what
-    events of the usual kind begin with and go on with behind their stage. `is_brief`: the end is
-    told, without objects; `form` is for who tells all at once."""
+    """The attributes of a request and the policy's verdict; shared by repeated requests. `asked`,
+    `ref`, `opening` and `usual` are JSON: the request and its user, the object reference, the
+    beginning of a typical event, and its rest after the stage. `is_brief`: events include
+    ResponseComplete and no objects. `form` is a cache for `reads`."""
 
     __slots__ = (
         *("user", "verb", "uri", "namespace", "name", "caller", "verdict"),
@@ -87,7 +87,7 @@ def asked(names: Names, user: User | None, verb: str, uri: str) -> str:
 
 
 def plain_ref(target: Target, name: str) -> str:
-    """The object that is meant, where all that names it can stand in JSON as it is."""
+    """The object reference; its parts must need no escaping in JSON."""
     namespace = f',"namespace":"{target.namespace}"' if target.namespace else ""
     named = f',"name":"{name}"' if name else ""
     group = f',"apiGroup":"{target.group}"' if target.group else ""
@@ -117,29 +117,29 @@ _UNKNOWN = Subject(None, "", "", "", "", caller((), ""), SILENCE, "", "")
 
 
 class _Rare:
-    """What most requests never have: it stands here and is set where it is known."""
+    """Defaults of attributes that few requests set."""
 
     level = NONE
     subject = _UNKNOWN
-    is_early = False  # refused before it was known who asks
+    is_early = False  # refused before authentication
     stage = ""
     stamp = ""
     impersonated: User | None = None
-    ref: str | None = None  # where more became known of the object than the subject has
+    ref: str | None = None  # set if more is known of the object than in the subject
     code = 0
-    status: dict[str, Any] | None = None  # where the answer is a Status
-    panic = ""  # the kind of failure of ours
+    status: dict[str, Any] | None = None  # if the response is a Status
+    panic = ""  # the type of the exception, if the server failed
     request_object: bytes | None = None
     response_object: bytes | None = None
-    collected: Collected | None = None  # the response object to be
-    received = ""  # when it came
+    collected: Collected | None = None  # becomes the response object
+    received = ""  # time of arrival
 
 
 class Record(_Rare):
-    """A request, filled in as it goes its way; `json` tells it as it is at its `stage`.
+    """The record of a request, filled in along the chain; `json` encodes it at its current `stage`.
 
-    It knows nothing of the request itself, so that the two make no circle. One is made for each
-    request, so that what is asked of every one of them is in slots.
+    Holds no reference to the request, to avoid a reference cycle. Attributes that every request
+    uses are slots, because a record is created for each request.
     """
 
     __slots__ = (
@@ -151,9 +151,9 @@ class Record(_Rare):
         self.names = names
         self.raw_id = raw_id
         self.moment = moment
-        self.is_given = False  # the client has chosen the id
-        self.waits = False  # that it came was not told yet
-        self.judged = False  # the policy was asked
+        self.is_given = False  # the client chose the ID
+        self.waits = False  # RequestReceived is deferred
+        self.judged = False  # the policy has been applied
         self.completed = False
         self.decision: Decision | None = None
         self.annotations: dict[str, str] | None = None
@@ -170,11 +170,12 @@ class Record(_Rare):
             self.received = stamp_of(self.moment)
 
     def decided(self, decision: Decision) -> None:
-        """What the authorizer said."""
+        """Record the authorizer's decision."""
         self.decision = decision
 
     def failed(self, kind: str) -> None:
-        """The server failed. More than the kind of error might quote what was sent."""
+        """Record a failure of the server by the type of its exception only: more might quote the
+        request."""
         self.panic = kind
 
     def annotate(self, name: str, text: str) -> None:
@@ -183,7 +184,7 @@ class Record(_Rare):
         self.annotations[name] = text
 
     def complement(self, target: Target, operation: Operation) -> None:
-        """Note what has become known of the operation."""
+        """Add the object reference and annotations of the operation."""
         if operation.identity is not NO_IDENTITY:
             name, uid, version = operation.identity
             self.ref = exact_ref(target, self.subject.name or name, uid, version)
@@ -196,8 +197,8 @@ class Record(_Rare):
                 self.annotate(self.names.removed_release, resource.removed_release)
 
     def json(self, before: str = "{", after: str = "", *, cut: bool = False) -> bytes:
-        """The event without kind and apiVersion, its fields in the order of the reference; or
-        `cut` down to what is of bounded size, without the objects that it carries."""
+        """Encode the event without kind and apiVersion, fields in the order of the reference. `cut`
+        omits the objects, so that the size is bounded."""
         subject, names = self.subject, self.names
         if self.is_usual and not cut:
             last, noted = names.last_decided
@@ -230,7 +231,7 @@ class Record(_Rare):
 
     @property
     def is_usual(self) -> bool:
-        """Whether all that is told follows from the subject, the code and the decision."""
+        """Whether the event follows from the subject, the code and the decision alone."""
         return (
             self.level < REQUEST
             and self.status is None

@@ -1,4 +1,4 @@
-"""What an event leaves out, so that no credential stands in it that nobody asked it to hold."""
+"""Removes credentials from audit events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.auth.authorization.requests import Target
 from fairlead.base.errors import STATUS_HEAD, StatusError
 from fairlead.wire.incoming.parser import UNRESERVED
 
-# Resources whose bodies hold credentials: what is said of a faulty body may quote it.
+# Resources whose bodies hold credentials: errors about an invalid body may quote it.
 _HOLD_CREDENTIALS = (
     ("secrets", ""),
     ("serviceaccounts", "token"),
@@ -25,8 +25,7 @@ _REDACTED = "REDACTED"
 
 
 def shown_uri(path: str, query: bytes) -> str:
-    """What was asked for, as it stands in a request, without the values of parameters that are
-    credentials."""
+    """The request URI, with the values of credential parameters redacted."""
     if is_plain(path) is None:
         path = quote(path, safe=UNRESERVED, errors="surrogateescape")
     if not query:
@@ -43,7 +42,8 @@ def _shown_parameter(part: str) -> str:
 
 
 def shown_status(error: StatusError, target: Target, level: int) -> dict[str, Any]:
-    """A refusal as events tell it, which is shorter than the answer."""
+    """An error as events show it, shorter than the response. Omits the message if it may quote
+    credentials and the level excludes request bodies."""
     quotes = (
         level < REQUEST
         and error.code in _QUOTING
@@ -53,7 +53,7 @@ def shown_status(error: StatusError, target: Target, level: int) -> dict[str, An
 
 
 def status_of(answer: dict[str, Any]) -> dict[str, Any]:
-    """Of an answer that is a Status, what events tell."""
+    """The fields of a Status that events include."""
     told = ("status", "message", "reason", "details", "code")
     return {"metadata": {}} | {name: answer[name] for name in told if name in answer}
 

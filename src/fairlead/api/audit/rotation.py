@@ -1,5 +1,5 @@
-"""A file that only grows to a size and then makes room for a fresh one, as lumberjack names them:
-`audit.log` is written, `audit-2024-05-06T07-08-09.123.log` is what it was before."""
+"""A log file with rotation. Backups are named as lumberjack names them: `audit.log` is the current
+file, `audit-2024-05-06T07-08-09.123.log` a former one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PACKED = ".gz"
 
 
 class Rotation(NamedTuple):
-    """Of `--audit-log-max…`: 0 is no limit, and for the size 100."""
+    """From `--audit-log-max…`: 0 means no limit; for the size it means 100."""
 
     max_megabytes: int = 0
     max_backups: int = 0
@@ -36,8 +36,8 @@ class Rotation(NamedTuple):
 
 
 class RotatingFile:
-    """For one thread at a time. Raises OSError for what cannot be written, of which then nothing
-    stands in the file: it has whole lines only."""
+    """A log file that rotates at a size. Not thread-safe. `write` raises OSError if it cannot write
+    all; it then removes the partial line, so that the file has whole lines only."""
 
     def __init__(self, path: Path, rotation: Rotation) -> None:
         self.path = path
@@ -45,8 +45,8 @@ class RotatingFile:
         self._most = (rotation.max_megabytes or 100) * _MEGABYTE
         self._tidying = threading.Lock()
         self._descriptor = -1
-        self._left = -1  # bytes that can be written as things are; none if it is not open
-        self._is_full = False  # and was not put aside yet
+        self._left = -1  # bytes until the file is full; -1 if it is closed
+        self._is_full = False  # and not renamed yet
         self._open()
         if self._rotation[1:] != (0, 0, False):
             self._tidy_later()
@@ -90,7 +90,7 @@ class RotatingFile:
         os.close(descriptor)
 
     def _put_aside(self) -> None:
-        with suppress(FileNotFoundError):  # somebody else has taken it away
+        with suppress(FileNotFoundError):  # another process has moved it
             os.rename(self.path, self._free_name())
         self._is_full = False
         self._tidy_later()
@@ -105,7 +105,7 @@ class RotatingFile:
             moment += timedelta(milliseconds=1)
 
     def close(self) -> None:
-        with self._tidying:  # wait for what is being packed
+        with self._tidying:  # wait for compression
             if self._descriptor >= 0:
                 self._let_go()
 
@@ -134,7 +134,7 @@ class RotatingFile:
                     _pack(path)
 
     def _backups(self) -> list[tuple[datetime, Path]]:
-        """What was written before, the newest first."""
+        """The backups, newest first."""
         found = []
         prefix, suffix = f"{self.path.stem}-", self.path.suffix
         for path in self.path.parent.iterdir():
@@ -158,7 +158,7 @@ def _pack(path: Path) -> None:
     fresh = path.with_name(f"{path.name}{_PACKED}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     with path.open("rb") as plain:
-        fcntl.flock(plain, fcntl.LOCK_EX)  # behind those who still write to it, see SharedFile
+        fcntl.flock(plain, fcntl.LOCK_EX)  # wait for processes that still append, see SharedFile
         with (
             os.fdopen(os.open(fresh, flags, _MODE), "wb") as file,
             gzip.GzipFile(fileobj=file, mode="wb") as packed,

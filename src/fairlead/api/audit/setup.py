@@ -1,4 +1,4 @@
-"""Putting the audit log together from what the command line says."""
+"""Builds the audit log from the command line flags."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ logger = logging.getLogger("fairlead")
 
 
 class AuditError(ValueError):
-    """The audit log cannot be kept; the text names the flag."""
+    """The audit log cannot be built; the message names the flag."""
 
 
 def build_auditor(
@@ -40,8 +40,8 @@ def build_auditor(
     resources: Resources,
     locks: Path | None = None,
 ) -> Auditor | None:
-    """The audit log that the flags ask for, if any; raises AuditError. Processes that write to one
-    log together have a directory for their `locks`."""
+    """The auditor that the flags configure, None if there is none; raises AuditError. `locks` is
+    the directory of lock files, if several processes write to the log."""
     if options.audit_policy_file is None:
         if options.audit_log_path or options.audit_webhook_config_file is not None:
             logger.warning("without --audit-policy-file no audit event is recorded")
@@ -71,7 +71,8 @@ def build_auditor(
 def _log(
     options: argparse.Namespace, version: str, locks: Path | None
 ) -> tuple[Backend, tuple[str, str, Deliver] | None]:
-    """The log, and where its events can be told at once what stands around them and how."""
+    """The log backend. Also returns the arguments of `Reads`, if the log can write the events of
+    simple reads at once."""
     flags = backend_flags(options, "log")
     before, after = f'{{"kind":"Event","apiVersion":"{version}",', "\n"
     legacy = options.audit_log_format == LEGACY

@@ -1,4 +1,4 @@
-"""A log file that several processes write to, any of which may make room for a fresh one."""
+"""A log file that several processes write to, any of which may rotate it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fairlead.api.audit.rotation import RotatingFile, Rotation
 
 
 class SharedFile(RotatingFile):
-    """Every line is written at once, to the file that has the name at that time. The processes take
-    turns, so that nobody writes to what another one has just put aside; whoever had to write out
-    of turn appends a line all the same. `locks` is a directory that they have in common."""
+    """Writes each line with one call to the current file of that name. Processes lock the file for
+    writing, so that none writes to a file that another has just rotated; a process that cannot get
+    the lock in time appends its line anyway. `locks` is a directory that the processes share."""
 
     def __init__(self, path: Path, rotation: Rotation, locks: Path) -> None:
         self._turns = Turns(locks / "audit-write")
@@ -29,8 +29,8 @@ class SharedFile(RotatingFile):
                 self._append(data)
 
     def _append(self, data: bytes) -> None:
-        """Write out of turn, to a file that another one may put aside just now: who packs it waits
-        for this line."""
+        """Write without the lock, to a file that another process may be rotating. A shared lock on
+        the file itself delays its compression until the line is written."""
         self._hold()
         try:
             if os.write(self._descriptor, data) != len(data):
@@ -39,13 +39,13 @@ class SharedFile(RotatingFile):
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def _hold(self) -> None:
-        """Keep the file of that name from being packed."""
+        """Take a shared lock on the current file, which keeps it from being compressed."""
         while True:
             if self._descriptor < 0:
                 self._open()
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:  # it is being packed
+            except BlockingIOError:  # it is being compressed
                 self._let_go()
                 continue
             self._look()
@@ -53,7 +53,8 @@ class SharedFile(RotatingFile):
                 return
 
     def _look(self) -> None:
-        """Whether the file is still the one of that name, and how long it is by now."""
+        """Close the file if it is no longer the one of that name; else update how much fits into
+        it."""
         try:
             found = os.stat(self.path)
         except FileNotFoundError:

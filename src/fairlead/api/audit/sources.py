@@ -1,4 +1,4 @@
-"""Where a request comes from, and how it tried to say who sends it."""
+"""Source addresses, user agents and attempted credentials of requests."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fairlead.base.caches import Bounded
 
 _LONGEST_AGENT = 1024
 _CUT = "...TRUNCATED"
-_MOST_HOPS = 64  # the nearest ones: who sends more has made the others up
+_MOST_HOPS = 64  # the nearest ones: a longer chain is forged
 _OF_PROXIES = (b"x-forwarded-for", b"x-real-ip")
 
 
 class Callers:
-    """Remembers who calls: most do so again and again."""
+    """Caches callers, because most repeat."""
 
     def __init__(self) -> None:
         self._known: Bounded[tuple[str, bytes], Caller] = Bounded(longest=2048)
@@ -33,7 +33,7 @@ class Callers:
 
 
 def addresses_of(request: Request) -> tuple[str, ...]:
-    """What proxies say about earlier ones, and last the address that cannot be made up."""
+    """Addresses from proxy headers, then the peer address, which cannot be forged."""
     found: list[str] = []
     forwarded, real = map(request.header, _OF_PROXIES)
     if forwarded:
@@ -52,7 +52,7 @@ def addresses_of(request: Request) -> tuple[str, ...]:
 
 
 def _address(text: str) -> str:
-    """An address in its usual spelling; empty if it is none."""
+    """A normalized IP address; empty if invalid."""
     try:
         found = ipaddress.ip_address(text.strip())
     except ValueError:
@@ -68,7 +68,7 @@ def agent_of(request: Request) -> str:
 
 
 def attempts(request: Request) -> str:
-    """How a request that could not be authenticated tried it."""
+    """A message with the kinds of credentials that a request failed to authenticate with."""
     kind = request.header(b"authorization").strip().partition(" ")[0].lower()
     tried = [kind] if kind in ("basic", "bearer") else []
     if request.parameter("access_token").strip():

@@ -1,4 +1,4 @@
-"""What requests are about and what the policy says of that, remembered for those who ask again."""
+"""Caches the subjects of requests: their attributes and the policy's verdict."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fairlead.api.request import Request
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.requests import Target, attributes_of
 
-_Key = tuple[str, str, int, int]  # path and verb, and which objects user and caller are
+_Key = tuple[str, str, int, int]  # path, verb, and identities of user and caller
 _MOST_KNOWN, _LONGEST_KNOWN = 4096, 1024
 _NOBODY = User("")
 
 
 class Subjects:
-    """The subjects of the requests of one server."""
+    """The subjects of a server's requests."""
 
     def __init__(self, policy: Policy, names: Names) -> None:
         self.names = names
@@ -26,9 +26,10 @@ class Subjects:
         self._known: dict[_Key, Subject] = {}
 
     def of(self, request: Request, user: User | None) -> Subject:
-        """`user` is who really asks, None where that is not known."""
+        """The subject of a request. `user` is the authenticated user (before impersonation), None
+        if unknown."""
         facts = request.exchange.head.facts
-        caller: Caller | None = facts.get("caller")  # the same for all of a connection
+        caller: Caller | None = facts.get("caller")  # cached per connection
         if caller is None:
             caller = facts["caller"] = self._callers.of(request)
         if request.query:
@@ -41,8 +42,8 @@ class Subjects:
         return known
 
     def _remember(self, key: _Key, subject: Subject) -> None:
-        """Keep a subject for who asks again; all are forgotten when there are many, which costs
-        those who never ask the same less than to find the oldest would."""
+        """Cache a subject. Clears the whole cache when it is full, which is cheaper than finding
+        the oldest entry when requests never repeat."""
         if len(subject.asked) + len(subject.ref) <= _LONGEST_KNOWN:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
@@ -61,7 +62,7 @@ class Subjects:
     ) -> Subject:
         ref = ""
         if target.is_resource:
-            # Parts of the path are plain where all of it is.
+            # If the whole path needs no escaping, neither do its parts.
             plain = uri.startswith(target.path) and (name == target.name or is_plain(name))
             ref = plain_ref(target, name) if plain else exact_ref(target, name)
         verdict = self._policy.verdict(user, target, name)

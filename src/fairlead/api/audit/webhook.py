@@ -1,4 +1,4 @@
-"""The webhook backend: lists of events are posted to another server."""
+"""The webhook backend: posts lists of events to another server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TIMEOUT = 30.0
 
 
 class Poster(Protocol):
-    """Posts a body and wants no answer; raises CallError."""
+    """Posts a body and ignores the response; raises CallError."""
 
     async def tell_patiently(
         self, body: dict[str, Any], timeout: float, first_pause: float

@@ -1,1 +1,2 @@
-"""Who has to wait when many ask at once: priority levels, their queues and seats."""
+"""API priority and fairness: priority levels with their queues and seats limit concurrent
+requests."""

@@ -1,4 +1,4 @@
-"""Flow schemas and priority levels as they are stored, ready to be used."""
+"""The stored flow schemas and priority levels, compiled for classifying requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY = 20_000, 16 * 1024 * 1024, 2048
 
 
 class Level:
-    """A priority level. One without `queues` is exempt: whoever belongs to it never waits."""
+    """A priority level. A level without `queues` is exempt: its requests never wait."""
 
     __slots__ = ("name", "queues", "quiescing", "shape", "shares", "uid")
 
@@ -33,7 +33,7 @@ class Level:
         self.shares = 0
         self.shape = NO_QUEUES
         self.queues: QueueSet | None = None
-        self.quiescing = False  # it is no longer wanted, and ends with its last request
+        self.quiescing = False  # deleted; removed once its last request ends
 
     def read(self, uid: str, spec: Mapping[str, Any]) -> None:
         self.uid = uid
@@ -54,7 +54,7 @@ class Level:
 
 
 class Schema:
-    """A flow schema."""
+    """A flow schema with its compiled rules."""
 
     __slots__ = ("by", "level", "matches", "name", "precedence", "uid")
 
@@ -68,7 +68,8 @@ class Schema:
 
 
 class Flow:
-    """What a request belongs to. `lines` say so in the head of its answer."""
+    """The schema, priority level and distinguisher of requests. `lines` are header lines that name
+    the schema and level in the response."""
 
     __slots__ = ("_hand", "_shape", "counts", "distinguisher", "level", "lines", "schema")
 
@@ -86,7 +87,8 @@ class Flow:
         return self.schema.name, self.distinguisher
 
     def hand(self) -> tuple[int, ...]:
-        """The queues that it may wait in."""
+        """The queues that requests of this flow may wait in. Recomputed when the level's queues
+        change."""
         shape = self.level.shape
         if self._shape is not shape:
             self._shape = shape
@@ -95,15 +97,15 @@ class Flow:
 
 
 class Configuration:
-    """Knows the flow of every request. The mandatory objects are there whatever is stored; a schema
-    whose level is not is left out. `total` seats are divided among the levels by their shares, and
-    these among so many processes."""
+    """Classifies requests into flows. The mandatory schemas and levels exist even if not stored; a
+    schema without a level is ignored. `total` seats are divided among the levels by their shares,
+    and the seats of a level evenly among the `processes`."""
 
     def __init__(self, dialect: Dialect, total: int, processes: int = 1) -> None:
         self._dialect = dialect
         self._total = total
         self._processes = processes
-        self.resized: Callable[[], None] = _nothing  # told when limits may have changed
+        self.resized: Callable[[], None] = _nothing  # called when limits may have changed
         self.levels: dict[str, Level] = {}
         self._wanted: dict[str, tuple[str, Mapping[str, Any]]] = {
             name: ("", spec) for name, spec in PRIORITY_LEVELS.items()
@@ -114,7 +116,7 @@ class Configuration:
         self.known = self._kept.get
         self._build()
 
-    # Following what is stored
+    # Following stored objects
 
     def schema_changed(self, change: Change) -> None:
         name = change.name
@@ -175,17 +177,17 @@ class Configuration:
         ).encode("latin-1")
 
     def drained(self, level: Level) -> None:
-        """Let go of a level that nobody wants and nobody uses any more."""
+        """Remove a deleted level that has no requests left."""
         if not level.quiescing or self.levels.get(level.name) is not level:
-            return  # it is wanted, or there is another one of its name by now
+            return  # it is in use, or another level has its name by now
         if level.queues is None or level.queues.is_idle:
             del self.levels[level.name]
             hide_level(level.name)
 
-    # Classifying
+    # Classifying requests
 
     def flow_of(self, user: User, target: Target, key: tuple[Any, ...]) -> Flow:
-        """The flow of a request that is not `known` by its key."""
+        """The flow of a request that `known` does not have; caches it."""
         schema, level, lines = self._find(user, target)
         distinguisher = ""
         if schema.by == "ByUser":
@@ -212,22 +214,22 @@ def _nothing() -> None:
     pass
 
 
-# Which queues a flow may wait in: a few of many, the same ones each time.
+# Shuffle sharding: each flow is assigned a few of the queues, always the same.
 
 
 def seed_of(schema: str, distinguisher: str) -> int:
-    """A number of 64 bits that stands for a flow."""
+    """A 64-bit hash of a flow."""
     digest = sha256(schema.encode() + b"\0" + distinguisher.encode("utf-8", "surrogatepass"))
     return int.from_bytes(digest.digest()[:8], "little")
 
 
 def hand(seed: int, queues: int, size: int) -> tuple[int, ...]:
-    """`size` different ones of so many queues. Two flows rarely have the same hand, so that one
-    that fills all of its queues leaves others a queue of their own."""
+    """`size` different queues out of `queues`. Two flows rarely share a hand, so that a flow that
+    fills all of its queues leaves others at least one."""
     dealt: list[int] = []
     for left in range(queues, queues - size, -1):
         seed, card = divmod(seed, left)
-        for taken in sorted(dealt):  # the card is the number of a queue that is left
+        for taken in sorted(dealt):  # `card` indexes the queues not yet dealt
             if card >= taken:
                 card += 1
         dealt.append(card)

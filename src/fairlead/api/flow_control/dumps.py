@@ -1,4 +1,4 @@
-"""What `/debug/api_priority_and_fairness/` shows: levels, queues and who waits in them."""
+"""`/debug/api_priority_and_fairness/`: dumps levels, queues and waiting requests as text."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _REQUESTS = (
 _DETAILS = (
     "UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource",
 )  # fmt: skip
-_MOST_ROWS = 1024  # of queues in which nothing happens, by level
+_MOST_ROWS = 1024  # of idle queues, per level
 _NARROWEST = 8
 
 Row = tuple[str, ...]
 
 
 def pages(gate: Gate) -> dict[str, Page]:
-    """By path."""
+    """The pages by path."""
     configuration = gate.configuration
 
     async def levels(request: Request) -> Answer:
@@ -149,7 +149,7 @@ def _seat_seconds(value: float) -> str:
 
 
 def _table(head: Row, rows: Iterable[Row]) -> str:
-    """Columns that end with a comma and are as wide as their widest cell."""
+    """Format rows as columns separated by commas, each as wide as its widest cell."""
     lines = [head, *rows]
     widths = [max(_NARROWEST, *(len(line[at]) + 2 for line in lines)) for at in range(len(head))]
     return "".join(

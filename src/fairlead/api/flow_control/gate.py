@@ -1,4 +1,4 @@
-"""Where requests get their seats, or wait for them, or are told to come back."""
+"""Admits requests: each takes seats, waits for them in a queue, or is rejected with 429."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fairlead.base.errors import StatusError, too_many_requests
 from fairlead.wire.incoming.exchange import ClientGone
 
 _TOO_MANY = "the server has received too many requests and has asked us to try again later"
-_LONGEST_START = 1.0  # seconds that a watch may hold a seat for what its client does not read
+_LONGEST_START = 1.0  # seconds that a watch with a slow client may hold its seat
 _SEATED = ""
 _BOUNDS = EXECUTION.bounds
 _SEAT_BOUNDS = SEATS.bounds
@@ -36,7 +36,7 @@ Respond = Callable[[Request], Awaitable[Answer]]
 
 
 class Waiter:
-    """Who waits for a seat: a request, its flow, and what tells it why it waits no longer."""
+    """A request that waits for seats, and the future that receives the outcome."""
 
     __slots__ = ("flow", "request", "told")
 
@@ -51,7 +51,7 @@ class Waiter:
 
 
 class Seat:
-    """Seats that a request holds; `leave` may be called again."""
+    """The seats that a request holds. `leave` is idempotent."""
 
     __slots__ = ("_flow", "_gate", "_started", "_ticket", "_timer", "_type", "_work")
 
@@ -65,7 +65,7 @@ class Seat:
         self._timer: asyncio.TimerHandle | None = None
 
     def keep(self) -> None:
-        """A watch holds its seats until its first events are sent, though not for long."""
+        """Hold the seats of a watch until its first events are sent, for a second at most."""
         self._type = "watch"
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(_LONGEST_START, self.leave)
@@ -88,8 +88,8 @@ class Seat:
 
 
 class Gate:
-    """Everybody who is not exempt passes it with a seat, `patience` seconds after they came at the
-    latest."""
+    """Lets requests through with a seat each; those of exempt levels need none. A request waits for
+    at most `patience` seconds."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Gate:
         configuration.resized = self._resized
 
     def classify(self, request: Request) -> None:
-        """Find the flow of a request, and name it in the answer whatever that will be."""
+        """Set the flow of a request and add its header lines to the response."""
         target, user = request.target, request.user
         if target.is_resource:
             key: tuple[object, ...] = (
@@ -124,14 +124,14 @@ class Gate:
         flow = self._known(key)
         if flow is None:
             if target.verb != "watch" and target.is_resource and is_long_running(target):
-                return  # it holds no seat
+                return  # long-running requests hold no seat
             flow = self.configuration.flow_of(user, target, key)
         if request.flow is None:
             request.exchange.lines += flow.lines
         request.flow = flow
 
     async def pass_through(self, request: Request, respond: Respond) -> Answer:
-        """The answer to a request, made while it holds a seat; raises StatusError."""
+        """Run `respond` while holding a seat; raises StatusError if the request is rejected."""
         flow: Flow | None = request.flow
         if flow is None:
             return await respond(request)
@@ -144,7 +144,7 @@ class Gate:
         if queues is not None and not queues.take(1):
             return await self._pass_late(request, flow, ONE, respond)
         self._turns.others += 1
-        # What follows is what a Seat does, written out for the many who never wait.
+        # The fast path for requests that do not wait: a Seat, inlined.
         clock, counts = self.clock, flow.counts
         counts.dispatched += 1
         counts.executing += 1
@@ -169,7 +169,8 @@ class Gate:
     async def _pass_widely(
         self, request: Request, flow: Flow, work: Work, respond: Respond
     ) -> Answer:
-        """The same for what takes more than a seat, or for longer."""
+        """As `pass_through`, for requests that need several seats or hold them after the
+        response."""
         queues = flow.level.queues
         if queues is not None and not queues.take(work.seats):
             return await self._pass_late(request, flow, work, respond)
@@ -209,8 +210,8 @@ class Gate:
     # Waiting
 
     async def _wait(self, request: Request, flow: Flow, work: Work) -> Ticket:
-        """A ticket that has its seats; raises StatusError if there will be none, and ClientGone if
-        nobody wants it any more."""
+        """Wait in a queue and return a ticket that holds its seats. Raises StatusError if the queue
+        is full or the wait too long, and ClientGone if the client disconnects."""
         queues = flow.level.queues
         assert queues is not None
         loop = asyncio.get_running_loop()
@@ -246,7 +247,7 @@ class Gate:
         return ticket
 
     def _give_up(self, ticket: Ticket, flow: Flow, queues: QueueSet) -> None:
-        """The request was cut off, at the moment at which it got its seats perhaps."""
+        """Release a ticket whose request was cancelled, possibly just after it got its seats."""
         if ticket.started is not None:
             queues.finish(ticket, self.clock())
         else:
@@ -288,31 +289,31 @@ def _nothing() -> None:
     pass
 
 
-# Turns on the event loop: long work is done in pieces, and whoever came meanwhile goes first.
+# Turns on the event loop for long work.
 #
-# Seats bound how many requests are under way, but all of them share one thread: while a list is
-# put together nothing else is. So the pieces of large answers take turns, and after a few of
-# them the loop goes around often enough for what has arrived to be read and answered.
+# Seats limit how many requests run, but all of them share a thread: while a list is encoded,
+# nothing else runs. So the pieces of large answers take turns, and after a few pieces the loop runs
+# often enough to read and answer the requests that have arrived.
 
-WHOLE = 4  # pieces that are done in one go while nobody else asks for anything
+WHOLE = 4  # pieces that run in one turn while no other requests arrive
 
 _Turn = tuple[asyncio.Future[None], int]
 
 
 class Turns:
-    """Flows have their turns one after the other, however many requests each of them has.
-    `others` is for the caller to raise with each request that takes no turns."""
+    """Schedules pieces of work on the event loop round-robin among flows, however many requests
+    each flow has. The caller increments `others` for each request that takes no turns."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.others = 0
         self._loop = loop
         self._waiting: OrderedDict[Hashable, deque[_Turn]] = OrderedDict()
-        self._resting = False  # somebody had a turn, and the loop has not gone around since
-        self._left = 0  # pieces that may be done before it goes around
-        self._seen = 0  # of the others
+        self._resting = False  # a turn was taken and the next may not begin yet
+        self._left = 0  # pieces left in the current turn
+        self._seen = 0  # `others` at the last turn
 
     async def wait(self, flow: Hashable, pieces: int) -> None:
-        """Returns when the next piece of work of a flow may be done, or so many at once."""
+        """Return when the flow may run its next piece of work, or `pieces` at once."""
         if pieces <= self._left:
             self._left -= pieces
         elif not self._resting:
@@ -323,8 +324,8 @@ class Turns:
             await turn
 
     def _begin(self, pieces: int) -> None:
-        """What arrives while a piece of work is done is read at the end of that round and answered
-        in the next one; the next turn may begin in the one after."""
+        """Start a turn. Requests that arrive during it are read at the end of this iteration of the
+        loop and answered in the next; the following turn begins in the iteration after that."""
         self._left = WHOLE - pieces if self._seen == self.others else 0
         self._seen = self.others
         self._resting = True
@@ -342,7 +343,7 @@ class Turns:
             turn, pieces = turns.popleft()
             if turns:
                 waiting[flow] = turns
-            if not turn.done():  # whoever waited may have been cut off
+            if not turn.done():  # the waiter may have been cancelled
                 turn.set_result(None)
                 self._begin(pieces)
                 return

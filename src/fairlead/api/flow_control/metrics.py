@@ -1,4 +1,4 @@
-"""What priority and fairness counts, under the reference's names."""
+"""Metrics of priority and fairness, under the names of the reference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _WATCHERS = (0.0, 1.0, 10.0, 100.0, 1000.0, 10_000.0)
 
 
 class Counts:
-    """Those of one flow schema in one level; plain numbers, as every request changes them."""
+    """The counters of a flow schema in a level. Plain numbers, because every request updates
+    them."""
 
     __slots__ = ("dispatched", "executing", "execution", "in_use", "labels", "seats", "waiting")
 
@@ -32,7 +33,7 @@ _levels: dict[str, QueueSet] = {}
 
 
 def counts_of(level: str, schema: str) -> Counts:
-    """The same ones each time: a schema that comes back goes on counting."""
+    """The counters of a schema in a level; a recreated schema continues with its old counters."""
     found = _known.get((level, schema))
     if found is None:
         found = _known[level, schema] = Counts(level, schema)
@@ -48,7 +49,7 @@ def hide_level(name: str) -> None:
 
 
 class _Read(Gauge):
-    """A metric that is looked up when somebody asks."""
+    """A metric whose values are read when metrics are collected."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""The queues of a priority level: who gets the next seat. Nothing here waits or looks at a clock.
+"""The queues of a priority level: decides which request gets the next seats. Does not wait and
+reads no clock; callers pass the time.
 
-Fair queuing by virtual time: each queue that has something to do advances as if all of them were
-served at once, in equal parts of the seats. The request that would be done first in that world is
-the next one to be seated in ours.
+Fair queuing by virtual time: each busy queue advances as if all of them were served at once with
+equal shares of the seats. The request that would finish first in that model is seated next.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-GUESS = 0.003  # seconds that a request is taken to last before it has ended
+GUESS = 0.003  # seconds that a request is assumed to last until it has ended
 
 QUEUE_FULL, NO_SEAT, TOO_LATE, LEFT = "queue-full", "concurrency-limit", "time-out", "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How requests wait. With no queues nobody does."""
+    """The number of queues, their hand size and their length. Without queues, requests never
+    wait."""
 
     queues: int = 0
     hand: int = 0
@@ -30,9 +31,9 @@ NO_QUEUES = Shape()
 
 
 class Work:
-    """What a request takes: seats while it is answered, and seats for a time after that. It holds
-    the larger number, `seats`, all the time. `large` is what keeps the only thread busy for longer
-    than a plain read does."""
+    """The cost of a request: `initial` seats while it runs, and `final` seats for `seconds` after
+    that. It holds the larger number, `seats`, throughout. `large`: it keeps the event loop busy for
+    longer than a plain read."""
 
     __slots__ = ("final", "initial", "large", "seats", "seconds")
 
@@ -46,12 +47,12 @@ class Work:
         self.seats = max(initial, final)
 
     def lasting(self, seconds: float) -> float:
-        """Seat-seconds, if it is answered within that time."""
+        """Seat-seconds, if the request takes this time."""
         return self.initial * seconds + self.final * self.seconds
 
 
 class Ticket:
-    """A request that has to wait, and then holds seats. `owner` is the caller's."""
+    """A request that waits and then holds seats. `owner` belongs to the caller."""
 
     __slots__ = ("arrived", "guess", "owner", "queue", "started", "work")
 
@@ -65,8 +66,8 @@ class Ticket:
 
 
 class Queue:
-    """Some flows have their requests in it, oldest first. `next_r` is when, in virtual time, the
-    next one may start."""
+    """Waiting requests of some flows, oldest first. `next_r` is the virtual time at which the next
+    one may start."""
 
     __slots__ = ("executing", "index", "next_r", "seats", "served", "waiting", "work")
 
@@ -74,10 +75,10 @@ class Queue:
         self.index = index
         self.next_r = 0.0
         self.waiting: OrderedDict[Ticket, None] = OrderedDict()
-        self.work = 0.0  # seat-seconds that wait
+        self.work = 0.0  # seat-seconds that are waiting
         self.executing = 0
         self.seats = 0
-        self.served = 0  # when a request of it was seated last, counted in requests
+        self.served = 0  # sequence number of the last request seated from it
 
     @property
     def oldest(self) -> Ticket:
@@ -85,13 +86,15 @@ class Queue:
 
 
 def _end(queue: Queue) -> tuple[float, int]:
-    """When the oldest request of a queue would be done, and who goes first among equals."""
+    """The virtual time at which the oldest request would finish; ties go to the queue served least
+    recently."""
     return queue.next_r + queue.oldest.guess, queue.served
 
 
 class QueueSet:
-    """Requests that find a seat while nobody waits take it without a queue (`take`, `give_back`).
-    All others `enter`, and hold theirs once `seated` names them, until `finish`."""
+    """The queues of a level. A request that finds free seats while none waits takes them without a
+    queue (`take`, `give_back`). Others `enter` a queue and hold their seats once `seated` yields
+    them, until `finish`."""
 
     def __init__(self, limit: int, shape: Shape = NO_QUEUES) -> None:
         self.limit = limit
@@ -101,9 +104,9 @@ class QueueSet:
         self.waiting = 0
         self.r = 0.0  # virtual time
         self._at = 0.0
-        self._wanted = 0  # seats of those who wait
+        self._wanted = 0  # seats of waiting requests
         self._served = 0
-        self._queues: dict[int, Queue] = {}  # that have something to do
+        self._queues: dict[int, Queue] = {}  # those with waiting or running requests
 
     @property
     def queues(self) -> Mapping[int, Queue]:
@@ -114,12 +117,12 @@ class QueueSet:
         return not self.executing and not self.waiting
 
     def reshape(self, limit: int, shape: Shape, now: float) -> None:
-        """From now on. Whoever waits keeps their place."""
+        """Change the limit and shape. Waiting requests keep their places."""
         self._advance(now)
         self.limit, self.shape = limit, shape
 
     def take(self, seats: int) -> bool:
-        """Take seats at once, if there are so many and nobody waits."""
+        """Take seats at once if enough are free and no request waits."""
         if self.waiting or not self._fits(seats):
             return False
         self.in_use += seats
@@ -127,7 +130,7 @@ class QueueSet:
         return True
 
     def _fits(self, seats: int) -> bool:
-        """A request that is wider than all seats runs alone."""
+        """Whether the seats are free. A request that needs more than all seats runs alone."""
         return self.in_use + seats <= self.limit or not self.executing
 
     def give_back(self, seats: int, now: float) -> None:
@@ -137,8 +140,8 @@ class QueueSet:
         self.executing -= 1
 
     def enter(self, ticket: Ticket, hand: Sequence[int], now: float) -> str:
-        """Wait in the queue of the hand in which there is least to do; gives why that cannot be,
-        or nothing."""
+        """Wait in the queue of the hand that has the least work. Returns the reason for a
+        rejection, or the empty string."""
         if not self.shape.queues:
             return NO_SEAT
         self._advance(now)
@@ -147,7 +150,7 @@ class QueueSet:
             return QUEUE_FULL
         self._queues[queue.index] = queue
         ticket.queue, ticket.arrived = queue, now
-        if not queue.waiting:  # what it did not use meanwhile it does not get later
+        if not queue.waiting:  # an idle queue accumulates no credit
             queue.next_r = max(queue.next_r, self._start())
         queue.waiting[ticket] = None
         queue.work += ticket.guess
@@ -156,8 +159,9 @@ class QueueSet:
         return ""
 
     def _start(self) -> float:
-        """Where a queue begins that had nothing to do: not behind those who fell back because
-        seats were kept free for wide requests, or it would wait for all that they are owed."""
+        """The virtual start of a queue that was idle. Not later than that of queues that fell
+        behind while seats were kept free for wide requests; otherwise it would wait for their whole
+        backlog."""
         behind = (queue.next_r for queue in self._queues.values() if queue.waiting)
         return min(self.r, min(behind, default=self.r))
 
@@ -173,8 +177,8 @@ class QueueSet:
         return best
 
     def seated(self, now: float) -> Iterator[Ticket]:
-        """Seat as many of those who wait as there is room for. One that needs more seats than are
-        free is not overtaken, or it might wait for ever."""
+        """Seat waiting requests while seats are free. A request that needs more seats than are free
+        is not overtaken, because it might starve."""
         self._advance(now)
         while self.waiting:
             queue = min(
@@ -200,7 +204,7 @@ class QueueSet:
         self.executing += 1
 
     def finish(self, ticket: Ticket, now: float) -> None:
-        """Seats are free again; the flow is charged for the time that it really took."""
+        """Release the seats and charge the queue for the actual duration."""
         queue = ticket.queue
         assert queue is not None
         assert ticket.started is not None
@@ -214,7 +218,7 @@ class QueueSet:
         self._forget(queue)
 
     def leave(self, ticket: Ticket, now: float) -> None:
-        """Somebody waits no longer."""
+        """Remove a ticket that no longer waits."""
         self._advance(now)
         queue = ticket.queue
         assert queue is not None
@@ -232,7 +236,7 @@ class QueueSet:
             del self._queues[queue.index]
 
     def _advance(self, now: float) -> None:
-        """Let virtual time pass, as fast as each queue would be served."""
+        """Advance virtual time at the rate at which each queue would be served."""
         if self._queues:
             busy = min(self.limit, self.in_use + self._wanted)
             self.r += max(now - self._at, 0.0) * busy / len(self._queues)

@@ -1,4 +1,4 @@
-"""Which requests a flow schema is about."""
+"""Matches requests against the rules of flow schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Matches = Callable[[User, Target], bool]
 
 
 def matcher(rules: Iterable[Spec]) -> Matches:
-    """Whether one of the rules of a schema is about a request."""
+    """A predicate that tells whether any rule of a schema matches a request."""
     compiled = [
         (
             [_subject(one) for one in rule.get("subjects") or ()],
@@ -63,7 +63,7 @@ def _account(namespace: str, name: str) -> Callable[[User], bool]:
 
 
 class _Names:
-    """Names of which one is meant, or any."""
+    """A set of names; `*` contains every name."""
 
     __slots__ = ("_all", "_names")
 
@@ -96,7 +96,7 @@ class _Resources:
 
 
 class _Paths:
-    """A path, or all that begin with what stands before a star."""
+    """Matches exact paths, or path prefixes that end with `*`."""
 
     def __init__(self, rule: Spec) -> None:
         paths = rule.get("nonResourceURLs") or ()

@@ -1,4 +1,4 @@
-"""How many seats a request takes."""
+"""Estimates how many seats a request takes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fairlead.resources.registry import Resource
 
 _MOST_SEATS = 10
 _OBJECTS_A_SEAT = 100
-_LARGE = 25  # objects; to read as many takes about as long as two single ones
+_LARGE = 25  # objects; reading that many takes about as long as two single reads
 _WATCHERS_A_SEAT = 10
-_EVENT_SECONDS = 0.005  # that a seat is held for the watchers of one seat
+_EVENT_SECONDS = 0.005  # seconds that a seat is held for the watchers of one seat
 
 ONE = Work()
 _READS = [Work(seats, large=True) for seats in range(_MOST_SEATS + 1)]
@@ -26,7 +26,7 @@ _WRITES = ("create", "update", "patch", "delete")
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Estimator:
-    """Goes by how many objects there are to read, or watchers to tell."""
+    """Estimates work by the number of objects to read or watchers to notify."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -48,14 +48,14 @@ class Estimator:
         found = self._stored(request, resource)
         query = request.query
         if found <= _LARGE or "labelSelector" in query or "fieldSelector" in query:
-            return found  # all of them are looked at
+            return found  # selectors examine all objects
         limit = request.parameter("limit") if query else ""
         if limit.isascii() and limit.isdigit() and len(limit) < 10:
             return min(found, int(limit) or found)
         return found
 
     def _first_events(self, request: Request, resource: Resource) -> int:
-        """A watch that goes on from a version begins with what happened since, which is little."""
+        """The number of initial events. A watch that resumes from a version has few."""
         if request.target.name or request.parameter("resourceVersion") not in ("", "0"):
             return 0
         return self._stored(request, resource)

@@ -1,4 +1,4 @@
-"""Putting priority and fairness together from the flags."""
+"""Builds priority and fairness from the flags."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from fairlead.operations.api import Api
 
 SCHEMAS, LEVELS = "flowschemas", "prioritylevelconfigurations"
 _VERSIONS = ("flowcontrol/v1beta2", "flowcontrol/v1beta1")
-_PATIENT = 60.0  # seconds, where requests have no deadline
+_PATIENT = 60.0  # seconds, if requests have no timeout
 
 
 def build_gate(options: argparse.Namespace, api: Api, follow: Follow) -> Gate | None:
-    """The gate that all requests pass; None where there is none, or nothing to divide."""
+    """The gate for all requests; None if it is disabled or there are no seats to divide."""
     total = options.max_requests_inflight + options.max_mutating_requests_inflight
     if not options.enable_priority_and_fairness or not total:
         return None
     configuration = Configuration(api.dialect, total, options.workers)
     served = [one for one in _VERSIONS if api.resources.serves(f"{one}/{SCHEMAS}")]
-    for version in served[:1]:  # both are kept as the same objects
+    for version in served[:1]:  # both versions have the same stored objects
         follow(f"{version}/{LEVELS}", configuration.level_changed)
         follow(f"{version}/{SCHEMAS}", configuration.schema_changed)
     return Gate(configuration, Estimator(api), (options.request_timeout or _PATIENT) / 4)

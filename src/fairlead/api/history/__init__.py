@@ -1,3 +1,3 @@
-"""The past of objects: what the server still knows of it, who did it, and what was refused."""
+"""Past versions of objects, their authors, and denied requests."""
 
 KIND, API_VERSION = "History", "fairlead/v1"

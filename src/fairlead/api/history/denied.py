@@ -1,4 +1,4 @@
-"""The requests that the authorizer refused lately, as this process remembers them."""
+"""The requests that the authorizer denied lately, kept in memory per process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ASKED = ("verb", "group", "version", "resource", "subresource", "namespace", "n
 
 
 class _Entry:
-    """One question that was refused, and how often it was asked."""
+    """A denied request and how often it occurred."""
 
     __slots__ = ("count", "facts", "first", "last", "user")
 
@@ -39,8 +39,8 @@ class _Entry:
 
 
 class Denied:
-    """The newest, each question once: somebody who asks again and again does not push out what
-    others were refused."""
+    """The latest denied requests. Repeated ones are counted rather than added, so that a client
+    that retries does not evict others."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[tuple[Any, ...], _Entry] = OrderedDict()
@@ -55,13 +55,13 @@ class Denied:
             self._entries.move_to_end(key)
             return
         if sum(map(len, key[:-1])) > _LONGEST * len(_ASKED):
-            return  # nobody could read it, and it would have to be kept
+            return  # too long to show, and would take memory
         self._entries[key] = _Entry(asked.user.name, _facts(request, error), clock.time())
         if len(self._entries) > _MOST:
             self._entries.popitem(last=False)
 
     def shown(self, user: str | None = None) -> list[Object]:
-        """Those of one user or of all, the newest last."""
+        """The entries of a user or of all users, newest last."""
         return [one.shown() for one in self._entries.values() if user in (None, one.user)]
 
 

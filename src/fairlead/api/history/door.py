@@ -1,4 +1,5 @@
-"""What has to be there before anybody asks for the past: who may ask, and what was refused."""
+"""Registers the history pages: authorization, and recording of denied requests. The pages
+themselves are loaded lazily."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ DENIED = f"{ALL}/denied"
 
 
 class HistoryDoor:
-    """Requests for an object or a collection were authorized as reading it; who asks about
-    everything is told what they may list."""
+    """Entry point of history requests. Those for an object or a collection are authorized as reads
+    of it; those for everything are filtered by what the user may list."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
@@ -47,5 +48,5 @@ class HistoryDoor:
 
 
 def add_history(handler: Handler) -> None:
-    """Serve the past. It is not among the paths that clients are told of."""
+    """Serve the history. Its paths are not in the index."""
     handler.past = HistoryDoor(handler)

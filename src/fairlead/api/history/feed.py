@@ -1,4 +1,4 @@
-"""The live feed: what happens to all resources, on one connection."""
+"""The live feed: changes of all resources on one connection."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
 
 BOOKMARK_EVERY = 30.0
-_UNTIL_KNOWN = 0.02  # seconds until the writer of a revision is known that others handed out
+_UNTIL_KNOWN = 0.02  # seconds until the author of a revision from a shared store is known
 
 
 class _Ear(Watcher):
-    """Hears of what lies in a namespace, or everywhere, and is of a kind that is told."""
+    """A watcher for changes in a namespace, or everywhere, of resources that the feed covers."""
 
     __slots__ = ("_all", "_inside", "_served")
 
@@ -43,8 +43,8 @@ class _Ear(Watcher):
 
 
 class Lines:
-    """How a feed is written (see `Frames`): a line of JSON for each event. What is told of a change
-    is worked out before."""
+    """Encodes the events of a feed as lines of JSON (see `Frames`). `add` encodes an event before
+    `frame` frames it."""
 
     representation = PLAIN_JSON
     keys: Mapping[str, str] = {}
@@ -79,8 +79,8 @@ class Lines:
 
 
 class Feed:
-    """What a stream tells (see `Opened`). Each event is an item without the object; it is left out
-    if its reader may not watch the resource there when it would be sent."""
+    """The source of a feed's stream (see `Opened`). An event is an item without the object. Events
+    of resources that the user may not watch at that time are omitted."""
 
     name = "everything"
     past: AsyncIterator[Sequence[Event]]
@@ -98,7 +98,8 @@ class Feed:
         noisy: bool,
         ended: Callable[[], None],
     ) -> None:
-        """Raises Compacted if what happened after a revision (0: now) is not known any more."""
+        """Raises Compacted if changes after the revision are no longer stored. `after` 0 means
+        now."""
         self._ended = ended
         self._store = store
         self._telling = telling
@@ -117,7 +118,7 @@ class Feed:
                 yield [(one.kind, one) for one in changes if self.watcher.told(one) is not None]
 
     def are_shown_as_stored(self, events: Sequence[Event]) -> bool:
-        """Rights are looked at, and what is told of a change is worked out."""
+        """False: rights must be checked and items made first."""
         return False
 
     async def shown(self, events: Sequence[Event]) -> Sequence[Event]:
@@ -125,7 +126,7 @@ class Feed:
             await asyncio.sleep(_UNTIL_KNOWN)
         found: list[Event] = []
         for kind, change in events:
-            told = self.watcher.told(change)  # it may be served no longer
+            told = self.watcher.told(change)  # its resource may be gone by now
             if told is None or not await self._rights.hold_for(told.resource, change):
                 continue
             item = {**await self._telling.item(change), **told.names}

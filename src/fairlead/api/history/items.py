@@ -1,4 +1,4 @@
-"""Changes as they are told: when, by whom, and which fields."""
+"""Describes changes as history items: time, authors and changed fields."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from fairlead.operations.operation import Actor, Actors
 from fairlead.storage.change import ADDED, Change
 from fairlead.storage.version import Version
 
-EXISTING = "EXISTING"  # it was there before anything that is still known
+EXISTING = "EXISTING"  # created before the oldest stored change
 _TURN_SECONDS = 0.004
 _MOST_MANAGERS = 20
 
 
 class Telling:
-    """Makes items of changes; knows who wrote them where that was here and not long ago."""
+    """Makes items from changes. Knows the authors of recent changes of this process."""
 
     def __init__(self, actors: Actors) -> None:
         self._actors = actors
-        self._end = 0.0  # of a turn
+        self._end = 0.0  # of the current time slice on the event loop
 
     async def item(self, change: Change) -> Object:
-        """Made beside the loop where the object is large; others get their turn now and then."""
+        """An item for a change; large objects are processed in a thread. Yields to the event loop
+        every 4 ms."""
         before = change.before
         size = change.size + (len(before.body or b"") if before is not None else 0)
         if perf_counter() >= self._end:
@@ -56,7 +57,7 @@ class Telling:
         return item
 
     async def existing(self, version: Version) -> Object:
-        """What was there at the beginning of all that is known."""
+        """An item for an object that existed before the oldest stored change."""
         return await budget.run(len(version.body or b""), self._existing, version)
 
     def _existing(self, version: Version) -> Object:
@@ -83,7 +84,8 @@ def _head(revision: int, kind: str, key: str, value: Object) -> Object:
 
 
 def _tell_who(item: Object, actor: Actor | None, by: Sequence[Object], created: str | None) -> None:
-    """Who wrote it and when: as this process knows, else as the object says."""
+    """Set author and time: from this process's memory if known, else from the object's
+    managedFields and creationTimestamp."""
     told = max((entry.get("time") or "" for entry in by), default="") or created
     if actor is not None:
         told = format_micro_time(datetime.fromtimestamp(actor.seconds, UTC))
@@ -97,9 +99,8 @@ def _tell_who(item: Object, actor: Actor | None, by: Sequence[Object], created: 
 
 
 def _authors(before: list[Object], after: list[Object], manager: str) -> list[Object]:
-    """The entries of who made a change: of the manager, where the name is known. Otherwise those
-    with another time or with more fields than before: who only lost fields to others, or with
-    them, did not write."""
+    """The managedFields entries of a change's authors: those of the manager, if its name is known.
+    Else those with a new time or added fields; entries that only lost fields did not write."""
     known = {identity_of(entry): entry for entry in before}
     changed = [entry for entry in after if known.get(identity_of(entry)) != entry]
     if manager:
@@ -128,18 +129,18 @@ def _entries(value: Object | None) -> list[Object]:
     return _metadata(value).get("managedFields") or []
 
 
-# Which fields of an object are others than before.
+# Changed fields of an object
 
 MOST_PATHS = 20
 _LONGEST_PATH = 256
-# What changes with every write says nothing about it.
+# Fields that change with every write.
 _NOISE = frozenset(("managedFields", "resourceVersion", "generation"))
 _PLAIN = re.compile(r"[^.\[\]\\]+")
 
 
 def changed_paths(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[str], int]:
     """The paths of fields that differ (`spec.replicas`, `spec.ports[0].port`), and how many more
-    there are than are told."""
+    there are."""
     told: list[str] = []
     more = 0
     for path in _differences(_quiet(before), _quiet(after), ""):
@@ -156,7 +157,8 @@ def _quiet(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _differences(before: Any, after: Any, path: str) -> Iterator[str]:
-    """A field that is new or gone is told as a whole, and so is a list of another length."""
+    """Yield the paths that differ. An added or removed field counts as a whole, and so does a list
+    of another length."""
     if before == after:
         return
     if isinstance(before, dict) and isinstance(after, dict):

@@ -1,4 +1,4 @@
-"""The paths below `/history`: how things were, with the rights that reading them now would need."""
+"""The paths below `/history`. Reading the past needs the same rights as reading the present."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.backend import Compacted
 
 _NAMESPACES = "core/v1/namespaces"
-_BYTES_AN_ITEM = 500  # about
+_BYTES_AN_ITEM = 500  # estimated
 _MOST_FEEDS = 100
 _MOST_OF_A_USER = 40
 
 
 class HistoryPage:
-    """Answers who came through the door."""
+    """Answers history requests, which the chain has authorized."""
 
     def __init__(self, handler: Handler, denied: Denied) -> None:
         self._handler = handler
@@ -57,7 +57,7 @@ class HistoryPage:
         self._past = ObjectsPast(handler.api, self._served, self._telling)
         self._namespaces = Namespaces(handler.api)
         self._denied = denied
-        self._listening: Counter[str] = Counter()  # feeds, by the names of users
+        self._listening: Counter[str] = Counter()  # number of feeds by user name
 
     async def answer(self, request: Request) -> Answer:
         check_reading(request)
@@ -143,18 +143,18 @@ class HistoryPage:
         return await self._document(request, found)
 
     async def _begin(self, request: Request, resource: Resource) -> int:
-        """The first revision that who asks for an object or a collection may know of."""
+        """The first revision of an object's or collection's past that the user may read."""
         target = request.target
         is_namespace = resource.key == _NAMESPACES
         namespace = target.name if is_namespace else target.namespace
         if not namespace or not (resource.namespaced or is_namespace):
             return 0
-        # The right to one namespace by its name is no right to the former ones of that name.
+        # A right to a namespace by name does not extend to former namespaces of that name.
         name = "" if is_namespace else target.name
         return await self._rights(request, target.verb).begin(resource, namespace, name)
 
     def _is_remote(self, target: Target) -> bool:
-        """Whether another server answers for the path in the API."""
+        """Whether another server has the API path."""
         probe = Request("GET", target.path[len(ALL) :])
         probe.target = target
         return self._handler.remote(probe) is not None
@@ -197,6 +197,6 @@ class HistoryPage:
 
 
 def _refuse_revision(request: Request, instead: str) -> None:
-    """What happened to many is no state at a revision; raises StatusError."""
+    """400 if resourceVersion is set: the history of many objects has no single revision."""
     if request.parameter("resourceVersion"):
         raise bad_request(f"resourceVersion: only one object is shown as it was; {instead}")

@@ -1,4 +1,4 @@
-"""What a request for the past may ask for."""
+"""Query parameters of history requests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ _USUAL, _MOST = 500, 5_000
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """At most so many of the newest changes before a revision (0: up to now) and after another.
-    `namespace` and `all` are for those who ask about everything. Of what was before `begins` who
-    asks may not know."""
+    """The newest `limit` changes before a revision (0: now) and after `since`. `namespace` and
+    `all` apply to requests for everything. The user may not read changes before `begins`."""
 
     limit: int
     before: int

@@ -1,4 +1,4 @@
-"""What is known of the past of one object, of a collection, or of everything."""
+"""The stored past of an object, a collection or everything."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
-_MOST_EXAMINED = 20_000  # changes that a request looks at; it is told where to go on
+_MOST_EXAMINED = 20_000  # changes that a request examines; the client continues from there
 
 
 class ObjectsPast:
-    """Answers are the `metadata` and `items` of a History. Pages go back: `before` in the metadata
-    is what to ask for next."""
+    """Builds the `metadata` and `items` of a History. Pages go backwards: the client passes
+    `before` of the metadata in its next request."""
 
     def __init__(self, api: Api, served: Served, telling: Telling) -> None:
         self._api = api
@@ -25,7 +25,7 @@ class ObjectsPast:
         self._telling = telling
 
     async def of_object(self, resource: Resource, key: str, wanted: Wanted) -> Object | None:
-        """None if there is nothing to tell of it. Raises Compacted."""
+        """The history of an object, None if there is none; raises Compacted."""
         oldest: Change | None = None
 
         async def tell(change: Change) -> Object:
@@ -73,7 +73,7 @@ class ObjectsPast:
         return await self._newest(walk, wanted, tell)
 
     async def at(self, resource: Resource, key: str, revision: int) -> Version | None:
-        """What a key was at a revision; raises Compacted."""
+        """The version of a key at a revision; raises Compacted."""
         self._store.check_kept(revision)
         collection = self._api.collection(resource)
         if revision < collection.floor:
@@ -87,8 +87,8 @@ class ObjectsPast:
         return Walk(self._store, {collection.resource: collection}, key)
 
     async def _newest(self, walk: Walk, wanted: Wanted, tell: Tell) -> Object:
-        """The newest items that are wanted, oldest first, and the revision before which there may
-        be more."""
+        """The newest matching items, oldest first, and the revision before which there may be
+        more."""
         now = self._store.revision
         upto = wanted.before - 1 if wanted.before else now
         found: list[Item] = []  # newest first
@@ -112,7 +112,7 @@ class ObjectsPast:
 
 
 def _whole(found: list[Item], limit: int) -> list[Item]:
-    """So many of the first, and what shares its revision with the last of them."""
+    """The first `limit` items, and those that share the last one's revision."""
     end = limit
     while end < len(found) and found[end].revision == found[end - 1].revision:
         end += 1

@@ -1,4 +1,4 @@
-"""What of the past somebody may hear of: of which resources, and from when on."""
+"""Which resources' past a user may read, and from which revision on."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _UID_BYTES = 36
 
 
 class Namespaces:
-    """When the namespaces of today were created. One that was deleted and made again may have other
-    users, whose rights are about what is in it since then."""
+    """The creation revisions of existing namespaces. A namespace that was deleted and recreated may
+    have other users, whose rights begin with its creation."""
 
     def __init__(self, api: Api) -> None:
         resource = api.resources.find("", "v1", "namespaces")
@@ -30,8 +30,8 @@ class Namespaces:
         self._creations: Bounded[str, int] = Bounded(10_000, name="creations of namespaces")
 
     async def created(self, name: str) -> int:
-        """The revision of its creation, 0 if that is older than all that is kept, NEVER if there
-        is no such namespace."""
+        """The revision of its creation; 0 if older than the stored history, NEVER if there is no
+        such namespace."""
         found = self._collection.get(name)
         if found is None:
             return NEVER
@@ -54,8 +54,8 @@ class Namespaces:
 
 
 class Rights:
-    """Asks the authorizer what a read of the namespace (or of the cluster, for what lies in none)
-    would be asked. It keeps decisions as long as they hold, so nothing is kept here."""
+    """Checks whether the user may read a namespace (or the cluster, for cluster-scoped objects).
+    The authorizer caches its decisions, so there is no cache here."""
 
     def __init__(
         self, authorizer: Authorizer, namespaces: Namespaces, user: User, verb: str
@@ -82,20 +82,20 @@ class Rights:
         return not namespace or change.revision >= await self.begin(resource, namespace)
 
     async def begin(self, resource: Resource, namespace: str, name: str = "") -> int:
-        """The revision with which begins what may be told of a namespace: with its creation, unless
-        the right to it is one to all namespaces."""
+        """The first revision that the user may read of a namespace: its creation, or 0 if the user
+        may read all namespaces."""
         if await self.hold(resource, "", name):
             return 0
         return await self._namespaces.created(namespace)
 
 
-# Which served resource the objects of a collection are told as.
+# The served resource that represents a collection
 
-_NOISY = ("events", "leases")  # written all the time, and by nobody's wish
+_NOISY = ("events", "leases")  # written constantly by components, not by users
 
 
 class Told:
-    """A collection, and the resource under which clients hear of it."""
+    """A collection and the served resource that represents it."""
 
     __slots__ = ("collection", "names", "noisy", "resource")
 
@@ -112,8 +112,8 @@ class Told:
 
 
 class Served:
-    """All collections of what is served, by their names in the store; worked out again when
-    something else is served."""
+    """All served collections by their names in the store; recomputed when the served resources
+    change."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -126,7 +126,7 @@ class Served:
         if self._generation != resources.generation:
             self._generation = resources.generation
             self._told = {}
-            for found in resources.group_versions():  # the preferred versions come first
+            for found in resources.group_versions():  # preferred versions come first
                 for resource in found.resources.values():
                     if "list" in resource.verbs and "watch" in resource.verbs:
                         collection = self._api.collection(resource)
@@ -135,7 +135,7 @@ class Served:
         return self._told
 
     def chosen(self, namespace: str, *, noisy: bool) -> dict[str, Told]:
-        """Those that have something in a namespace, or anywhere."""
+        """The collections with objects in a namespace, or all."""
         return {
             name: one
             for name, one in self.told.items()

@@ -1,4 +1,4 @@
-"""Going back through what happened, from the newest change towards the oldest that is kept."""
+"""Iterates over past changes, newest first, back to the oldest stored one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fairlead.storage.past import change_of
 from fairlead.storage.store import Store
 
 _CHANGES_A_BATCH = 200
-_NARROWEST, _WIDEST = 500, 64_000  # revisions that are looked at in one go where they are on disk
+_NARROWEST, _WIDEST = 500, 64_000  # revisions read from disk at once
 _revision = attrgetter("revision")
 
-# Makes of a change what is told of it; None for nothing.
+# Makes an item from a change; None to skip it.
 Tell = Callable[[Change], Awaitable[Object | None]]
 
 
@@ -29,7 +29,7 @@ class Item(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What is told of all that happened after a revision and before the last batch, oldest
+    """The items of all changes after revision `after` and before the previous batch, oldest
     first."""
 
     after: int
@@ -38,9 +38,8 @@ class Batch(NamedTuple):
 
 
 class Walk:
-    """Over the changes of some collections, by their names in the store, or of one key of one.
-    What is not in memory is read from the log, a bounded piece at a time, and let go again as soon
-    as it is told."""
+    """Iterates over the changes of some collections, by their names in the store, or of a single
+    key. Changes that are not in memory are read from the log in bounded parts and not cached."""
 
     def __init__(self, store: Store, collections: Mapping[str, Collection], key: str = "") -> None:
         self._store = store
@@ -48,7 +47,7 @@ class Walk:
         self._key = key
 
     async def back(self, upto: int, since: int, tell: Tell) -> AsyncIterator[Batch]:
-        """From a revision back to another one, or as far as is known."""
+        """Yield batches from revision `upto` back to `since`, or to the oldest stored change."""
         remembered = self._remembered_since()
         for after, changes in self._recent(upto, max(since, remembered)):
             items = [item for change in changes if (item := await _told(tell, change))]
@@ -72,8 +71,8 @@ class Walk:
                 width = min(width * 2, _WIDEST)
 
     async def first_stored(self, after: int) -> Change | None:
-        """The first change after a revision that memory does not know of, if there is one. Raises
-        Compacted."""
+        """The first change after a revision if it is in the log and not in memory, else None;
+        raises Compacted."""
         width = _NARROWEST
         while after < (remembered := self._remembered_since()):
             upto = min(after + width, remembered)
@@ -83,10 +82,10 @@ class Walk:
         return None
 
     async def forth(self, after: int, upto: int) -> AsyncIterator[list[Change]]:
-        """From a revision to another one, some at a time; raises Compacted."""
+        """Yield changes from one revision to another in parts; raises Compacted."""
         part: list[Change] = []
         async for change in self._forth(after, upto):
-            # Changes of one commit may share a revision: they stay together.
+            # Keep changes of one commit together: they may share a revision.
             if len(part) >= _CHANGES_A_BATCH and change.revision != part[-1].revision:
                 yield part
                 part = []
@@ -105,7 +104,7 @@ class Walk:
             yield change
 
     def _remembered_since(self) -> int:
-        """The revision after which memory knows everything."""
+        """The revision after which memory has all changes."""
         return max((one.floor for one in self._collections.values()), default=self._store.revision)
 
     def _recent(self, upto: int, since: int) -> Iterator[tuple[int, list[Change]]]:
@@ -113,7 +112,7 @@ class Walk:
         for change in self._remembered(since):
             if change.revision > upto:
                 continue
-            # Changes of one commit may share a revision: they stay together.
+            # Keep changes of one commit together: they may share a revision.
             if len(batch) >= _CHANGES_A_BATCH and change.revision != batch[-1].revision:
                 yield change.revision, batch[::-1]
                 batch = []
@@ -121,7 +120,7 @@ class Walk:
         yield since, batch[::-1]
 
     def _remembered(self, since: int) -> Iterator[Change]:
-        """What memory knows, newest first."""
+        """The changes in memory, newest first."""
         if self._key:
             [collection] = self._collections.values()
             found = [one for one in collection.changes_of(self._key) if one.revision > since]

@@ -1,4 +1,4 @@
-"""The OpenAPI documents, generated from the type model and the table of resources."""
+"""OpenAPI documents, generated from the type model and the registry of resources."""
 
 from fairlead.api.openapi.knowledge import CustomSchema
 from fairlead.api.openapi.service import OpenApi

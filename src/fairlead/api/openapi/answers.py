@@ -1,4 +1,4 @@
-"""Documents on their way to clients, who keep them until they change."""
+"""Sends OpenAPI documents with caching headers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VARY: Header = (b"vary", b"Accept, Accept-Encoding")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A finished document: what tells it from any other, its bytes compressed, and their type."""
+    """A finished document: its digest (used as ETag), its gzipped bytes and their media type."""
 
     identity: str
     packed: bytes
@@ -34,7 +34,7 @@ def pack(identity: str, body: bytes, media_type: str) -> Document:
 
 
 class Page(Answer):
-    """An answer that is sent with the headers it is given and no others."""
+    """A response with exactly the given headers."""
 
     __slots__ = ()
 
@@ -47,7 +47,8 @@ class Page(Answer):
 
 
 async def document_answer(request: Request, document: Document, *, for_good: bool = False) -> Page:
-    """`for_good`: the address names this document and no other, so it can be kept."""
+    """The response with a document, or 304. `for_good`: the URL contains the digest, so that
+    clients may cache the response forever."""
     headers: tuple[Header, ...] = (etag(document.identity), _VARY)
     if for_good:
         expires = formatdate(time() + _YEAR, usegmt=True).encode()

@@ -1,4 +1,4 @@
-"""The schemas that definitions of custom resources bring along, as they are published."""
+"""Publishes the schemas of custom resource definitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NESTED = ("properties", "patternProperties", "definitions")
 
 
 def publish(schemas: Schemas, resource: Resource, custom: Published) -> Schema:
-    """Put the kind into the document; the answer is a reference to it."""
+    """Add the schema of a kind to the document; returns a reference to it."""
     full = _name(schemas, resource, resource.kind)
     if full not in schemas.made:
         schema = _with_metadata(schemas, custom.schema)
@@ -63,8 +63,8 @@ def _object_meta(schemas: Schemas) -> Schema:
 
 
 def _with_metadata(schemas: Schemas, schema: dict[str, Any] | None) -> Schema:
-    """Clients of the old version take named properties for all there are, so a kind that keeps
-    unknown fields names none."""
+    """The schema with standard metadata. Version 2 clients reject fields beside named properties,
+    so a kind that preserves unknown fields has no properties there."""
     if schema is None:
         return {"type": "object"}
     if not schemas.flavour.choices:
@@ -76,7 +76,7 @@ def _with_metadata(schemas: Schemas, schema: dict[str, Any] | None) -> Schema:
 
 
 def _with_embedded(schemas: Schemas, schema: dict[str, Any]) -> Schema:
-    """Say what every object has wherever one lies inside another."""
+    """Add the standard metadata to embedded resources."""
 
     def inner(part: dict[str, Any]) -> Schema:
         return _with_embedded(schemas, part)
@@ -90,7 +90,7 @@ def _with_embedded(schemas: Schemas, schema: dict[str, Any]) -> Schema:
 
 
 def _inside(key: str, value: Any, change: Callable[[dict[str, Any]], Schema]) -> Any:
-    """What stands under a keyword, with the schemas in it changed."""
+    """The value of a schema keyword, with `change` applied to the schemas in it."""
     if key in _NESTED:
         return {name: change(part) for name, part in value.items()}
     if key in ("items", "additionalProperties") and isinstance(value, dict):
@@ -99,7 +99,7 @@ def _inside(key: str, value: Any, change: Callable[[dict[str, Any]], Schema]) ->
 
 
 def without_choices(names: Names, schema: dict[str, Any]) -> Schema:
-    """A schema in terms of the old version: what that cannot say is left open."""
+    """Convert a schema to OpenAPI 2; constraints that it cannot express are dropped."""
 
     def inner(part: dict[str, Any]) -> Schema:
         return without_choices(names, part)
@@ -121,7 +121,7 @@ def without_choices(names: Names, schema: dict[str, Any]) -> Schema:
 
 
 def _drop_required(kept: Schema, properties: dict[str, Any]) -> None:
-    """Null counts as missing for clients that know nothing of null."""
+    """Drop nullable fields from `required`: version 2 clients treat null as missing."""
     required = kept.pop("required", [])
     left = [name for name in required if not properties.get(name, {}).get("nullable")]
     if left:

@@ -1,4 +1,4 @@
-"""Whole documents, as values."""
+"""Builds whole OpenAPI documents as values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECURITY = {_BEARER: {"type": "apiKey", "name": "authorization", "in": "header"
 
 
 class Builder:
-    """Makes documents of what is served at the time of the call."""
+    """Builds documents of the resources served at the time of the call."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Builder:
         find_custom: FindCustom,
         release: str = ADVERTISED,
     ) -> None:
-        """`builtin` has the group and version of all that is served from the start."""
+        """`builtin` lists group and version of the built-in resources."""
         self._release = release
         self._resources = resources
         self._builtin = builtin
@@ -38,7 +38,7 @@ class Builder:
         self._texts = Texts(resources.dialect)
 
     def read_texts(self) -> None:
-        """Read what would take a while later; in any thread."""
+        """Load the description texts in advance, as it takes a while. Thread-safe."""
         self._texts.read_long()
 
     def _parts(self, flavour: Flavour) -> tuple[Schemas, Operations]:
@@ -82,11 +82,11 @@ class Builder:
         }
 
     def swagger(self) -> Swagger:
-        """The document of all group-versions in the old version, to be filled one by one."""
+        """An empty OpenAPI 2 document, to be filled with one group-version after another."""
         return Swagger(self, *self._parts(V2), WriterV2(self._resources.dialect, self._names))
 
     def about(self, schemas: Schemas) -> list[Path]:
-        """The paths that belong to no group."""
+        """The paths outside of any group."""
         names = self._names
         return [overview.of_groups(names, schemas), overview.of_release(names, schemas)]
 
@@ -98,7 +98,8 @@ class Builder:
 
 
 class Swagger:
-    """The one document that has everything. It takes a while to make, so it is made in steps."""
+    """The OpenAPI 2 document, which covers everything. Building takes long, so it is done in
+    steps."""
 
     def __init__(
         self, builder: Builder, schemas: Schemas, operations: Operations, writer: Writer

@@ -1,4 +1,4 @@
-"""What tells a document from any other, known without making it."""
+"""Digests of documents, computed without building them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from fairlead.resources.registry import GroupVersion, Resource
 
 @cache
 def sources(dialect: Dialect, release: str) -> str:
-    """Stands for all that documents are made of beside the resources: clients keep a document
-    for good under its hash, so a change of the type tables or of this package must show."""
+    """A digest of everything that documents depend on beside the resources. Clients cache a
+    document forever under its digest, so a change of the type tables or of this package must change
+    it."""
     found = sha256(f"{fairlead.__version__} {release} {dialect.name}".encode())
     for directory, suffix in (
         (Path(builtin.__file__).parent, (".types", ".texts")),
@@ -29,7 +30,7 @@ def sources(dialect: Dialect, release: str) -> str:
 
 
 def of_name(base: str, name: str) -> str:
-    """`base` is what `sources` gives."""
+    """The digest of a named document; `base` is the result of `sources`."""
     return _digest(base, name)
 
 

@@ -1,4 +1,4 @@
-"""What whoever serves custom resources tells about them."""
+"""The schemas that custom resources publish for OpenAPI."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fairlead.resources.registry import Resource
 
 @dataclass(frozen=True, slots=True)
 class CustomSchema:
-    """What is known of a custom kind; `schema` is None where its definition has none.
-    `identity` changes whenever the rest does."""
+    """The schema of a custom kind; `schema` is None if its definition has none. `identity` changes
+    whenever the rest does."""
 
     identity: str
     schema: dict[str, Any] | None
@@ -20,7 +20,7 @@ class CustomSchema:
 
 
 class Published(Protocol):
-    """The same, for those who make the schema only when it is asked for."""
+    """As `CustomSchema`, for implementations that build the schema lazily."""
 
     @property
     def identity(self) -> str: ...

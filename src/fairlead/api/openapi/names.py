@@ -1,4 +1,4 @@
-"""What the documents call things: schemas, operations, tags and extensions."""
+"""Names of schemas, operations, tags and extensions in documents."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def capital(text: str) -> str:
 
 
 def reverse(domain: str) -> str:
-    """`k8s.io` as the start of a schema's name."""
+    """A domain in reverse, as in schema names: `io.k8s` for `k8s.io`."""
     return ".".join(reversed(domain.split(".")))
 
 
 class Names:
-    """The names of one dialect."""
+    """The names of a dialect."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -54,11 +54,11 @@ class Names:
         return self._dialect.marked(f"x-@-{name}")
 
     def shared(self, name: str) -> str:
-        """The schema of a scalar that has one of its own, by the name that the type model uses."""
+        """The schema name of a scalar type, by its name in the type model."""
         return f"{self._root}.{_SHARED[name]}"
 
     def schema(self, table_name: str, name: str) -> str:
-        """The schema of a type, e.g. of `core/v1` and `Pod`. Groups that custom resources bring
+        """The schema name of a type, for example of `core/v1` and `Pod`. Groups of custom resources
         have dots in their names."""
         group, _, version = table_name.partition("/")
         if "." in group:
@@ -67,14 +67,14 @@ class Names:
         return f"{self._root}.{package}.{version}.{name}"
 
     def group(self, group: str) -> str:
-        """A group's part of an operation's name."""
+        """The group as part of an operation ID."""
         if not group:
             return "Core"
         short = group.removesuffix(f".{self._dialect.group_domain}")
         return "".join(capital(word) for word in re.split(r"[.-]", short))
 
     def operation(self, verb: str, found: GroupVersion, rest: str) -> str:
-        """`listCoreV1NamespacedPod` of list, core/v1 and NamespacedPod."""
+        """An operation ID: `listCoreV1NamespacedPod` for list, core/v1 and NamespacedPod."""
         return f"{verb}{self.group(found.group)}{capital(found.version)}{rest}"
 
     def tag(self, found: GroupVersion) -> str:

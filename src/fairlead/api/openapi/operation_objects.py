@@ -1,4 +1,4 @@
-"""Operations in the words of the two versions of OpenAPI."""
+"""Writes operations as OpenAPI 2 or 3."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PRETTY = (("pretty", "string"),)
 
 
 class Writer(ABC):
-    """What the two versions have in common."""
+    """The part that both versions share."""
 
     def __init__(self, dialect: Dialect, names: Names) -> None:
         self._names = names

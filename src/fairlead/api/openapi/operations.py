@@ -1,4 +1,4 @@
-"""What can be asked of a resource: paths and operations, before either version writes them."""
+"""Paths and operations of resources, independent of the OpenAPI version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.resources.registry import GroupVersion, Resource
 OK, CREATED, ACCEPTED = "200", "201", "202"
 TEXT: Schema = {"type": "string"}
 
-# What an operation's answers are written in.
+# The content of an operation's responses.
 OBJECT, STREAM, ANYTHING = "object", "stream", "anything"
 
 _METHODS = {"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
@@ -23,7 +23,7 @@ _NAMES = {"get": "read", "create": "create", "update": "replace", "patch": "patc
 
 @dataclass(slots=True)
 class Operation:
-    """`parameters` names a block of `parameters.table`; `answers` are schemas by code."""
+    """`parameters` names a block of `parameters.table`; `answers` are schemas by status code."""
 
     method: str
     id: str
@@ -41,7 +41,7 @@ class Operation:
 
 @dataclass(slots=True)
 class Path:
-    """`placed` are the parameters in the path; `parameters` names a block for all operations."""
+    """A path. `placed` are its path parameters; `parameters` names a block for all operations."""
 
     path: str
     operations: list[Operation] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Path:
 
 
 class Operations:
-    """The paths of resources. `schemas` collects what the operations speak of."""
+    """The paths of resources. Referenced schemas are added to `schemas`."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Operations:
         self._find_custom = find_custom
 
     def paths(self, found: GroupVersion) -> Iterator[Path]:
-        """All paths of a group-version that have at least one operation."""
+        """All paths of a group-version that have an operation."""
         for resource in found.resources.values():
             yield from filter(_is_used, self._of_resource(resource))
             for subresource in resource.subresources.values():
@@ -144,7 +144,7 @@ class Operations:
         return made
 
     def _watches(self, resource: Resource) -> Iterator[Path]:
-        """The paths that watched before there was a parameter for it."""
+        """The legacy `/watch/` paths."""
         base = base_path(resource.group_version)
         path, placed = _place(resource)
         forms = [
@@ -227,7 +227,7 @@ def base_path(found: GroupVersion) -> str:
 
 
 def _place(resource: Resource) -> tuple[str, tuple[str, ...]]:
-    """The path of a collection and the parameters in it."""
+    """The path of a collection and its path parameters."""
     base = base_path(resource.group_version)
     if not resource.namespaced:
         return f"{base}/{resource.name}", ()
@@ -235,7 +235,7 @@ def _place(resource: Resource) -> tuple[str, tuple[str, ...]]:
 
 
 def _scoped(resource: Resource) -> str:
-    """The kind in an operation's name."""
+    """The kind as part of an operation ID."""
     return f"Namespaced{resource.kind}" if resource.namespaced else resource.kind
 
 

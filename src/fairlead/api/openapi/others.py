@@ -1,4 +1,4 @@
-"""What other servers add to the documents of this one."""
+"""Documents that aggregated servers contribute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.base.records import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A document of version 3 that another server has: where it is listed, and who answers."""
+    """An OpenAPI 3 document of another server: its URL in the index and its handler."""
 
     address: str
     answer: Callable[[Request], Awaitable[Answer]]
@@ -20,9 +20,9 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What they have at one moment. `documents` are those of version 3, by name. `merge` puts
-    their parts into our document of version 2; it is called in a thread and may change nothing.
-    `tag` changes whenever what it does changes."""
+    """A snapshot of all contributions. `documents` are OpenAPI 3 documents by name. `merge` returns
+    our OpenAPI 2 document with the other servers' parts; it runs in a thread and must not modify
+    shared state. `tag` changes whenever the result of `merge` does."""
 
     documents: Mapping[str, Remote] = field(default_factory=dict)
     tag: str = ""

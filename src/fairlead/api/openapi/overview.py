@@ -1,4 +1,4 @@
-"""The paths that tell what is served."""
+"""The discovery paths in OpenAPI documents."""
 
 from __future__ import annotations
 

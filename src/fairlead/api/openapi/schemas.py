@@ -1,4 +1,4 @@
-"""Types of the model as schemas of a document."""
+"""Converts types of the model to OpenAPI schemas."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ _SHARED_WITH_CHOICE: dict[str, Schema] = {
 
 @dataclass(frozen=True, slots=True)
 class Flavour:
-    """What differs between the two versions of OpenAPI. `choices`: `oneOf`, defaults, and nothing
-    beside a `$ref` are understood."""
+    """The differences between OpenAPI 2 and 3. `choices`: the version supports `oneOf` and
+    defaults, and ignores siblings of `$ref`."""
 
     place: str
     choices: bool
@@ -67,7 +67,7 @@ V3 = Flavour("#/components/schemas/", choices=True)
 
 
 class Schemas:
-    """The schemas of one document: `made` has what was referred to, by name."""
+    """The schemas of a document: `made` holds the referenced ones by name."""
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class Schemas:
         flavour: Flavour,
         texts: Texts,
     ) -> None:
-        """`served` has group-versions by our name for them; `groups` the group and version of
-        those that are built in."""
+        """`served` maps table names to group-versions; `groups` lists group and version of the
+        built-in ones."""
         self.names = names
         self.flavour = flavour
         self.made: dict[str, Schema] = {}
@@ -90,11 +90,11 @@ class Schemas:
         self._todo: list[Callable[[], None]] = []
 
     def of_type(self, table_name: str, name: str) -> Schema:
-        """A reference to a type, e.g. `core/v1` and `Pod`."""
+        """A reference to a type, for example `core/v1` and `Pod`."""
         return self._reference(self._types.group_version(table_name)[name], table_name)
 
     def shared(self, name: str) -> Schema:
-        """A reference to a scalar with a schema of its own."""
+        """A reference to the schema of a scalar type."""
         full = self.names.shared(name)
         if full not in self.made:
             known = _SHARED_WITH_CHOICE if self.flavour.choices else _SHARED
@@ -105,17 +105,18 @@ class Schemas:
         return {"$ref": self.flavour.place + full_name}
 
     def said_of_all(self, schema: Schema, field: str, *, of_lists: bool = False) -> Schema:
-        """The schema of a field that every kind has, with what is said of it."""
+        """The schema of a field that every kind has, with its description."""
         text = self._texts.of_field(_EVERY_LIST if of_lists else _EVERY_KIND, field)
         return {**schema, "description": text} if text else schema
 
     def finish(self) -> None:
-        """Make what was referred to, and what that refers to."""
+        """Build all referenced schemas, including indirect ones."""
         while self._todo:
             self._todo.pop()()
 
     def _reference(self, struct: Struct, near: str) -> Schema:
-        """A type that a version took over from another one has a schema in both."""
+        """A reference to a struct. A type that a version shares with another has a schema in
+        both."""
         shares = self._types.group_version(near).get(struct.name) is struct
         home = near if shares else struct.group_version
         full = self.names.schema(home, struct.name)
@@ -164,7 +165,7 @@ class Schemas:
         return {"type": "array", "items": element}
 
     def _marks(self, field: Field) -> Schema:
-        """How apply and strategic merge treat a field."""
+        """The extensions that describe how apply and strategic merge treat a field."""
         names, marks = self.names, dict[str, Any]()
         node = field.type
         if isinstance(node, ListOf) and (node.kind != "atomic" or field.merge):
@@ -197,7 +198,8 @@ def _kind(group: str, version: str, kind: str) -> Schema:
 
 
 def _says_its_kind(struct: Struct) -> bool:
-    """Whether `kind` and `apiVersion` tell the type itself, which protobuf has no numbers for."""
+    """Whether `kind` and `apiVersion` describe the type itself; they have no protobuf numbers
+    then."""
     fields = struct.fields
     return all(name in fields and not fields[name].number for name in ("kind", "apiVersion"))
 

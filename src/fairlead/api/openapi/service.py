@@ -1,4 +1,4 @@
-"""The paths below /openapi."""
+"""Serves the paths below /openapi."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 
 
 class OpenApi:
-    """Answers with documents, each made when it is first asked for and kept, compressed, until
-    what it describes changes.
+    """Serves documents. Each is built on its first request and cached, compressed, until the
+    resources it describes change.
 
-    `find_custom` tells what the definition of a resource publishes, if it has one; `find_others`
-    what other servers have.
+    `find_custom` returns what a custom resource publishes; `find_others` returns the contributions
+    of aggregated servers.
     """
 
     def __init__(self, resources: Resources, release: str = ADVERTISED) -> None:
@@ -57,7 +57,7 @@ class OpenApi:
 
     @cached_property
     def _builder(self) -> Builder:
-        """Loaded when the first document is made, so as not to hold up the start."""
+        """Imported with the first document, to keep the start fast."""
         from fairlead.api.openapi.documents import Builder
 
         return Builder(
@@ -65,7 +65,7 @@ class OpenApi:
         )
 
     async def answer(self, request: Request) -> Answer:
-        """The document at a path; the method does not matter."""
+        """The document at a path, for any method."""
         match request.target.path.strip("/").split("/"):
             case ["openapi", "v2"]:
                 answer = self._swagger
@@ -78,7 +78,7 @@ class OpenApi:
         return await answer(request)
 
     def _read(self) -> None:
-        """Read what lies in files, so that nobody has to wait for that."""
+        """Read files in advance, in a thread, so that the event loop does not block on them."""
         identity.sources(self._resources.dialect, self._release)
         self._builder.read_texts()
         self._has_read = True
@@ -142,7 +142,7 @@ class OpenApi:
         return identity.of_all([media_type, *self._tags().values(), self.find_others().tag])
 
     async def _swagger_value(self) -> dict[str, Any]:
-        """Everything, with room for other requests between the parts."""
+        """Build the OpenAPI 2 document; yields to the event loop after each group-version."""
         swagger = self._builder.swagger()
         for found in list(self._resources.group_versions()):
             swagger.add(found)
@@ -150,7 +150,7 @@ class OpenApi:
         return swagger.value()
 
     def _tags(self) -> dict[str, str]:
-        """The documents of version 3 by name, with the identity of each."""
+        """The OpenAPI 3 documents by name, with their digests."""
         generation, known = self._known_tags
         if generation != self._resources.generation:
             known = self._find_tags()
@@ -187,7 +187,7 @@ class OpenApi:
 
 
 def _place(name: str, media_type: str) -> str:
-    """Where a document of version 3 is kept."""
+    """The cache key of an OpenAPI 3 document."""
     return name if media_type == JSON else f"{name} {media_type}"
 
 
@@ -196,7 +196,7 @@ def _url(name: str, tag: str) -> str:
 
 
 def _chosen(request: Request, offered: tuple[str, ...]) -> str | None:
-    """The media type to answer in: the first that the client takes."""
+    """The media type of the response: the first that the client accepts."""
     for clause in clauses(request.header(b"accept") or "*/*"):
         kind, _, detail = clause.media_type.partition("/")
         for media_type in offered:
@@ -207,7 +207,7 @@ def _chosen(request: Request, offered: tuple[str, ...]) -> str | None:
 
 
 def _pack_json(tag: str, value: dict[str, Any]) -> Document:
-    """Clients know the type from what they asked for; it is sent as the plain text it is."""
+    """Sent as plain text: clients know the type from their request."""
     return pack(tag, orjson.dumps(value), TEXT)
 
 

@@ -1,4 +1,4 @@
-"""The tables of this package, read when the first document is made."""
+"""Reads the tables of this package when the first document is built."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.base.package_files import text_beside
 
 @cache
 def blocks(name: str) -> dict[str, list[list[str]]]:
-    """A table's indented lines, as words, by the header that they stand under."""
+    """The indented lines of a table, split into words, by their header line."""
     found: dict[str, list[list[str]]] = {}
     rows: list[list[str]] = []
     for line in text_beside(__file__, name).splitlines():
@@ -24,12 +24,12 @@ def blocks(name: str) -> dict[str, list[list[str]]]:
 
 @cache
 def excepted(header: str) -> frozenset[tuple[str, str]]:
-    """(type, field) for all fields that `required.table` lists under a header."""
+    """(type, field) of all fields under a header of `required.table`."""
     rows = blocks("required.table")[header]
     return frozenset((row[0], name) for row in rows for name in row[1:])
 
 
 @cache
 def parameters(header: str) -> tuple[tuple[str, str], ...]:
-    """(name, type) of the query parameters that `parameters.table` lists under a header."""
+    """(name, type) of the query parameters under a header of `parameters.table`."""
     return tuple((row[0], row[1]) for row in blocks("parameters.table").get(header, []))

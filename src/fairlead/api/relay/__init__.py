@@ -1,1 +1,1 @@
-"""Passing requests on to servers of others, and their answers back as they come."""
+"""Proxies requests to other servers and streams their responses back."""

@@ -1,4 +1,4 @@
-"""Answers of others."""
+"""Responses of proxied servers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fairlead.wire.outgoing.tunnel import Tunnel
 
 
 class NoChange(CallError):
-    """The protocol was to change, and the other server did something else."""
+    """The server did not accept the protocol upgrade."""
 
 
 def answer_of(request: Request, passed: Passed) -> Answer:
-    """What the client gets; raises CallError where that is no answer to its request."""
+    """The answer for the client; raises CallError if the response does not fit the request."""
     status, fields = passed.answer.status, passed.answer.fields
     changes = bool(wanted_protocol(request))
     if changes and status == SWITCHING_PROTOCOLS:
@@ -28,15 +28,15 @@ def answer_of(request: Request, passed: Passed) -> Answer:
     if changes and status < 400:
         passed.end()
         raise NoChange(f"invalid upgrade response: status code {status}")
-    if not 200 <= status < 600:  # nobody asked it to switch protocols
+    if not 200 <= status < 600:  # an upgrade that was not requested
         passed.end()
         raise CallError(f"it answered with the status {status}")
     return Relayed(passed, [*INERT, *returned(request, fields)])
 
 
 class Relayed(Answer):
-    """An answer that is passed on while it comes. One that is cut off is cut off for the client
-    too, so that nobody takes it for whole."""
+    """Streams the response of another server. If that is cut off, so is the client's connection: a
+    client must not take a partial response for a complete one."""
 
     __slots__ = ("_passed",)
 
@@ -61,7 +61,7 @@ class Relayed(Answer):
 
 
 class Upgraded(Answer):
-    """The protocol changes: what both sides send from now on is none of our business."""
+    """Switches protocols: tunnels raw bytes in both directions from then on."""
 
     __slots__ = ("_passed",)
 
@@ -72,7 +72,7 @@ class Upgraded(Answer):
     async def send(self, request: Request) -> None:
         exchange = request.exchange
         exchange.can_be_cut = True
-        exchange.when_gone(_nothing)  # what was sent before is still passed on
+        exchange.when_gone(_nothing)  # data sent before is still delivered
         tunnel = Tunnel(exchange.waits_elsewhere)
         try:
             self._passed.answer.hand_over(tunnel.far)

@@ -1,4 +1,4 @@
-"""A request on its way to another server: its body goes there as it comes."""
+"""Sends a request to another server, streaming its body."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from fairlead.wire.outgoing.pool import Conversations
 
 
 class Passed:
-    """The head of its answer has come. `end` it as soon as that can be; who is cancelled between
-    two steps leaves that to the end of this object."""
+    """A proxied request whose response head has arrived. Call `end` as early as possible; the
+    finalizer calls it if a task is cancelled in between."""
 
     def __init__(
         self,
@@ -43,19 +43,19 @@ class Passed:
         self.end()
 
     def end(self) -> None:
-        """Keep the connection if both messages are whole, else close it."""
+        """Return the connection to the pool if request and response are complete, else close it."""
         if self._has_ended:
             return
         self._has_ended = True
         if self._upload is not None and not self._upload.done():
-            self._upload.cancel()  # the other server does not want the rest
+            self._upload.cancel()  # the server does not read the rest
             self.answer.abort()
         self._conversations.give_back(self.answer)
 
 
 @contextmanager
 def leaving_with_client(request: Request) -> Iterator[None]:
-    """Stop working on an answer when nobody waits for it any more: raises ClientGone."""
+    """Cancel the current task when the client disconnects; raises ClientGone then."""
     task = asyncio.current_task()
     assert task is not None
     exchange = request.exchange
@@ -77,9 +77,9 @@ async def pass_on(
     own: list[Field],
     identity: tuple[bytes, ...],
 ) -> Passed:
-    """Send a request to a place and wait for the head of its answer; raises CallError, or
-    StatusError for what is not passed on. `own` are headers of ours, `identity` how those begin
-    that name users and are not to come from clients."""
+    """Send a request and wait for the response head. Raises CallError, or StatusError for requests
+    that are not proxied. `own` are headers to add; `identity` are name prefixes of identity
+    headers, which are never taken from clients."""
     refuse_service_worker(request)
     protocol = wanted_protocol(request)
     fields = [
@@ -90,7 +90,7 @@ async def pass_on(
     ]
     method, head = request.method.encode(), request_head(request.method, target, fields)
     with leaving_with_client(request):
-        if protocol:  # the connection will not be for anything else
+        if protocol:  # an upgraded connection cannot be reused
             return Passed(conversations, await conversations.ask_alone(place, method, head))
         if not request.exchange.head.has_body:
             return Passed(conversations, await conversations.ask(place, method, head))
@@ -106,7 +106,8 @@ async def pass_on(
 
 
 async def _upload(request: Request, conversation: Conversation) -> None:
-    """Its time is up when nothing comes for as long as all of it had at first."""
+    """Stream the body. Unless the request has a `timeout` parameter, each part extends the deadline
+    by the initial time limit."""
     exchange = request.exchange
     in_chunks = exchange.head.chunked
     loop = asyncio.get_running_loop()
@@ -120,8 +121,8 @@ async def _upload(request: Request, conversation: Conversation) -> None:
         if in_chunks:
             await conversation.send(LAST_CHUNK)
     except Lost:
-        pass  # the answer tells why, if there is one
+        pass  # the response, if any, has the reason
     except ClientGone:
-        conversation.abort()  # half a request is none
+        conversation.abort()  # never leave a partial request
     finally:
         exchange.waits_elsewhere(0)

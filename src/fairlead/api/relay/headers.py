@@ -1,8 +1,8 @@
-"""Which headers pass from one connection to the other.
+"""Filters headers between client and proxied server.
 
-Headers of one connection stay there. Servers behind us get no credentials, and are told who asks
-by us alone. Their answers come from the origin of the console, so no header passes that would act
-on more than the answer itself, and `INERT` headers keep browsers from running what is in it.
+Hop-by-hop headers are not forwarded. Proxied servers get no credentials, and learn the user from us
+alone. Their responses share the origin of the console, so no header passes that affects more than
+the response itself, and `INERT` headers keep browsers from running its content.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairlead.base.errors import StatusError
 
 Field = tuple[bytes, bytes]
 
-# What belongs to one connection and not to the message, both ways.
+# Hop-by-hop headers, in both directions.
 _HOP_BY_HOP = frozenset(
     (
         b"connection",
@@ -30,21 +30,21 @@ _HOP_BY_HOP = frozenset(
         b"upgrade",
     )
 )
-# No cookie is for a server behind us, since it cannot set any: those that a browser sends belong to
-# others on this host, or to a proxy in front of us.
+# Cookies are not forwarded: proxied servers cannot set any, so those that a browser sends belong to
+# other servers on this host, or to a proxy in front of us.
 _NOT_SENT = _HOP_BY_HOP | {b"audit-id", b"content-length", b"cookie", b"expect", b"host"}
 _NOT_SENT_PREFIXES = (b"authorization", b"impersonate-", b"x-remote-", b"x-forwarded-")
-# With these a browser shows content without running any of it, in an origin of its own: no scripts,
-# forms, plugins or storage. Further policies of the other server can only forbid more.
+# With these headers a browser shows content in a separate origin without scripts, forms, plugins or
+# storage. Further policies of the proxied server can only restrict more.
 INERT: tuple[Field, ...] = (
     (b"content-security-policy", b"sandbox"),
     (b"x-content-type-options", b"nosniff"),
 )
 _NOT_RETURNED = _HOP_BY_HOP | {
-    b"date",  # ours
-    b"content-length",  # said anew, where it is known
+    b"date",  # set by us
+    b"content-length",  # set again, if known
     b"x-content-type-options",  # in INERT
-    # What a browser keeps or does for the whole origin.
+    # State or behaviour of the whole origin.
     b"accept-ch",
     b"accept-ch-lifetime",
     b"alt-svc",
@@ -64,12 +64,12 @@ _NOT_RETURNED = _HOP_BY_HOP | {
     b"shared-storage-write",
     b"strict-transport-security",
     b"use-as-dictionary",
-    # What a browser does next by itself.
+    # Actions that a browser takes by itself.
     b"refresh",
     b"speculation-rules",
-    # It would ask for a password of this server, and Authorization is not passed on.
+    # It would prompt for a password for this server; Authorization is not forwarded anyway.
     b"www-authenticate",
-    # Scripts of other origins are let in by us or not at all.
+    # Cross-origin access is decided by us alone.
     b"timing-allow-origin",
 }
 _NOT_RETURNED_PREFIXES = (
@@ -79,7 +79,7 @@ _NOT_RETURNED_PREFIXES = (
     b"secure-session-",
 )
 _WEBSOCKET = b"sec-websocket-"
-# Over these a client would speak HTTP of its own to the server behind us, with headers of its own.
+# Upgrades to HTTP are refused: the client could send requests with arbitrary headers.
 _NO_UPGRADES = re.compile(rb"(h2c|http|tls)([/ ]|\Z)", re.IGNORECASE)
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _MARKS = re.compile(rb"[^a-z0-9]")
@@ -88,14 +88,14 @@ _NOT_VISIBLE = re.compile(rb"[^!-~]")
 
 
 def _listed(fields: Iterable[Field]) -> set[bytes]:
-    """The headers that a message says to be of the connection."""
+    """The header names listed in Connection."""
     values = (value for name, value in fields if name == b"connection")
     return {name.strip().lower() for value in values for name in value.split(b",")}
 
 
 def wanted_protocol(request: Request) -> bytes:
-    """What the client wants to go on with after this request, or nothing. One with a body is just
-    answered, as everybody may do: no two could differ about where it ends."""
+    """The protocol of an upgrade request, or empty. An upgrade with a body is treated as a plain
+    request, as HTTP allows: this avoids disagreement about where the body ends."""
     head = request.exchange.head
     protocol: bytes = head.named.get(b"upgrade", b"")
     if not protocol or head.has_body or not head.modern:
@@ -111,9 +111,9 @@ def _offers(protocol: bytes) -> list[bytes]:
 
 
 def passed_on(request: Request, identity: tuple[bytes, ...]) -> list[Field]:
-    """The client's headers without credentials, without what belongs to the connection, and
-    without those that name users, whose names begin as `identity` says. Marks in names count as
-    dashes, because some servers take them for each other."""
+    """The client's headers without credentials, hop-by-hop headers and identity headers (name
+    prefixes in `identity`). Punctuation in names counts as dashes, because some servers treat them
+    alike."""
     head = request.exchange.head
     dropped = _NOT_SENT | _listed(head.fields)
     prefixes = (*_NOT_SENT_PREFIXES, *(_MARKS.sub(b"-", prefix) for prefix in identity))
@@ -129,7 +129,7 @@ def passed_on(request: Request, identity: tuple[bytes, ...]) -> list[Field]:
 
 
 def _own_audit_id(request: Request) -> bytes:
-    """Under which id the audit log tells of a request, for that of the other server."""
+    """The audit ID of a request, to be forwarded to the other server's audit log."""
     for line in request.exchange.lines.split(b"\r\n"):
         name, _, value = line.partition(b": ")
         if name == b"audit-id":
@@ -138,14 +138,14 @@ def _own_audit_id(request: Request) -> bytes:
 
 
 def forwarded(request: Request, uri: bytes) -> list[Field]:
-    """Where a request comes from, and what it was for."""
+    """The X-Forwarded headers: client addresses and original URI."""
     before = [value for name, value in request.raw_headers if name == b"x-forwarded-for"]
     way = b", ".join([*before, request.peer.address.encode()])
     return [(b"x-forwarded-uri", uri), (b"x-forwarded-for", way)]
 
 
 def framing(request: Request) -> list[Field]:
-    """How the body is sent on: as it comes."""
+    """The framing headers of the body, which is streamed as it arrives."""
     head = request.exchange.head
     if head.chunked:
         return [(b"transfer-encoding", b"chunked")]
@@ -159,19 +159,20 @@ def changing_to(protocol: bytes) -> list[Field]:
 
 
 def request_head(method: str, target: bytes, fields: Iterable[Field]) -> bytes:
-    """The head of a request, up to its empty line. What cannot be in a line is left out."""
+    """The head of a request with its empty line. Percent-encodes bytes that are invalid in a
+    request line."""
     parts = [b"%b %b HTTP/1.1\r\n" % (method.encode(), _visible(target))]
     parts += (b"%b: %b\r\n" % field for field in fields)
     return b"".join([*parts, b"\r\n"])
 
 
 def _visible(target: bytes) -> bytes:
-    """With the bytes encoded that have no place in a request line."""
+    """With bytes percent-encoded that are invalid in a request line."""
     return _NOT_VISIBLE.sub(lambda found: b"%%%02X" % found[0][0], target)
 
 
 def returned(request: Request, fields: list[Field]) -> list[Field]:
-    """Of the headers of an answer those for the client. What we say ourselves is said once."""
+    """The response headers for the client. Drops those that we set ourselves."""
     own = {line.partition(b":")[0] for line in request.exchange.lines.split(b"\r\n")}
     dropped = _NOT_RETURNED | _listed(fields) | own
     return [(name, value) for name, value in fields if name not in dropped and _may_return(name)]
@@ -182,13 +183,11 @@ def _may_return(name: bytes) -> bool:
 
 
 def refuse_service_worker(request: Request) -> None:
-    """Raises StatusError for a browser that wants to install what is fetched between all pages
-    below a path and this server."""
+    """Raises 403 for the script of a service worker: it would intercept all pages below a path."""
     if request.header(b"service-worker") or request.header(b"sec-fetch-dest") == "serviceworker":
         raise StatusError(403, "Forbidden", "service workers of other servers are not passed on")
 
 
 def leads_up(path: str) -> bool:
-    """Whether a browser would read steps up in a path, which it sees in more spellings than
-    `urllib` does."""
+    """Whether a browser would find `..` in a path; browsers accept more spellings than `urllib`."""
     return "\\" in path or "\t" in path or bool(_STEP_UP.search(path))

@@ -1,7 +1,7 @@
-"""Verbs of resources and subresources that are not plain storage: one module a matter.
+"""Handlers of resources and subresources that are not plain storage.
 
-A module that most servers are asked for has `HANDLERS`, from (resource key, verb) to the function
-that answers; the others are loaded when they are asked for.
+Modules that most servers need define `HANDLERS`, from (resource key, verb) to the handler function;
+the others are loaded lazily.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 
 _STREAMED = ("create", "get")
-_PROXIED = ("create", "delete", "get", "patch", "update", "")  # OPTIONS has none
-# Resources, what answers, and to which verbs.
+_PROXIED = ("create", "delete", "get", "patch", "update", "")  # OPTIONS has no verb
+# Resource, handler and verbs of lazily loaded modules.
 _LATER: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("componentstatuses", "component_statuses.get_component", ("get",)),
     ("componentstatuses", "component_statuses.list_components", ("list",)),

@@ -1,4 +1,4 @@
-"""ComponentStatus: nothing of it is stored, every answer is made from what is known now."""
+"""ComponentStatus: not stored; computed for each request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairlead.storage.selection import Selection
 
 
 def _probes(api: Api) -> Mapping[str, Probe]:
-    """The parts of this one process: its controllers, and its store."""
+    """The components of this process: its controllers and its store."""
 
     def controllers() -> str:
         return ""
@@ -36,7 +36,7 @@ async def get_component(api: Api, request: Request, operation: Operation) -> Ans
 
 
 def _is_selected(metadata: Object, selection: Selection) -> bool:
-    """By name; there are no labels, and no namespace."""
+    """Whether a selection matches; components have no labels and no namespace."""
     facts = {"metadata.name": metadata["name"], "metadata.namespace": ""}
     return all(rule.matches({}) for rule in selection.labels) and all(
         rule.matches(facts) for rule in selection.fields

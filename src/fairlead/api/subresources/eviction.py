@@ -11,7 +11,7 @@ from fairlead.operations.api import Api
 from fairlead.operations.eviction import evict
 from fairlead.operations.operation import Operation
 
-_FORMER = "policy/v1beta1"  # the same type, in the version before
+_FORMER = "policy/v1beta1"  # the same type in the previous version
 
 
 async def create_eviction(api: Api, request: Request, operation: Operation) -> Answer:

@@ -1,4 +1,4 @@
-"""Logs of containers."""
+"""Container logs (`pods/log`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LOG_HEADERS = (
 
 
 class NoContent(Answer):
-    """204: there is nothing to read."""
+    """204: the pod is not scheduled, so there is no log."""
 
     def __init__(self) -> None:
         super().__init__(204, b"")
@@ -76,7 +76,7 @@ def _log_query(request: Request) -> str:
 
 
 async def _agent_error(passed: Passed) -> StatusError:
-    """What the agent of a node says is wrong, with the code it gives."""
+    """The kubelet's error, with its status code."""
     try:
         said = (await passed.answer.whole(_MOST_ERROR_BYTES)).decode(errors="replace")
     except CallError as error:

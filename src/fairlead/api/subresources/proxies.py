@@ -1,4 +1,4 @@
-"""Proxies: requests that are passed on to pods, nodes and services."""
+"""Proxies requests to pods, nodes and services."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairlead.wire.outgoing.cluster import Place
 
 @dataclass(slots=True)
 class ProxyName:
-    """What a proxy path names: `[scheme:]name[:port]`."""
+    """The target of a proxy path: `[scheme:]name[:port]`."""
 
     scheme: str
     name: str
@@ -101,7 +101,7 @@ async def proxy_to_service(api: Api, request: Request, operation: Operation) -> 
 
 
 def _service_port_name(service: Object, named: ProxyName) -> str:
-    """Ports are asked for by number or by name; endpoints know them by name."""
+    """The name of the requested port, which may be a number; endpoints list ports by name."""
     if not named.port.isdigit():
         return named.port
     for port in service["spec"].get("ports") or ():
@@ -112,7 +112,8 @@ def _service_port_name(service: Object, named: ProxyName) -> str:
 
 
 def _is_pod_address(api: Api, namespace: str, address: Object) -> bool:
-    """Only addresses of the namespace's own pods are reached through a service."""
+    """Whether an endpoint is a pod of the namespace; a service must not proxy to any other
+    address."""
     reference = address.get("targetRef") or {}
     if reference.get("kind") != "Pod" or reference.get("namespace") != namespace:
         return False
@@ -125,7 +126,7 @@ def _is_pod_address(api: Api, namespace: str, address: Object) -> bool:
 
 
 async def _admitted_path(api: Api, request: Request, operation: Operation, kind: str) -> str:
-    """The path that is asked for, as admission leaves it."""
+    """The requested path, as admission returns it."""
     refuse_dry_run(request)
     asked = _proxied_path(request)
     options = await admit(api, operation, kind, {"path": asked} if asked else {})
@@ -137,7 +138,7 @@ async def _admitted_path(api: Api, request: Request, operation: Operation, kind:
 
 
 def _proxied_path(request: Request) -> str:
-    """What follows the proxy's own part of the path, its slashes included."""
+    """The path after the proxy's own prefix, including slashes."""
     target = request.target
     last = "/" if target.path.endswith("/") else ""
     if target.rest:

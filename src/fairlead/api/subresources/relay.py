@@ -1,4 +1,4 @@
-"""Passing requests on to what runs in the cluster, below a path of ours."""
+"""Proxies requests to addresses in the cluster and rewrites redirects."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def not_allowed() -> StatusError:
 async def relay(
     reach: Reach, request: Request, place: Place, path: str, identity: tuple[bytes, ...]
 ) -> Answer:
-    """Send a request on to a place and give its answer. `path` is what follows the proxy's own
-    part, decoded, with its first slash; `identity` are prefixes of headers that name users."""
+    """Send a request to a place and return its response. `path` is the decoded rest after the
+    proxy's prefix, with its leading slash; `identity` are prefixes of headers that carry user
+    identity."""
     own_part = request.target.path.removesuffix(path)
     if not path and request.method in ("GET", "HEAD"):
         return _to_the_root(request)
@@ -57,7 +58,7 @@ async def pass_to(
     uri: bytes,
     identity: tuple[bytes, ...],
 ) -> Answer:
-    """What a place answers; raises StatusError, and CallError where it does not."""
+    """The response of a place; raises StatusError, or CallError if there is none."""
     own = forwarded(request, uri)
     try:
         passed = await reach.attempt(
@@ -76,13 +77,13 @@ async def pass_to(
 
 
 def _clean(path: str) -> str:
-    """Without steps up, so that nothing above the root is asked for; a last slash stays."""
+    """Normalize a path, so that `..` cannot leave the root; keeps a trailing slash."""
     clean = posixpath.normpath(f"/{path.lstrip('/')}")
     return f"{clean}/" if path.endswith("/") and clean != "/" else clean
 
 
 def _to_the_root(request: Request) -> Answer:
-    """Relative links in a page work only if the proxy's own address ends with a slash."""
+    """Redirect to the URL with a trailing slash, which relative links need."""
     query = request.exchange.head.query
     location = quote(f"{request.target.path}/", safe=UNRESERVED).encode() + (
         b"?" + query if query else b""
@@ -91,8 +92,8 @@ def _to_the_root(request: Request) -> Answer:
 
 
 def _location(request: Request, value: bytes, place: Place, path: str, own_part: str) -> bytes:
-    """A redirect within the place leads through the proxy, one to another server stays as it is.
-    Nothing for one that would leave the proxy for other paths of this server: clients would follow
+    """Rewrite a Location header: a redirect within the target goes through the proxy, one to
+    another server stays as it is. Empty for one to other paths of this server: clients would follow
     it with their credentials."""
     prefix = quote(own_part, safe=UNRESERVED)
     try:
@@ -115,5 +116,5 @@ def _is_this_server(request: Request, parts: SplitResult) -> bool:
     try:
         own = urlsplit(f"https://{request.header(b'host')}")
         return parts.hostname == own.hostname and (parts.port or 443) == (own.port or 443)
-    except ValueError:  # no port: who knows how others read it
+    except ValueError:  # invalid port: others may parse it differently
         return True

@@ -1,4 +1,4 @@
-"""POST of what is answered rather than stored: access reviews, token reviews, token requests."""
+"""Creates that return a result and store nothing: access reviews, token reviews, token requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reaching into nodes that are simulated: logs are told, all else is refused."""
+"""Subresources of pods on simulated nodes: logs are generated, everything else is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_simulated(api: Api, node: str) -> bool:
 
 
 def refuse_simulated(api: Api, node: str, what: str) -> None:
-    """Raises StatusError if there is nobody on a node to talk to."""
+    """Raises StatusError if the node is simulated."""
     if api.simulated is not None and api.simulated.has(node):
         raise api.simulated.refusal(what)
 
@@ -30,7 +30,7 @@ def refuse_simulated(api: Api, node: str, what: str) -> None:
 def simulated_log(
     api: Api, request: Request, pod: Object, container: str, headers: tuple[Header, ...]
 ) -> Answer:
-    """The log of a container on a simulated node. The parameters are checked already."""
+    """The log of a container on a simulated node. The caller has validated the parameters."""
     assert api.simulated is not None
     simulated, options = api.simulated, _options(request)
     text = simulated.log(pod, container, options)
@@ -55,7 +55,7 @@ def _options(request: Request) -> LogOptions:
 
 
 class _Followed(Answer):
-    """A log that goes on until its container ends, or until the client has enough."""
+    """A log that stays open until its container ends or the client disconnects."""
 
     __slots__ = ("_end", "_text")
 

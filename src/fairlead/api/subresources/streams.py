@@ -1,4 +1,4 @@
-"""Changing protocols with the agent of a node: exec, attach and port forwarding."""
+"""exec, attach and port forwarding: protocol upgrades to the kubelet."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fairlead.wire.incoming.parser import UNRESERVED
 from fairlead.wire.outgoing.addresses import NotAllowed
 from fairlead.wire.outgoing.client import CallError
 
-# How agents call what clients want to be connected with.
+# The kubelet's names of the stream parameters.
 _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 _DIGITS = re.compile("[0-9]+", re.ASCII)
 _LARGEST_PORT = 65535
@@ -43,7 +43,7 @@ def _stream_options(request: Request) -> Object:
 
 
 async def stream(api: Api, request: Request, operation: Operation) -> Answer:
-    """exec and attach."""
+    """Handler of exec and attach."""
     refuse_dry_run(request)
     what = request.target.subresource
     options = await admit(api, operation, _OPTIONS[what], _stream_options(request))
@@ -63,7 +63,7 @@ async def forward_port(api: Api, request: Request, operation: Operation) -> Answ
 
 
 def _ports(request: Request) -> list[int]:
-    """The ports of all parameters, each of which may be a list."""
+    """The ports of all `ports` parameters, each of which may be a comma-separated list."""
     ports = []
     given = request.query.get("ports", ())
     for text in (piece for value in given for piece in value.split(",")):
@@ -79,8 +79,8 @@ def _ports(request: Request) -> list[int]:
 async def _to_node(
     api: Api, request: Request, pod: Object, what: tuple[str, str], query: list[tuple[str, str]]
 ) -> Answer:
-    """Change protocols with the agent of the node of a pod, which is asked for something that the
-    pod, or a container of it, does."""
+    """Upgrade the connection to the kubelet of a pod's node. `what` is the first path segment and
+    the container."""
     node = pod["spec"].get("nodeName")
     if not node:
         raise bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")

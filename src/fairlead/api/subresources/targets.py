@@ -1,4 +1,4 @@
-"""What is reached in the cluster, and what is asked before."""
+"""Looks up pods, containers and nodes for subresources, and runs admission for connections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pod_of(api: Api, request: Request, name: str = "") -> Object:
 
 
 def container_of(pod: Object, wanted: str) -> str:
-    """The container that is meant: the named one, or the only one."""
+    """The name of the requested container, or of the only one."""
     name, containers = pod["metadata"]["name"], pod["spec"]["containers"] or []
     every = [container["name"] for container in all_containers(pod["spec"])]
     if wanted:
@@ -45,7 +45,7 @@ def container_of(pod: Object, wanted: str) -> str:
 
 
 def node_place(api: Api, name: str, *, checked: bool = True) -> Place:
-    """Where the agent of a node listens."""
+    """The address of a node's kubelet."""
     node = api.lookup("core/v1/nodes", "", name)
     if node is None:
         raise absent(ResourceRef("", "nodes", name))
@@ -61,7 +61,8 @@ def node_place(api: Api, name: str, *, checked: bool = True) -> Place:
 
 
 async def admit(api: Api, operation: Operation, kind: str, options: Object) -> Object:
-    """Let admission judge a connection; what it sees are the options. Gives what it leaves."""
+    """Run admission for a connection, with its options as the object. Returns the mutated
+    options."""
     value: Object = {"kind": kind, "apiVersion": "v1", **options}
     context = api.context(operation)
     attributes = write_pipeline.attributes(operation, CONNECT, value, None, context)

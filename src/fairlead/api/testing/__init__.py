@@ -1,6 +1,7 @@
-"""What only tests may do to a server: an API group that is served with `--testing` alone.
+"""Powers for tests: an API group that is served with `--testing` only.
 
-Nothing of it is stored: going back to a snapshot must not make the server forget the snapshot.
+Its objects are in memory, not in the store, so that restoring a snapshot does not delete the
+snapshot itself.
 """
 
 GROUP = "testing.fairlead.dev"

@@ -1,4 +1,4 @@
-"""Moving the clock that every rule of time goes by."""
+"""Moves the clock that all time-dependent rules use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FARTHEST = 100 * 365 * 86400.0  # seconds
 
 
 def handlers() -> Handlers:
-    """There is one clock."""
+    """Handlers of the single Clock object."""
 
     def clocks() -> dict[str, Object]:
         return {NAME: {"metadata": {"name": NAME}, "status": _status()}}
@@ -47,7 +47,7 @@ def _status() -> Object:
 
 
 def _seconds(spec: Object) -> float:
-    """How far to go; raises StatusError."""
+    """By how much to move the clock; raises StatusError."""
     by, to = spec.get("by") or "", spec.get("to") or ""
     if bool(by) == bool(to):
         raise bad_request("spec: one of by and to says how far the clock is moved")

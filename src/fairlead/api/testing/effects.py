@@ -1,4 +1,4 @@
-"""What faults do."""
+"""Effects of injected faults."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairlead.storage.selection import EVERYTHING
 
 
 class OnEvents(Protocol):
-    """A fault of a watch's events."""
+    """A fault that affects the events of a watch."""
 
     events: Object
 
@@ -28,7 +28,7 @@ class OnEvents(Protocol):
 
 
 class CutOff(Answer):
-    """No answer: the connection ends."""
+    """Closes the connection without a response."""
 
     __slots__ = ()
 
@@ -47,7 +47,7 @@ def error_of(spec: Object) -> StatusError:
 
 
 async def wait(request: Request, seconds: float) -> None:
-    """Hold a request up, but not longer than its client waits."""
+    """Delay a request, until its client disconnects at the latest."""
     gone = asyncio.Event()
     request.exchange.when_gone(gone.set)
     try:
@@ -58,7 +58,7 @@ async def wait(request: Request, seconds: float) -> None:
 
 
 def reading_at(revision: int) -> Verb:
-    """A get of what was at a revision."""
+    """A get handler that reads the state at a revision."""
 
     async def get(api: Api, request: Request, operation: Operation) -> Answer:
         resource = operation.resource
@@ -74,8 +74,7 @@ def reading_at(revision: int) -> Verb:
 
 
 class FaultyWatch(Watch):
-    """A watch some of whose events get lost or come again, and that may be cut in the middle of
-    things: behind its first events."""
+    """A watch that drops or repeats events, and may be disconnected after its first events."""
 
     def __init__(
         self, watch: Watch, faults: Sequence[OnEvents], cut: Request | None = None
@@ -85,7 +84,7 @@ class FaultyWatch(Watch):
         self._cut = cut
 
     def are_shown_as_stored(self, events: Sequence[Event]) -> bool:
-        """Events must all come by here."""
+        """False: all events must pass through `shown`."""
         return False
 
     async def shown(self, events: Sequence[Event]) -> Sequence[Event]:

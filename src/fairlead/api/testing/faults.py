@@ -1,4 +1,4 @@
-"""Letting requests go wrong."""
+"""Injects faults into requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Answering = Callable[[Request], Awaitable[Answer]]
 
 
 class Fault:
-    """Which requests go wrong, how, and how often. Raises StatusError if it makes no sense."""
+    """A fault: which requests it affects, how, and how often. Raises StatusError for an invalid
+    spec."""
 
     def __init__(self, value: Object) -> None:
         self._value = value
@@ -66,7 +67,7 @@ class Fault:
         return {**self._value, "status": status}
 
     def fits(self, request: Request) -> bool:
-        """Whether a request is meant."""
+        """Whether the fault matches a request."""
         target, match = request.target, self._match
         facts = (target.verb, target.group, target.namespace, target.name, request.user.name)
         for name, fact in zip(_LISTS, facts, strict=True):
@@ -80,7 +81,7 @@ class Fault:
         return not agents or request.user_agent.startswith(tuple(agents))
 
     def happens(self) -> bool:
-        """Whether it happens this time, to a request or an event that is meant."""
+        """Decide whether the fault occurs for a matching request or event; counts the match."""
         self._matched += 1
         if self._matched <= (self.spec.get("skip") or 0):
             return False
@@ -94,16 +95,15 @@ class Fault:
 
 
 class Faults:
-    """The faults of a server; of those that are meant for a request all happen, in the order in
-    which they were made."""
+    """The faults of a server. All that match a request occur, in the order of their creation."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._shelf = Shelf(Fault, _MOST)
-        self.past: dict[int, int] = {}  # by the request's id: the revision that it is answered from
+        self.past: dict[int, int] = {}  # revision to read from, by id of the request
 
     def _read_in_the_past(self, request: Request, versions: int) -> None:
-        """Have a read that wants the newest answered with what was so many versions ago."""
+        """Answer a read of the newest state with the state `versions` revisions ago."""
         store, verb = self._api.store, request.target.verb
         revision = max(store.floor, store.revision - versions, 1)
         if verb == "get":
@@ -120,7 +120,7 @@ class Faults:
         return self._shelf.handlers(KEY)
 
     async def answer(self, request: Request, answer: Answering) -> Answer:
-        """What a request is answered that some fault may be meant for; raises StatusError."""
+        """Answer a request under the faults that match it; raises StatusError."""
         meant = [fault for fault in self._shelf.things.values() if fault.fits(request)]
         on_events = [fault for fault in meant if fault.events]
         happening = [fault for fault in meant if not fault.events and fault.happens()]

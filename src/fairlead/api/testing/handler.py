@@ -1,4 +1,4 @@
-"""The way of a request where tests may interfere."""
+"""The handler chain with fault injection and recording."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fairlead.resources.registry import Resource
 
 
 class PowerfulHandler(Handler):
-    """Notes every request, and lets those go wrong that a fault is meant for. Requests about the
-    powers themselves are left alone."""
+    """Records every request and injects matching faults. Requests to the testing group itself are
+    exempt."""
 
     def __init__(
         self, api: Api, address: str, faults: Faults, record: Record, snapshots: Snapshots

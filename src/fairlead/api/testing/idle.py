@@ -1,4 +1,4 @@
-"""Waiting until a server has nothing left to do."""
+"""Waits until a server has no work left."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _LEAST_LOOKS = 5
 
 
 class Idling:
-    """`requests` counts those that are under way, watches left out and this one included."""
+    """Answers idle waits. `requests` counts the requests in progress, including this one and
+    excluding watches."""
 
     def __init__(self, api: Api, requests: Callable[[], int]) -> None:
         self._api = api
@@ -37,9 +38,9 @@ class Idling:
         return {**value, "status": {"resourceVersion": revision, "seconds": round(took, 6)}}
 
     async def rest(self, timeout: float, quiet: float) -> float:
-        """Wait until there was nothing to do for so long; gives the seconds that it took, raises
-        StatusError. Whatever was due may have been held up with the loop, so one look at the end of
-        that time is not enough."""
+        """Wait until the server has been idle for `quiet` seconds. Returns the seconds it took;
+        raises StatusError at the timeout. Checks several times, because due work may be delayed
+        together with the event loop."""
         loop = asyncio.get_running_loop()
         began = since = loop.time()
         last, looks = self._moved(), 0
@@ -63,7 +64,7 @@ class Idling:
         return self._api.store.next_revision
 
     def _busy(self) -> Iterator[Cause]:
-        """What is still to be done, and where."""
+        """Yield the work in progress and its place."""
         for name, work in self._api.work.items():
             count = (0 if work.is_paused else len(work)) + work.working + work.retries
             if count:

@@ -1,4 +1,4 @@
-"""Objects that live in the memory of the server and are served like others."""
+"""Objects that are kept in memory and served like stored ones."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fairlead.operations.write_pipeline import generate_name, set_system_fields
 from fairlead.storage.selection import Requirement, SelectorError, parse_fields
 
 Handlers = dict[tuple[str, str], Verb]
-# From what was sent to what is answered.
+# Turns the object of a request into that of the response.
 Act = Callable[[Operation, Object], Awaitable[Object]]
-# All objects of a resource by name, without kind and apiVersion.
+# Returns all objects of a resource by name, without kind and apiVersion.
 Look = Callable[[], Mapping[str, Object]]
 
 
 class Shown(Protocol):
-    """Something that can be shown as an object, without kind and apiVersion."""
+    """A thing that can be shown as an object, without kind and apiVersion."""
 
     def shown(self) -> Object: ...
 
@@ -36,8 +36,8 @@ Kept = TypeVar("Kept", bound=Shown)
 
 
 class Shelf(Generic[Kept]):
-    """Things of one resource by name, at most so many. `make` makes one of what was sent; it
-    raises StatusError."""
+    """The things of a resource by name, at most `most`. `make` builds one from a request's object
+    and may raise StatusError."""
 
     def __init__(self, make: Callable[[Object], Kept], most: int) -> None:
         self._make = make
@@ -45,7 +45,7 @@ class Shelf(Generic[Kept]):
         self.things: dict[str, Kept] = {}
 
     def handlers(self, key: str) -> Handlers:
-        """What answers the verbs of a resource, by our name for it."""
+        """The handlers of a resource, by its key."""
         return {
             **reading(key, lambda: {name: one.shown() for name, one in self.things.items()}),
             (key, "create"): acting(self._create),
@@ -54,7 +54,7 @@ class Shelf(Generic[Kept]):
         }
 
     def find(self, operation: Operation) -> Kept:
-        """The one that is named; raises StatusError."""
+        """The thing that the operation names; raises 404."""
         found = self.things.get(operation.name)
         if found is None:
             raise not_found(operation.resource.main.ref(operation.name))
@@ -87,13 +87,13 @@ class Shelf(Generic[Kept]):
 
 
 def succeeded(api: Api, request: Request, operation: Operation, uid: str = "") -> Answer:
-    """The answer to a deletion."""
+    """The answer to a delete."""
     status = success(operation.ref, uid)
     return object_answer(api.resources, request, operation.resource, status)
 
 
 def acting(act: Act) -> Verb:
-    """A POST whose answer is what comes of it."""
+    """A create handler that returns the result of `act`."""
 
     async def create(api: Api, request: Request, operation: Operation) -> Answer:
         resource = operation.resource
@@ -107,7 +107,7 @@ def acting(act: Act) -> Verb:
 
 
 def reading(key: str, look: Look) -> Handlers:
-    """What answers a get and a list of objects. Any field can be selected by."""
+    """Handlers of get and list. Field selectors may name any field."""
 
     async def get(api: Api, request: Request, operation: Operation) -> Answer:
         found = look().get(operation.name)
@@ -133,7 +133,7 @@ def _rules(request: Request, struct: Struct) -> tuple[Requirement, ...]:
     except SelectorError as error:
         raise bad_request(str(error)) from None
     for rule in rules:
-        if not _is_known(struct, rule.key):  # nothing would ever fit, as if nothing had happened
+        if not _is_known(struct, rule.key):  # a typo would match nothing silently
             raise bad_request(f"field label not supported: {rule.key}")
     return rules
 
@@ -154,7 +154,7 @@ def _fits(value: Object, rules: tuple[Requirement, ...]) -> bool:
 
 
 def _at(value: Any, path: str) -> str:
-    """A field as selectors write it; empty if there is none."""
+    """The value of a field in the syntax of selectors; empty if it is not set."""
     for step in path.split("."):
         value = value.get(step) if isinstance(value, dict) else None
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Pausing single controllers."""
+"""Pauses and resumes single controllers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEY = "testing/v1/controllers"
 
 
 def handlers(work: Mapping[str, Work]) -> Handlers:
-    """`work` is what controllers have to do, by their names."""
+    """The handlers of Controller objects. `work` maps controller names to their work queues."""
 
     def shown(name: str) -> Object:
         found = work[name]

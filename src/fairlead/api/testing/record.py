@@ -1,4 +1,4 @@
-"""Every request that was made, for tests to look at."""
+"""Records all requests, for tests to inspect."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _LONGEST_BODY = 64 * 1024
 
 
 class Entry:
-    """One request. Who asked and what was sent is known later than that it came."""
+    """A recorded request. User and body become known after its arrival."""
 
     __slots__ = ("code", "number", "request", "seconds", "spec")
 
     def __init__(self, number: int, request: Request) -> None:
         self.number = number
-        self.request: Request | None = request  # until it has ended
+        self.request: Request | None = request  # None once it has ended
         self.code = 0
         self.seconds = 0.0
         target = request.target
@@ -82,7 +82,7 @@ def _body(request: Request) -> Any:
 
 
 class Record:
-    """The newest requests, in the order in which they came."""
+    """The newest requests, in order of arrival."""
 
     def __init__(self) -> None:
         self._entries: deque[Entry] = deque(maxlen=_MOST)

@@ -1,4 +1,4 @@
-"""All powers of a server, of which nothing is there unless `--testing` asks for it."""
+"""Installs all testing powers; used with `--testing` only."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fairlead.operations.api import Api
 
 
 class Powers:
-    """Call `handler` before the first request. `under_way` counts requests, those that read and
-    those that write."""
+    """The testing powers of a server. Call `handler` before the first request. `under_way` counts
+    reading and writing requests in progress."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -26,7 +26,7 @@ class Powers:
         api.resources.read(text_beside(__file__, "powers.table"))
 
     def handler(self, address: str) -> Handler:
-        """What answers requests, the group of the powers included."""
+        """The handler chain, including the testing group."""
         api, faults, snapshots = self._api, Faults(self._api), Snapshots(self._api.store)
         made = PowerfulHandler(api, address, faults, self.record, snapshots)
         made.handlers = {

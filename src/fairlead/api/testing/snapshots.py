@@ -1,4 +1,4 @@
-"""Going back to what was: all that is stored at one moment, and the way back to it."""
+"""Snapshots: the whole stored state at a revision, and restoring it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _MOST = 100
 
 
 class Snapshot:
-    """Versions are never altered: keeping them in mind is all that it takes."""
+    """The state of all collections. Versions are immutable, so it suffices to keep references to
+    them."""
 
     def __init__(self, store: Store, value: Object) -> None:
         self._metadata = value["metadata"]
@@ -35,21 +36,21 @@ class Snapshot:
         return {"metadata": self._metadata, "status": status}
 
     async def restore(self) -> int:
-        """Make everything be as it was, in one commit; gives the number of objects that were not.
-        Raises StorageError."""
+        """Restore the state in one commit; returns the number of objects that changed. Raises
+        StorageError."""
         store = self._store
         await store.all_settled()
         self._end_watches()
         writes = [write for found in store.collections() for write in self._way_back(found)]
         made = await store.append_unopposed(writes)
         for write, version in zip(writes, made, strict=True):
-            if write.value is not None:  # the same, under the revision that it has now
+            if write.value is not None:  # the same object under its new revision
                 self._state[write.resource][write.key] = version
         store.tell_no_more(store.revision)
         return len(writes)
 
     def _end_watches(self) -> None:
-        """As after a restore of a real store: whoever watches has to list again."""
+        """End all watches, as restoring a real store does: clients must list again."""
         gone = Compacted(self._store.revision)
         for collection in self._store.collections():
             for watcher in list(collection.audience):
@@ -75,7 +76,7 @@ def _put(collection: Collection, version: Version, current: Version | None) -> W
 
 
 class Snapshots:
-    """Those that were taken."""
+    """The snapshots of a server."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -87,7 +88,7 @@ class Snapshots:
         return {**self._shelf.handlers(KEY), **restore}
 
     async def let_restore(self) -> None:
-        """Wait while something is restored: who writes on and on would keep it waiting."""
+        """Wait while a restore runs: constant writes would delay it forever."""
         if self._restoring.locked():
             async with self._restoring:
                 pass

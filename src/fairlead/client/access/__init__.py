@@ -1,1 +1,1 @@
-"""Where a server is, whom to trust, and how to prove who we are."""
+"""Server address, trust and credentials, from configuration files."""

@@ -1,4 +1,4 @@
-"""Changing client configuration files: one writer at a time, and never half a file."""
+"""Edits client configuration files under a lock and replaces them atomically."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TAKEN_FOR_OTHERS = (
     ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z", "-+.0123456789"),
     ("int", r"[-+]?0o?[0-7_]+\Z", "-+0"),
 )
-# What a file has that nobody has written yet.
+# A new configuration file.
 _EMPTY: Document = {
     "apiVersion": "v1",
     "clusters": None,
@@ -40,8 +40,8 @@ _EMPTY: Document = {
 
 
 def change_file(path: Path, change: Callable[[Document], None]) -> None:
-    """Let `change` work on what a file says, and write it if that made it another; raises
-    AccessError. Other programs that keep to the lock file do not write meanwhile."""
+    """Apply `change` to the document in a file and write it if it differs; raises AccessError. A
+    lock file excludes other programs that respect it."""
     try:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         with _locked(path):
@@ -59,7 +59,7 @@ def _change(path: Path, change: Callable[[Document], None]) -> None:
             raise ClientConfigError("it is not a client configuration")
         check_kind(before)
         for section in SECTIONS:
-            list(named_entries(before, section))  # for what is wrong with them
+            list(named_entries(before, section))  # validates them
     except ValueError as error:
         raise AccessError(f"{path} is no client configuration: {error}") from None
     after = deepcopy(before) or deepcopy(_EMPTY)
@@ -69,13 +69,13 @@ def _change(path: Path, change: Callable[[Document], None]) -> None:
 
 
 def _encoded(value: Document, is_json: bool) -> bytes:
-    """A file stays in the language that it was in."""
+    """Encode in the format that the file had, JSON or YAML."""
     if is_json:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     import yaml
 
     class Dumper(yaml.CSafeDumper):
-        """Quotes texts that other readers take for booleans and numbers."""
+        """Quotes strings that other YAML parsers read as booleans or numbers."""
 
     for kind, pattern, first in _TAKEN_FOR_OTHERS:
         Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(pattern), list(first))
@@ -86,8 +86,8 @@ def _encoded(value: Document, is_json: bool) -> bytes:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Whole or not at all, as closed as the file was before, a new one for its owner alone. A link
-    stays a link."""
+    """Replace a file atomically. Keeps its mode, follows a symbolic link; a new file is readable by
+    its owner only."""
     path = Path(os.path.realpath(path))
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
@@ -107,7 +107,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """The lock file that other clients of the API keep to as well; raises OSError."""
+    """Hold the lock file that other clients of the API use, too; raises OSError."""
     lock = path.with_name(f"{path.name}.lock")
     ends = monotonic() + _SECONDS_TO_LOCK
     while True:
@@ -126,7 +126,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def entry_in(document: Document, section: str, name: str) -> Document:
-    """The entry of a name in a file's section, made if it is not there."""
+    """The entry of a name in a section; added if missing."""
     held = SECTIONS[section]
     listed = document[section] = document.get(section) or []
     for one in listed:

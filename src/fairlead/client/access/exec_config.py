@@ -1,4 +1,4 @@
-"""The `exec` entry of a user: which program gives the credentials, and how it is run."""
+"""The `exec` entry of a user: the configuration of a credential plugin."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VERSIONS: dict[str, Dialect] = {
 
 @dataclass(frozen=True, slots=True)
 class ExecConfig:
-    """A credential plugin. `api_version` is one that `parse_exec` knows."""
+    """A credential plugin. `api_version` is one that `parse_exec` accepts."""
 
     command: str
     api_version: str
@@ -35,17 +35,17 @@ class ExecConfig:
 
     @property
     def variable(self) -> str:
-        """The environment variable in which the plugin finds what it is asked for."""
+        """The environment variable that passes the ExecCredential request to the plugin."""
         return f"{_VERSIONS[self.api_version].name.upper()}_EXEC_INFO"
 
     @property
     def extension(self) -> str:
-        """The extension of a cluster that is passed on to plugins."""
+        """The name of the cluster extension that is passed to plugins."""
         return _VERSIONS[self.api_version].group_name(_GROUP) + "/exec"
 
 
 def default_mode(api_version: str) -> str:
-    """The interactive mode that is meant where none is given; empty if it has to be."""
+    """The interactive mode if none is given; empty if it is required."""
     known = api_version in _VERSIONS
     return _MODE_UNLESS_GIVEN[api_version.rpartition("/")[2]] if known else ""
 
@@ -76,8 +76,8 @@ def _is_variable(value: Any) -> bool:
 
 
 def parse_exec(value: Mapping[str, Any], directory: Path) -> ExecConfig:
-    """An entry that was checked; a command with a path starts at `directory`. Raises
-    ClientConfigError for a version that is not known."""
+    """Parse a checked entry. A command with a slash is relative to `directory`. Raises
+    ClientConfigError for an unknown version."""
     version = value["apiVersion"]
     if version not in _VERSIONS:
         raise ClientConfigError(f'exec plugin: invalid apiVersion "{version}"')

@@ -1,4 +1,4 @@
-"""Running a credential plugin: a program that prints an ExecCredential."""
+"""Runs credential plugins: programs that print an ExecCredential."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _NOT_INSTALLED = "The client configuration names a credential plugin that is not
 def exec_credentials(
     config: ExecConfig, place: ClientConfig, cluster: Mapping[str, Any], stdin_taken: str = ""
 ) -> RenewedCredentials:
-    """What a plugin gives for a server; `cluster` is the entry that the server is from.
-    `stdin_taken` says who else reads the standard input, if anybody."""
+    """The credentials from a plugin for a server; `cluster` is the server's configuration entry.
+    `stdin_taken` says what else reads standard input, if anything."""
     told = _told(_cluster_info(config, place, cluster)) if config.provide_cluster_info else b""
     plugin = _Plugin(config, told, place, stdin_taken)
     key = (config, told, place.server, place.certificate, place.key, stdin_taken)
@@ -72,7 +72,7 @@ class _Plugin:
         self._stdin_taken = stdin_taken
 
     def fetch(self) -> Fetched:
-        """Raises CredentialsError."""
+        """Run the plugin; raises CredentialsError."""
         try:
             return self._fetched(self._printed())
         except (_PluginError, ClientConfigError) as error:
@@ -110,7 +110,7 @@ class _Plugin:
             said = (why or str(error)).lower()
             raise _PluginError(f"exec: fork/exec {found}: {said}") from None
         if done.returncode:
-            # As a program sees it that was ended by a signal: -1.
+            # -1 for a plugin killed by a signal.
             code = max(done.returncode, -1)
             raise _PluginError(
                 f"the credential plugin {config.command} ended with exit code {code}"
@@ -149,11 +149,11 @@ class _Plugin:
 
 
 class _PluginError(Exception):
-    """Why a plugin gave nothing that can be used."""
+    """The plugin failed, or its output is unusable."""
 
 
 def _status(printed: bytes, api_version: str) -> dict[str, Any]:
-    """The status of what a plugin printed; raises _PluginError."""
+    """The status in the plugin's output; raises _PluginError."""
     value = _decoded(printed)
     version, kind = value.get("apiVersion") or "", value.get("kind") or ""
     if not version or not kind:

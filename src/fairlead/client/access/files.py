@@ -1,4 +1,4 @@
-"""Client configuration files: which ones there are, and what they say together."""
+"""Finds, reads and merges client configuration files."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from fairlead.client.access.model import AccessError
 from fairlead.wire.outgoing.client_config import ClientConfigError, read_client_config
 
 VARIABLE = "KUBECONFIG"
-# The lists of a file, and what the entries of each hold beside their names.
+# The lists of a file, and the key of the content in their entries.
 SECTIONS = {"clusters": "cluster", "users": "user", "contexts": "context"}
 
 
 class Sources(NamedTuple):
-    """The files that are looked at, the one that wins first. An `explicit` one must be there."""
+    """The configuration files in order of precedence. An `explicit` file must exist."""
 
     files: tuple[Path, ...]
     explicit: bool = False
 
     @property
     def default(self) -> Path:
-        """Where something new is written: the first file that is there, or the last one."""
+        """The file to write new entries to: the first that exists, else the last."""
         for file in self.files[:-1]:
             if file.exists():
                 return file
@@ -31,8 +31,8 @@ class Sources(NamedTuple):
 
 
 def sources_of(path: Path | str | None = None) -> Sources:
-    """The file that is named, those of the environment, or the usual one in the home; raises
-    AccessError."""
+    """The named file, those of the environment variable, or the default in the home directory;
+    raises AccessError."""
     if path:
         return Sources((Path(path),), explicit=True)
     listed = os.environ.get(VARIABLE, "")
@@ -45,19 +45,19 @@ def sources_of(path: Path | str | None = None) -> Sources:
 
 
 class Entry(NamedTuple):
-    """A cluster, a user or a context, and the file that it is from."""
+    """A cluster, user or context, and the file it comes from."""
 
     value: dict[str, Any]
     origin: Path
 
     @property
     def directory(self) -> Path:
-        """Where its relative paths start."""
+        """The base of its relative paths."""
         return self.origin.absolute().parent
 
 
 class Configuration:
-    """What all files say together. `entries` are by section and name."""
+    """All files merged. `entries` are by section and name."""
 
     def __init__(self) -> None:
         self.current_context = ""
@@ -66,7 +66,7 @@ class Configuration:
         self.extensions: list[Any] = []
 
     def add(self, value: Mapping[str, Any], origin: Path) -> None:
-        """Take over what files before this one have not said; raises ClientConfigError."""
+        """Merge a file; earlier files take precedence. Raises ClientConfigError."""
         check_kind(value)
         for section in SECTIONS:
             for name, entry in named_entries(value, section):
@@ -94,7 +94,7 @@ def check_kind(value: Mapping[str, Any]) -> None:
 
 
 def named_entries(value: Mapping[str, Any], section: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The entries of a section of one file; raises ClientConfigError."""
+    """Yield the entries of a section of a file; raises ClientConfigError."""
     seen = set()
     for name, entry in _listed(value.get(section) or (), section):
         if name in seen:
@@ -116,7 +116,7 @@ def _listed(listed: Any, section: str) -> Iterable[tuple[str, dict[str, Any]]]:
 
 
 def read_configuration(sources: Sources) -> Configuration:
-    """What the files that are there say; raises AccessError for one that cannot be read."""
+    """Read and merge the existing files; raises AccessError if one is invalid."""
     found, problems = Configuration(), []
     for file in sources.files:
         try:

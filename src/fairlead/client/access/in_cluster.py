@@ -1,4 +1,4 @@
-"""The configuration that a process finds which runs in a pod."""
+"""The configuration of a process in a pod."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path("/var/run/secrets")
 
 
 class Surroundings(NamedTuple):
-    """A server that a pod is told of, and the folder of its service account's files."""
+    """The server in a pod's environment, and the directory of its service account files."""
 
     server: str
     directory: Path
@@ -25,7 +25,7 @@ class Surroundings(NamedTuple):
         return Entry(fields, self.directory / "token")
 
     def user(self) -> Entry:
-        """The token, which is read again as it is renewed."""
+        """A user with the token file, which is read again after rotation."""
         return Entry({"tokenFile": "token"}, self.directory / "token")
 
     def namespace(self) -> str:
@@ -36,7 +36,7 @@ class Surroundings(NamedTuple):
 
 
 def surroundings() -> Surroundings | None:
-    """Those of a pod, whichever names its cluster goes by; None outside of one."""
+    """The environment of a pod in either dialect; None outside of a pod."""
     for dialect in (KUBERNETES, CLUSTER):
         service = f"{dialect.own_service.upper()}_SERVICE"
         host, port = os.environ.get(f"{service}_HOST"), os.environ.get(f"{service}_PORT")

@@ -1,4 +1,4 @@
-"""Finding out which server is meant, and as whom."""
+"""Determines the server and the user from configuration files, environment and arguments."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _SERVER = "KUBERNETES_MASTER"
 
 
 class Choices(NamedTuple):
-    """What a caller says instead of the files. `cluster_fields` and `user_fields` are named as in
-    the entries of a file, and take the place of theirs. `stdin_taken` says who reads the standard
-    input, so that no credential plugin does."""
+    """Overrides by the caller. `cluster_fields` and `user_fields` override fields of the file
+    entries under the same names. `stdin_taken` says what reads standard input, so that no
+    credential plugin does."""
 
     context: str = ""
     cluster: str = ""
@@ -62,9 +62,8 @@ def load_access(
     impersonation: Impersonation = NOBODY_ELSE,
     **choices: Any,
 ) -> Access:
-    """What the configuration files say: the one that is named, those of the environment or the
-    usual one; where there is none, what a pod finds. `choices` are those of Choices. Raises
-    AccessError."""
+    """Load the configuration: the named file, those of the environment, or the default one; without
+    any, that of the pod. `choices` are fields of Choices. Raises AccessError."""
     sources = sources_of(path)
     if sources.explicit and not sources.files[0].exists():
         raise AccessError(f"stat {sources.files[0]}: no such file or directory")
@@ -106,7 +105,7 @@ class _Loading:
         return chosen or self._context.get(section[:-1]) or ""
 
     def _chosen(self, section: str) -> Entry:
-        """The entry that is named by the caller or the context; an empty one if none is."""
+        """The entry that the caller or the context names; empty if none is named."""
         name, what = self._name(section), section[:-1]
         found = self._files.entries[section].get(name)
         if found is not None:
@@ -122,7 +121,8 @@ class _Loading:
         return Entry({}, self._sources.default)
 
     def _without_files(self, user: Entry) -> tuple[Entry, Entry]:
-        """The cluster and the user where nothing names a server; raises InvalidConfiguration."""
+        """The cluster and user if no server is configured: from the pod or the environment; raises
+        InvalidConfiguration."""
         from fairlead.client.access.in_cluster import surroundings
 
         around = surroundings()
@@ -144,7 +144,7 @@ class _Loading:
         )
 
     def access(self, impersonation: Impersonation) -> Access:
-        """Raises AccessError and ClientConfigError."""
+        """Validate and build the access; raises AccessError and ClientConfigError."""
         user = self._user.value
         self._check()
         place = _place(self._cluster, parse_user(user, self._user.directory))
@@ -171,7 +171,7 @@ class _Loading:
             raise InvalidConfiguration(*problems)
 
     def _credentials(self, place: ClientConfig) -> Credentials:
-        """What stands in the entry itself comes first: it is how one gets around a plugin."""
+        """Static credentials in the entry take precedence, so that they can override a plugin."""
         user, name = self._user.value, self._name("users")
         if place.token or place.token_file or place.username:
             return FixedCredentials(place)
@@ -190,7 +190,7 @@ class _Loading:
 
 
 def _pair_files(user: Entry) -> list[Path]:
-    """The files of the certificate and its key, if that is where they are from."""
+    """The files of certificate and key, if both come from files."""
     names = ("client-certificate", "client-key")
     if any(user.value.get(f"{name}-data") or not user.value.get(name) for name in names):
         return []
@@ -202,7 +202,7 @@ def _with_value(entry: Entry, value: dict[str, Any]) -> Entry:
 
 
 def _place(cluster: Entry, proof: ClientConfig) -> ClientConfig:
-    """Raises ClientConfigError."""
+    """The server's configuration; raises ClientConfigError."""
     fields = dict(cluster.value)
     fields["server"] = _url(fields, proof)
     place = parse_cluster(fields, cluster.directory, proof)
@@ -214,7 +214,7 @@ def _place(cluster: Entry, proof: ClientConfig) -> ClientConfig:
 
 
 def _url(cluster: Mapping[str, Any], proof: ClientConfig) -> str:
-    """The server with a scheme; raises ClientConfigError."""
+    """The server URL with a scheme; raises ClientConfigError."""
     server: str = cluster["server"]
     if "://" not in server:
         secure = proof.certificate or any(
@@ -239,7 +239,7 @@ def _url(cluster: Mapping[str, Any], proof: ClientConfig) -> str:
 
 
 def _impersonation(user: Mapping[str, Any], name: str, chosen: Impersonation) -> Impersonation:
-    """Whom the entry of a user or the caller wants to act as; raises AccessError."""
+    """The user to impersonate, from the user entry or the caller; raises AccessError."""
     groups, extra = user.get("as-groups") or (), user.get("as-user-extra") or {}
     if not isinstance(groups, list | tuple) or not isinstance(extra, dict):
         raise ClientConfigError(f'as-groups or as-user-extra of the user "{name}" is malformed')
@@ -259,12 +259,12 @@ def _impersonation(user: Mapping[str, Any], name: str, chosen: Impersonation) ->
     return who
 
 
-# Credentials that stand in the configuration itself, or in files that it names.
+# Static credentials
 
 
 class FixedCredentials:
-    """A certificate, a token, a token file or a password. `pair` are the files of the certificate
-    and the key, if they are from files: they are read again when somebody has renewed them."""
+    """A certificate, token, token file or password. `pair` are the files of certificate and key, if
+    they come from files; they are read again when they change."""
 
     def __init__(self, config: ClientConfig, pair: Sequence[Path] = ()) -> None:
         self._config = config
@@ -283,7 +283,8 @@ class FixedCredentials:
         return False
 
     def _renew(self) -> None:
-        """Files that do not go together are about to: until then what is known stays good."""
+        """Reload certificate and key if their files have changed. Keeps the old pair while the
+        files do not match, because they are being replaced."""
         stamps = [stamp(path) for path in self._pair]
         if stamps == self._stamps:
             return
@@ -296,12 +297,12 @@ class FixedCredentials:
         self._stamps = stamps
 
 
-# What a caller says in the place of what stands in a configuration file.
+# Overrides by the caller
 
 Fields = Mapping[str, Any]
 
 _PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
-# Fields that say the same thing: a new one ends the others.
+# Fields that exclude each other: an override removes the others.
 _SAME = (
     ("certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify"),
     ("client-certificate", "client-certificate-data"),
@@ -312,7 +313,7 @@ _PROOFS = ("token", "tokenFile", "username")
 
 
 def overridden_cluster(cluster: Entry, fields: Fields) -> dict[str, Any]:
-    """A server that the caller names is not taken for the one that a file has a name for."""
+    """The cluster entry with overrides. An overridden server drops the file's tls-server-name."""
     value = _overridden(cluster.value, fields)
     if fields.get("server") and not fields.get("tls-server-name"):
         value.pop("tls-server-name", None)
@@ -320,8 +321,7 @@ def overridden_cluster(cluster: Entry, fields: Fields) -> dict[str, Any]:
 
 
 def overridden_user(user: Entry, fields: Fields) -> dict[str, Any]:
-    """Credentials that the caller gives are used instead of those that would have to be
-    fetched."""
+    """The user entry with overrides. Overridden credentials replace plugins."""
     value = _overridden(user.value, fields)
     if any(fields.get(name) for name in _PROOFS):
         value.pop("exec", None)
@@ -335,6 +335,6 @@ def _overridden(value: Fields, fields: Fields) -> dict[str, Any]:
         name for same in _SAME if any(one in given for one in same) for name in same
     } - given.keys()
     kept = {name: one for name, one in value.items() if name not in ended}
-    # Relative paths of a caller start where it is, not where a file is.
+    # Relative paths of the caller are relative to the current directory, not to the file.
     paths = {name: os.path.abspath(given[name]) for name in _PATHS if name in given}
     return {**kept, **given, **paths}

@@ -1,4 +1,4 @@
-"""What a client needs to know of a server and of its user."""
+"""The data that a client needs about a server and a user."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fairlead.wire.outgoing.client_config import ClientConfig
 
 
 class AccessError(Exception):
-    """There is no way to a server, or no credentials for it; the text says why."""
+    """There is no server address or there are no credentials; the message says why."""
 
 
 class InvalidConfiguration(AccessError):
-    """The configuration files were read, and what they say cannot be used."""
+    """The configuration files are readable, but their content is unusable."""
 
     def __init__(self, *problems: str) -> None:
         said = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
@@ -23,12 +23,13 @@ class InvalidConfiguration(AccessError):
 
 
 class CredentialsError(AccessError):
-    """Credentials that have to be fetched could not be had."""
+    """Fetching credentials failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What shows who we are: a header, a certificate with its key (PEM), both or neither."""
+    """The credentials of a request: an Authorization header, a certificate with key (PEM), both or
+    neither."""
 
     authorization: str = ""
     certificate: bytes = b""
@@ -36,18 +37,18 @@ class Proof:
 
 
 class Credentials(Protocol):
-    """Where a user's proofs come from."""
+    """The source of a user's credentials."""
 
     async def proof(self) -> Proof:
-        """What to show with the next request; raises AccessError."""
+        """The credentials for the next request; raises AccessError."""
 
     def refused(self, proof: Proof) -> bool:
-        """A server answered 401 to it. Whether another one can be had."""
+        """The server responded 401 to these credentials. Returns whether others can be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """Whom to act as; nobody else where there is no user."""
+    """The user to impersonate; none if `user` is empty."""
 
     user: str = ""
     groups: Sequence[str] = ()
@@ -60,8 +61,8 @@ NOBODY_ELSE = Impersonation()
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One server as one user reaches it. Of `place` the address, the CA, the proxy and the like
-    are meant, not its credentials. `timeout` is for each whole request."""
+    """A server as a user reaches it. Only address, CA and proxy settings of `place` apply, not its
+    credentials. `timeout` applies to each whole request."""
 
     place: ClientConfig
     credentials: Credentials

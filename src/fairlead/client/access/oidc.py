@@ -1,4 +1,4 @@
-"""The helper for identity providers: an id token that is refreshed and written back."""
+"""The `oidc` auth provider: refreshes ID tokens and writes them back to the configuration file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Settings = Mapping[str, str]
 
 
 def provider_credentials(name: str, entry: Entry, config: ClientConfig) -> RenewedCredentials:
-    """The id token of a user whose `auth-provider` is this one; raises AccessError."""
+    """The credentials of a user with this `auth-provider`; raises AccessError."""
     wanted = entry.value["auth-provider"]
     if not isinstance(wanted, dict):
         raise AccessError(f'auth-provider of the user "{name}" is not an object')
@@ -75,8 +75,8 @@ class _Helper:
         self._settings = settings
 
     def fetch(self) -> Fetched:
-        """Raises AccessError. Another process may have refreshed the token meanwhile, so the file
-        is looked at before, and also after a provider does not know the refresh token any more."""
+        """A valid token; raises AccessError. Another process may have refreshed it, so the file is
+        read first, and again if the provider rejects the refresh token."""
         self._settings = self._written()
         if kept := self._kept():
             return kept
@@ -105,7 +105,7 @@ class _Helper:
         )
 
     def _kept(self) -> Fetched | None:
-        """The id token that is there, if it holds long enough to be used."""
+        """The current ID token, if it is still valid."""
         token = self._settings.get("id-token")
         if not token:
             return None
@@ -121,14 +121,14 @@ class _Helper:
         return Fetched(proof, _expiry(token) - _SECONDS_BEFORE_EXPIRY)
 
     def _written(self) -> Settings:
-        """What the file says now, or what it said at first if the user is no longer in it."""
+        """The settings in the file now, or those loaded before if the user is no longer in it."""
         try:
             for name, user in named_entries(read_client_config(self._origin), "users"):
                 provider = user.get("auth-provider") if name == self._user else None
                 if isinstance(provider, dict) and provider.get("name") == NAME:
                     return {**self._settings, **_settings(provider.get("config"), name)}
         except (ClientConfigError, AccessError):
-            pass  # it is being changed by hand, perhaps; what we know is still good
+            pass  # may be being edited; keep the loaded settings
         return self._settings
 
     def _write(self, tokens: Tokens) -> None:
@@ -138,7 +138,7 @@ class _Helper:
 
         def change(document: dict[str, Any]) -> None:
             if self._user not in dict(named_entries(document, "users")):
-                return  # removed meanwhile, and not by us to be brought back
+                return  # removed meanwhile: do not restore it
             user = entry_in(document, "users", self._user)
             provider = user.setdefault("auth-provider", {"name": NAME})
             provider["config"] = {**(provider.get("config") or {}), **changed}
@@ -151,7 +151,7 @@ class _Helper:
 
 
 def _expiry(token: str) -> float:
-    """When an id token ends; raises CredentialsError."""
+    """The expiry of an ID token; raises CredentialsError."""
     parts = token.split(".")
     if len(parts) != 3:
         raise CredentialsError("the id-token is no JWT")

@@ -1,4 +1,4 @@
-"""Asking an identity provider for a fresh token."""
+"""Refreshes tokens with an OpenID Connect provider."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FORM = "application/x-www-form-urlencoded"
 
 class Tokens(NamedTuple):
     id_token: str
-    refresh_token: str  # empty if the old one stays good
+    refresh_token: str  # empty if unchanged
 
 
 class _Reply(NamedTuple):
@@ -41,7 +41,7 @@ class _Reply(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An identity provider and what it knows us by. `ca` is PEM, the host's own unless given."""
+    """An identity provider and our client credentials. `ca` is PEM, by default the system's CAs."""
 
     issuer: str
     client_id: str
@@ -49,14 +49,14 @@ class Provider:
     ca: bytes = b""
 
     async def refresh(self, refresh_token: str) -> Tokens:
-        """Raises CredentialsError."""
+        """Fetch new tokens; raises CredentialsError."""
         endpoint = await self._token_endpoint()
         form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
         pair = ":".join(quote(one, safe="") for one in (self.client_id, self.client_secret))
         proof = f"Basic {b64encode(pair.encode()).decode()}"
         reply = await self._call("POST", endpoint, form, proof)
         if reply.status >= 400 and b"invalid_grant" not in reply.content:
-            # Some providers want to be told who asks in the form instead.
+            # Some providers expect the client credentials in the form instead.
             form["client_id"] = self.client_id
             if self.client_secret:
                 form["client_secret"] = self.client_secret

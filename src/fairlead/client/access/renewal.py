@@ -1,4 +1,4 @@
-"""Credentials that are fetched, and fetched again when they no longer hold."""
+"""Credentials that are fetched on demand and renewed when they expire."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fairlead.client.access.model import AccessError, CredentialsError, Proof
 
 
 class Fetched(NamedTuple):
-    """A proof, and the time from which on it does not hold; None for one that stays good."""
+    """Credentials and their expiry; None if they do not expire."""
 
     proof: Proof
     expires: float | None = None
 
 
 class RenewedCredentials:
-    """Keeps a proof until it expires or a server refuses it. `fetch` runs in a thread of its own,
-    once for all that wait, on whichever loop they are; it raises AccessError. `replaceable` says
-    whether a refused proof can be followed by a better one."""
+    """Caches credentials until they expire or a server rejects them. `fetch` runs in a thread, once
+    for all waiters on any event loop; it raises AccessError. `replaceable`: new credentials may
+    work after a rejection."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class RenewedCredentials:
         return await _result_of(fetching)
 
     def refused(self, proof: Proof) -> bool:
-        """Only the proof that is kept is dropped: another one has taken the place of an older one
-        already, for whoever was refused first."""
+        """Drop the cached credentials if they are the rejected ones. Otherwise an earlier rejection
+        has replaced them already."""
         if not self._replaceable:
             return False
         with self._lock:
@@ -62,7 +62,8 @@ class RenewedCredentials:
         return fetched.expires is not None and self._now() >= fetched.expires
 
     def _started(self) -> Future[Proof]:
-        """The thread does not keep the process: a plugin may wait for a person who has left."""
+        """Start the fetch in a daemon thread, which does not keep the process alive: a plugin may
+        wait for input forever."""
         fetching: Future[Proof] = Future()
         fetching.set_running_or_notify_cancel()
         Thread(target=self._run, args=(fetching,), daemon=True).start()
@@ -82,13 +83,13 @@ class RenewedCredentials:
             return self._fetch(), None
         except AccessError as error:
             return None, error
-        except Exception as error:  # nobody who waits may be left waiting
+        except Exception as error:  # never leave waiters hanging
             return None, CredentialsError(f"getting credentials: {error}")
 
 
 async def _result_of(fetching: Future[Proof]) -> Proof:
-    """Who gives up waiting takes nothing from those that still wait, and a loop that has ended
-    meanwhile is told nothing."""
+    """Wait for a fetch without owning it: cancelling the wait does not affect other waiters, and a
+    closed event loop is ignored."""
     loop = asyncio.get_running_loop()
     mine: asyncio.Future[Proof] = loop.create_future()
 
@@ -114,8 +115,8 @@ _MOST_KNOWN = 256
 
 
 def shared(key: Hashable, make: Callable[[], RenewedCredentials]) -> RenewedCredentials:
-    """The credentials that this process has for a key: clients of one configuration share
-    them."""
+    """The credentials for a key, shared by all clients of the process with the same
+    configuration."""
     with _KNOWN_LOCK:
         found = _KNOWN.get(key)
         if found is None:

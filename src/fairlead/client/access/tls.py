@@ -1,4 +1,4 @@
-"""How TLS is spoken to a server, with a certificate that may change."""
+"""Builds the route to a server, with a TLS context for the current certificate."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fairlead.wire.outgoing.client_config import ClientConfigError
 
 
 class Routes:
-    """The route to the server of an access; another one, and with it new connections, only when
-    the certificate that is shown becomes another one."""
+    """The route to the server of an access. Changes, and so causes new connections, only with the
+    client certificate."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -21,7 +21,7 @@ class Routes:
         self._route: Route | None = None
 
     def with_proof(self, proof: Proof) -> Route:
-        """Raises AccessError."""
+        """The route for these credentials; raises AccessError."""
         shown = (proof.certificate, proof.key)
         if self._route is None or shown != self._shown:
             self._route, self._shown = self._made(proof), shown

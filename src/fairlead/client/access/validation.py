@@ -1,4 +1,4 @@
-"""What is wrong with a chosen cluster and user, all of it at once, as people know it."""
+"""Validates the chosen cluster and user; reports all problems at once."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def user_problems(user: Fields, name: str, directory: Path) -> Iterator[str]:
 
 
 def _exec_problems(plugin: Fields, name: str) -> Iterator[str]:
-    from fairlead.client.access.exec_config import MODES, default_mode  # most users have none
+    from fairlead.client.access.exec_config import MODES, default_mode  # lazy: few users have one
 
     needed = f"is missing in the credential plugin (exec) of {name}"
     for field in ("command", "apiVersion"):
@@ -103,7 +103,7 @@ def _has(fields: Fields, file: str) -> bool:
 def _unreadable(
     fields: Fields, file: str, name: str, directory: Path, shown: str = ""
 ) -> Iterator[str]:
-    """A file that cannot be opened, unless what it would hold is there already."""
+    """The problem with a file that cannot be opened, unless its data is inline."""
     if not fields.get(file) or fields.get(f"{file}-data"):
         return
     path = directory / fields[file]

@@ -1,4 +1,4 @@
-"""The objects of a resource kept at hand, and functions that are called when they change."""
+"""Caches the objects of a resource and calls handlers when they change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects by key, and by what index functions say of them."""
+"""Objects by key and by index values."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _LOG = logging.getLogger(__name__)
 
 
 class Cache:
-    """An index function gives the values under which an object is found; one that fails is
-    logged, and the object is found under none."""
+    """A cache of objects with indexes. An index function returns the values to index an object by;
+    if it raises, the error is logged and the object is not in that index."""
 
     def __init__(self, indexes: Mapping[str, Index]) -> None:
         self._objects: dict[str, Object] = {}
@@ -32,7 +32,7 @@ class Cache:
         return list(self._objects.values())
 
     def by_index(self, name: str, value: str) -> list[Object]:
-        """Raises KeyError for an index that there is not."""
+        """Raises KeyError for an unknown index."""
         return [self._objects[key] for key in self._keys[name].get(value, ())]
 
     def put(self, key: str, value: Object) -> None:

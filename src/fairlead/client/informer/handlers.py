@@ -1,4 +1,4 @@
-"""Functions that are told of changes, each at its own pace."""
+"""Calls change handlers, each at its own pace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ToldOfBoth = Callable[[Object, Object], Awaitable[None] | None]
 
 
 class Functions(NamedTuple):
-    """What is called with an object, or with it as it was and as it is; each may be missing."""
+    """The callbacks of a handler, each optional: with an object, or with its old and new state."""
 
     added: Told | None = None
     updated: ToldOfBoth | None = None
@@ -25,8 +25,8 @@ class Functions(NamedTuple):
 
 
 class Handler:
-    """Tells how the objects of a cache differ from what was told before. What is pending is a set
-    of keys, so one that is slow misses what came and went between, and never delays others."""
+    """Reports the difference between the cache and the state reported before. Pending changes are a
+    set of keys, so a slow handler skips intermediate states and never delays other handlers."""
 
     def __init__(self, functions: Functions, cache: Cache) -> None:
         self._functions = functions
@@ -41,12 +41,12 @@ class Handler:
         self._woken.set()
 
     def again(self) -> None:
-        """Tell of everything, changed or not."""
+        """Report all objects, changed or not (resync)."""
         self._pending.update(dict.fromkeys(self._told, True))
         self._woken.set()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Report changes until cancelled."""
         while True:
             await self._woken.wait()
             self._woken.clear()

@@ -1,4 +1,4 @@
-"""Following a resource into a cache."""
+"""Follows a resource with a watch and keeps its objects in a cache."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LOG = logging.getLogger(__name__)
 
 
 class Informer:
-    """The objects of a resource as they are, in memory: of one namespace or of all ("" and
-    cluster-scoped ones), and with selectors in `query`. Objects belong to the cache: copy what you
-    want to change. Keys are `namespace/name`, or the name alone where there is no namespace.
+    """A cache of the objects of a resource: in a namespace, or in all for "", with selectors in
+    `query`. Objects belong to the cache: copy them before changing them. Keys are `namespace/name`,
+    or the name alone for cluster-scoped objects.
 
-    by_node = {"node": lambda pod: [pod["spec"].get("nodeName", "")]}
-    async with Informer(pods, indexes=by_node) as informer:
-        await informer.synced()
-        print(informer.by_index("node", "node-1"))
+        by_node = {"node": lambda pod: [pod["spec"].get("nodeName", "")]}
+        async with Informer(pods, indexes=by_node) as informer:
+            await informer.synced()
+            print(informer.by_index("node", "node-1"))
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Informer:
         resync: float | None = None,
         **query: Any,
     ) -> None:
-        self.trouble: Exception | None = None  # why it cannot follow at the moment
+        self.trouble: Exception | None = None  # the current error of the watch, if any
         self._resource = resource
         self._cache = Cache(indexes or {})
         self._watch = resource.watch(namespace, **query)
@@ -55,15 +55,15 @@ class Informer:
         updated: ToldOfBoth | None = None,
         deleted: Told | None = None,
     ) -> None:
-        """Call functions, plain or async, for what is there and for every change. One that is slow
-        is told of the newest state when it is ready for it, and one that fails is logged."""
+        """Register callbacks, plain or async, for existing objects and for every change. A slow
+        callback receives the newest state when it is ready; errors of callbacks are logged."""
         handler = Handler(Functions(added, updated, deleted), self._cache)
         self._handlers.append(handler)
         if self._is_running:
             self._run(handler.run())
 
     async def start(self) -> None:
-        """Begin to follow; `synced` waits until everything is there."""
+        """Start the watch; `synced` waits for the initial list."""
         if self._is_running:
             return
         self._is_running = True
@@ -74,12 +74,12 @@ class Informer:
             self._run(self._tell_again(self._resync))
 
     async def synced(self, timeout: float | None = None) -> None:
-        """Until all objects that there were at the start are in the cache; raises TimeoutError."""
+        """Wait until the cache has all objects of the initial list; raises TimeoutError."""
         async with asyncio.timeout(timeout):
             await self._watch.listed.wait()
 
     async def stop(self) -> None:
-        """What is in the cache stays there."""
+        """Stop the watch and the handlers. The cache keeps its objects."""
         self._is_running = False
         tasks, self._tasks = self._tasks, []
         for task in tasks:
@@ -93,8 +93,7 @@ class Informer:
         return self._cache.items()
 
     def by_index(self, name: str, value: str) -> list[Object]:
-        """The objects for which the index function gave this value; raises KeyError for an index
-        that there is not."""
+        """The objects with this value in the index; raises KeyError for an unknown index."""
         return self._cache.by_index(name, value)
 
     def _run(self, what: Coroutine[Any, Any, None]) -> None:

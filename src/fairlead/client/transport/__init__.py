@@ -1,1 +1,1 @@
-"""HTTP/1.1 to one server: connections that stay open, answers read as they come."""
+"""HTTP/1.1 to one server, with kept-alive connections and streamed responses."""

@@ -1,4 +1,4 @@
-"""One connection over which requests are sent and answers are read, one at a time."""
+"""A client connection that handles one request at a time."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from fairlead.base.records import dataclass, field
 from fairlead.client.transport.errors import Unreachable
 
 _MOST_HEAD_BYTES = 64 * 1024
-_MOST_HELD_BYTES = 1024 * 1024  # that have come and were not read yet
+_MOST_HELD_BYTES = 1024 * 1024  # received and not read yet
 _CUT_OFF = "unexpected EOF"
-# So that a server which went away without a word is noticed within about a minute and a half.
+# TCP keepalive in seconds: a server that vanished is detected within about 90 s.
 _PROBES = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 
 
 @dataclass(slots=True)
 class Head:
-    """The first part of an answer. Names of headers are lower case."""
+    """The head of a response. Header names are lower case."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Connection(asyncio.Protocol):
-    """Send a request, read its `pieces` to the end, and it is free again."""
+    """An HTTP/1.1 connection. Send a request, read its `pieces` to the end, then it can be
+    reused."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._waiter: asyncio.Future[None] | None = None
-        self._fault = ""  # why nothing more can come
+        self._fault = ""  # why the connection cannot be read any more
         self._keeps = True
         self._begin(has_body=True)
         self._is_complete = True
@@ -48,21 +49,21 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_free(self) -> bool:
-        """Whether another request can be sent."""
+        """Whether it can send another request."""
         return self._is_complete and self._keeps and not self._fault
 
     async def send(self, request: bytes, *, has_body: bool = True) -> Head:
-        """The head of the answer to a request; raises Unreachable. An answer to HEAD has no body
-        whatever its headers say."""
+        """Send a request and return the response head; raises Unreachable. Pass `has_body` False
+        for HEAD, whose responses have no body whatever their headers say."""
         assert self._transport is not None
         self._begin(has_body)
-        self._transport.write(request)  # an answer may come before all of it has gone
+        self._transport.write(request)  # a response may come before it is all sent
         while not self._has_head:
             await self._more()
         return Head(self._parser.get_status_code(), self._headers)
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """The body as it comes, unpacked; raises Unreachable if it ends before its end."""
+        """Yield the body as it arrives, decompressed; raises Unreachable if it is cut off."""
         packed = self._headers.get("content-encoding", "").lower() in ("gzip", "x-gzip")
         unpacking = Unpacking() if packed and self._has_body else None
         while True:
@@ -88,7 +89,7 @@ class Connection(asyncio.Protocol):
         return body
 
     async def _more(self) -> None:
-        """Until something has come; raises Unreachable if nothing can."""
+        """Wait for data; raises Unreachable if the connection is closed."""
         if self._fault:
             raise Unreachable(self._fault, sent=True)
         self._waiter = asyncio.get_running_loop().create_future()
@@ -131,7 +132,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         known = "content-length" in self._headers or "transfer-encoding" in self._headers
         if self._has_head and not self._is_complete and not known and error is None:
-            self._is_complete = True  # it ends with the connection
+            self._is_complete = True  # a body delimited by the end of the connection
         if isinstance(error, OSError):
             fault = error.strerror or str(error)
         else:
@@ -141,7 +142,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._has_head:
-            self._keeps = False  # two answers to one request
+            self._keeps = False  # more than one response to a request
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._has_head:
@@ -157,7 +158,7 @@ class Connection(asyncio.Protocol):
         self._has_head = True
         self._keeps = self._parser.should_keep_alive()
         if not self._has_body:
-            # What the parser takes for the beginning of a body would be the next answer.
+            # The parser would read the next response as this body: do not reuse the connection.
             self._is_complete, self._keeps = True, False
 
     def on_body(self, body: bytes) -> None:
@@ -170,7 +171,7 @@ class Connection(asyncio.Protocol):
             self._is_complete = True
 
     def close(self) -> None:
-        """End without waiting for the other side's last word."""
+        """Close immediately, without waiting for the server."""
         self._keeps = False
         if self._transport is not None:
             self._transport.abort()
@@ -185,22 +186,22 @@ def _probe(found: socket.socket | None) -> None:
             found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-# Bodies that come packed.
+# Compressed bodies
 
 _PART = 1024 * 1024
 
 
 class Unpacking:
-    """A gzip body, unpacked as its pieces come, never much more at a time than can be held."""
+    """Decompresses a gzip body incrementally, at most 1 MiB at a time."""
 
     def __init__(self) -> None:
         self._member = _member()
         self._begun = False
 
     def parts(self, piece: bytes) -> Iterator[bytes]:
-        """Raises Unreachable."""
+        """Yield the decompressed parts of a piece; raises Unreachable if it is malformed."""
         while piece:
-            if self._member.eof:  # another one may follow
+            if self._member.eof:  # another gzip member may follow
                 self._member = _member()
             self._begun = True
             try:
@@ -214,12 +215,12 @@ class Unpacking:
                 yield from self._held_back()
 
     def _held_back(self) -> Iterator[bytes]:
-        """What is inside the unpacker although all input was taken."""
+        """Yield output that the decompressor holds after consuming all input."""
         while part := self._member.decompress(b"", _PART):
             yield part
 
     def finish(self) -> None:
-        """Raises Unreachable if the end is missing; an empty body needs none."""
+        """Raises Unreachable if the body ended early; an empty body is valid."""
         if self._begun and not self._member.eof:
             raise Unreachable("gzip: unexpected EOF", sent=True)
 

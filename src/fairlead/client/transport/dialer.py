@@ -1,4 +1,4 @@
-"""Opening a connection to a server, directly or through a web proxy."""
+"""Opens connections to a server, directly or through an HTTP proxy."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _END = b"\r\n\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How a server is reached. `tls` is None for plain HTTP; `name` is what its certificate must
-    be for, the host unless given."""
+    """How to reach a server. `tls` is None for plain HTTP; `name` is the expected name in its
+    certificate, by default the host."""
 
     host: str
     port: int
@@ -36,7 +36,7 @@ class Route:
 
 
 async def dial(route: Route) -> Connection:
-    """Raises Unreachable."""
+    """Open a connection; raises Unreachable."""
     try:
         async with asyncio.timeout(_SECONDS):
             return await (_through_proxy(route) if route.proxy else _directly(route))
@@ -53,7 +53,7 @@ async def dial(route: Route) -> Connection:
 
 
 def _said(error: OSError) -> str:
-    """In the words of the operating system: those of the loop are about several addresses."""
+    """The message of the operating system: that of asyncio may combine several addresses."""
     return os.strerror(error.errno).lower() if error.errno else str(error).lower()
 
 
@@ -69,7 +69,7 @@ async def _directly(route: Route) -> Connection:
 
 
 async def _through_proxy(route: Route) -> Connection:
-    """A tunnel, also for plain HTTP: the request looks the same either way."""
+    """Connect through a CONNECT tunnel, also for plain HTTP, so that requests look the same."""
     parts = _proxy(route.proxy)
     loop = asyncio.get_running_loop()
     transport, tunnel = await loop.create_connection(
@@ -105,7 +105,7 @@ def _proxy(url: str) -> SplitResult:
         known = False
     if known:
         return parts
-    shown = url.rpartition("@")[2]  # without a password
+    shown = url.rpartition("@")[2]  # without the password
     if url.startswith("socks"):
         raise Unreachable(f"proxies that speak SOCKS are not supported: {shown}")
     raise Unreachable(f"the proxy {shown!r} is not an http or https URL")
@@ -120,7 +120,7 @@ def _asking(route: Route, proxy: SplitResult) -> bytes:
 
 
 class _Tunnel(asyncio.Protocol):
-    """Reads what a proxy says to a request for a tunnel."""
+    """Reads the proxy's response to CONNECT."""
 
     def __init__(self) -> None:
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()

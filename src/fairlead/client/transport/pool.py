@@ -1,4 +1,4 @@
-"""Connections to one server, kept for the next request."""
+"""Keeps idle connections to a server for reuse."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _SECONDS_IDLE = 90.0
 
 
 class Pool:
-    """Connections over one route. When the route changes, such as by another certificate, those
-    that are left finish what they do and are not used again."""
+    """Connections over one route. When the route changes, for example with a new certificate,
+    connections in use finish their request and are then closed."""
 
     def __init__(self) -> None:
         self._route: Route | None = None
-        self._idle: list[tuple[Connection, float]] = []  # the newest last, with since when
+        self._idle: list[tuple[Connection, float]] = []  # newest last, with start of idle time
         self._busy: set[Connection] = set()
 
     async def take(self, route: Route) -> tuple[Connection, bool]:
-        """A connection, and whether it was used before; raises Unreachable."""
+        """A connection and whether it is reused; raises Unreachable."""
         if route != self._route:
             self._drop_idle()
             self._route = route
@@ -57,4 +57,4 @@ class Pool:
         self._drop_idle()
         for connection in list(self._busy):
             connection.close()
-        await asyncio.sleep(0)  # aborted transports end with the next turn of the loop
+        await asyncio.sleep(0)  # aborted transports close in the next iteration of the loop
