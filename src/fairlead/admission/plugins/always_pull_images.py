@@ -1,4 +1,5 @@
-"""AlwaysPullImages: nobody runs an image only because somebody else's pod brought it."""
+"""AlwaysPullImages: forces the pull policy Always, so that a pod cannot use private images cached
+on a node."""
 
 from __future__ import annotations
 
