@@ -178,8 +178,8 @@ def _shows(api: Api, live: Object, config: Object, options: WriteOptions) -> boo
 
 
 def _version_of(api: Api, operation: Operation, live: Object) -> Version | None:
-    """The version that an object was read from. None if the operation is large: its work may run in
-    a thread while the event loop writes other versions."""
+    """The version that an object was read from. None if it is not the newest, or if the operation
+    is large: then its work may run in a thread while the event loop writes other versions."""
     if operation.size > budget.LIGHT:
         return None
     newest = api.store.latest(api.collection(operation.resource), operation.key)

@@ -34,7 +34,7 @@ class Listing:
     resource: Resource
     page: Page
     revision: int
-    namespace: str = ""  # set if the list is of a single namespace
+    namespace: str = ""  # the listed namespace, for continue tokens
 
     @property
     def versions(self) -> list[Version]:

@@ -35,7 +35,7 @@ class Standard(NamedTuple):
         return self == other or (self.allows_all and other.allows_all)
 
     def is_stricter_than(self, other: Standard) -> bool:
-        """Whether the level is higher; versions are not compared."""
+        """Whether the level is higher; both standards must have the same version."""
         return LEVELS.index(self.level) > LEVELS.index(other.level)
 
 
