@@ -1,5 +1,4 @@
-"""Admission: plugins and webhooks that may change or reject a write before it is stored. May import
-`auth` and the layers below it.
+"""Plugins and webhooks that change or reject writes. May use `auth` and the packages below it.
 
 - `chain`: runs the mutating steps, then the validating steps
 - `plugin`: the plugin interface, and a write as plugins see it

@@ -1,4 +1,4 @@
-"""Authentication and authorization of requests. May import `resources` and the layers below it.
+"""Authentication and authorization of requests. May use `resources` and the packages below it.
 
 - `authentication/`: one module per method, and their chain
 - `authorization/`: one module per mode, their chain and its cache

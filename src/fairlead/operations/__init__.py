@@ -1,5 +1,4 @@
-"""The verbs on objects: create, update, patch, apply, delete, get, list, watch. May import
-`admission` and the layers below it.
+"""The verbs on objects. May use `admission` and the packages below it.
 
 A verb is a function of the `Api`, an `Operation` (user, verb, resource, name) and its options. It
 returns stored versions or raises StatusError, and is independent of HTTP: controllers call the same

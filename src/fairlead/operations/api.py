@@ -141,8 +141,8 @@ class Api:
         return self.store.latest(self.collection(resource), resource.storage_key(namespace, name))
 
     def namespace(self, name: str) -> Version | None:
-        """The newest version of a namespace. Not counted in `consultations` when a write looks up
-        its own namespace: remembered applies are compared with that namespace's revision (see
+        """The newest version of a namespace. Not counted in `consultations`, so it is only for a
+        write's own namespace: cached applies are compared with that namespace's revision (see
         `known_applies`)."""
         return self.store.latest(self._namespaces, name)
 

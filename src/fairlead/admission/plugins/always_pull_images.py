@@ -1,5 +1,5 @@
-"""AlwaysPullImages: forces the pull policy Always, so that a pod cannot use private images cached
-on a node."""
+"""AlwaysPullImages: forces the pull policy Always, so that a pod cannot use an image on a node that
+only another pod has the credentials for."""
 
 from __future__ import annotations
 

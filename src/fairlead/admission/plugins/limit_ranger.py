@@ -23,7 +23,7 @@ CLAIMS, RANGES = "core/v1/persistentvolumeclaims", "core/v1/limitranges"
 _CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 _NAMES_A_STEP = 8  # lookups per microsecond
 _BYTES_AN_AMOUNT = 12  # its text, quotes, a colon and a comma
-# Default requests of pods in the namespace `default` without limit ranges, if the dialect wants
+# Default requests of pods in the namespace `default` without limit ranges, in dialects that have
 # them.
 _USUAL = Range((("cpu", "100m"),), (), ())
 

@@ -27,8 +27,8 @@ from fairlead.storage.version import Version
 ACCOUNTS = "core/v1/serviceaccounts"
 EPHEMERAL = f"{PODS}/ephemeralcontainers"
 DEFAULT_ACCOUNT = "default"
-# Seconds to wait, and between two looks, for the default account: a controller creates it after the
-# namespace, and a pod may come first.
+# How long to wait for the default account and how often to check, in seconds: a controller creates
+# it after the namespace, and a pod may come first.
 _PATIENCE, _PAUSE = 1.5, 0.02
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 

@@ -18,9 +18,9 @@ logger = logging.getLogger("fairlead")
 
 class Configurations:
     """The webhooks of one type, ordered by configuration name and then by position. As a container
-    it holds the internal names of resources that a webhook may match. `on_change` is called after a
-    configuration changes. `is_serving` returns whether startup is complete: webhooks are not called
-    for the server's own writes during startup, because most need a running server."""
+    it has the internal names of the resources that its webhooks may match. `on_change` is called
+    after a configuration changes. `is_serving` returns whether startup is complete: webhooks are
+    not called for the server's own writes during startup, because most need a running server."""
 
     def __init__(
         self,

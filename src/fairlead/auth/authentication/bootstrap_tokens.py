@@ -1,4 +1,4 @@
-"""Bootstrap tokens: Secrets in the system namespace that new nodes use to join."""
+"""Bootstrap tokens: Secrets in the system namespace that new members use for their first login."""
 
 from __future__ import annotations
 
