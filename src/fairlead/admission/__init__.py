@@ -1,9 +1,9 @@
-"""What may change or refuse a write before it is stored. May use `auth` and what is below.
+"""Plugins and webhooks that change or reject writes. May use `auth` and the packages below it.
 
-- `chain`: plugins that change a write, then plugins that only judge it
-- `plugin`: what a plugin is, and a write as plugins see it
-- `catalogue`: which plugins there are, their order, and which are switched on
-- `plugins/`: one module a plugin
+- `chain`: runs the mutating steps, then the validating steps
+- `plugin`: the plugin interface, and a write as plugins see it
+- `catalogue`: the list of plugins, their order, and which are enabled
+- `plugins/`: one module per plugin
 - `webhooks/`: mutating and validating webhooks
 - `configuration`: `--admission-control-config-file`
 """

@@ -1,4 +1,4 @@
-"""Which admission plugins there are, in which order they run, and which of them are switched on."""
+"""The list of admission plugins, their order, and which are enabled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass, field
 from fairlead.resources.registry import Resources
 
-if TYPE_CHECKING:  # plugins are loaded when they are switched on and there is something to judge
+if TYPE_CHECKING:  # plugins are imported lazily: when enabled and when a write needs them
     from fairlead.admission.plugins.namespace_auto_provision import CreateNamespace
     from fairlead.admission.plugins.namespace_lifecycle import Find
     from fairlead.admission.plugins.owner_references import Decide
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # plugins are loaded when they are switched on and there is s
 
 logger = logging.getLogger("fairlead")
 
-# All plugins in the order in which they run, whatever order the flags name them in.
+# All plugins in the order in which they run, independent of the order in the flags.
 ORDER = (
     "AlwaysAdmit",
     "NamespaceAutoProvision",
@@ -89,13 +89,13 @@ ENABLE_FLAG, DISABLE_FLAG = "enable-admission-plugins", "disable-admission-plugi
 
 
 class PluginNameError(ValueError):
-    """The flags name plugins wrongly; the text is for the person who started the server."""
+    """The flags name unknown or conflicting plugins; the text is for the administrator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the plugins need of the server. `others` are plugins that other parts have made, by
-    name; each takes its place in the order if it is switched on."""
+    """The dependencies of the plugins. `others` are plugins that other parts constructed, by name;
+    each takes its place in the order if it is enabled."""
 
     find: Find
     namespace: FindNamespace
@@ -110,9 +110,9 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Where a plugin is found, whose class has its name, and what it is made of: fields of `Needs`,
-    and what `_made_by_row` adds. One whose resources are known here is made when the first of them
-    is written."""
+    """How to construct a plugin: its module, which has a class of the plugin's name, and the
+    constructor arguments: fields of `Needs` and the values that `_made_by_row` adds. A plugin with
+    `concerns` is constructed on the first write to one of these resources."""
 
     module: str
     made_of: str = ""
@@ -202,7 +202,7 @@ def _pod_security_policy(dialect: Dialect, needs: Needs) -> Plugin:
         ) from None
 
 
-# Those for which it takes more than a row.
+# Plugins that need their own constructor function.
 _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
     "ImagePolicyWebhook": _image_policy,
     "PodSecurity": _pod_security,
@@ -240,7 +240,7 @@ def on_by_default(dialect: Dialect) -> frozenset[str]:
 
 
 def switched_on(dialect: Dialect, enabled: str, disabled: str) -> list[str]:
-    """The names of the plugins that shall run, in their order; raises PluginNameError."""
+    """The names of the enabled plugins, in order; raises PluginNameError."""
     wanted, unwanted = _names(ENABLE_FLAG, enabled), _names(DISABLE_FLAG, disabled)
     both = [name for name in ORDER if name in wanted & unwanted]
     if both:
@@ -261,9 +261,9 @@ def _names(flag: str, text: str) -> set[str]:
 def build_plugins(
     dialect: Dialect, enabled: str, disabled: str, needs: Needs
 ) -> list[Plugin | UnmadePlugin]:
-    """The plugins of the chain. `enabled` and `disabled` are the values of the two flags; raises
-    PluginNameError for a name that is unknown or contradicted. One that is asked for and that this
-    server does not have is warned of."""
+    """The plugins of the chain. `enabled` and `disabled` are the values of the two flags. Raises
+    PluginNameError for an unknown or contradictory name. Warns of an enabled plugin that this
+    server does not implement."""
     asked_for = _names(ENABLE_FLAG, enabled)
     plugins: list[Plugin | UnmadePlugin] = []
     for name in switched_on(dialect, enabled, disabled):

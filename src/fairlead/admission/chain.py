@@ -1,4 +1,4 @@
-"""The admission chain: plugins that change a write, then plugins that only judge it."""
+"""The admission chain: runs the mutating steps of all plugins, then the validating steps."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Step = Callable[[Attributes], Awaitable[None]]
 
 
 class _Steps:
-    """The steps of one kind for the writes of one operation on a resource: the name of each
-    plugin, its step, and the rows of durations of it and of all, as long as nobody refuses."""
+    """The steps of one type (admit or validate) for one operation on a resource: the plugin's name,
+    its step, and the histogram rows for writes that are not rejected."""
 
     __slots__ = ("kind", "operation", "row", "steps")
 
@@ -30,8 +30,8 @@ class _Steps:
         ]
 
     async def take(self, attributes: Attributes) -> None:
-        """Take the steps, and note how long each and all of them took. Nearly always that is the
-        shortest time that is told apart, which is noted here without a call."""
+        """Run the steps and record the duration of each and of all. The first histogram bucket,
+        which nearly every step falls into, is incremented inline without a call."""
         begun = last = perf_counter()
         name = ""
         try:
@@ -63,8 +63,8 @@ class _Steps:
 
 
 class Chain:
-    """All plugins in their order; steps that a plugin leaves out cost nothing, nor do plugins that
-    a resource does not concern."""
+    """All plugins in order. The steps are cached by resource and operation: only overridden steps
+    of plugins that handle the resource run."""
 
     def __init__(self, plugins: Sequence[Plugin | UnmadePlugin]) -> None:
         self.plugins = tuple(plugins)
@@ -73,12 +73,12 @@ class Chain:
         self._alone: dict[str, bool] = {}
 
     def forget(self) -> None:
-        """Ask the plugins again what concerns them."""
+        """Drop the cached steps, because the resources of a plugin changed."""
         for known in (self._admit, self._validate, self._alone):
             known.clear()
 
     def judges_updates_alone(self, resource: Resource) -> bool:
-        """Whether the same update by the same user always meets the same judgement."""
+        """Whether the decision on an update depends only on the update and its user."""
         key = resource.main.key
         alone = self._alone.get(key)
         if alone is None:

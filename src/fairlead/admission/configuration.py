@@ -1,4 +1,4 @@
-"""`--admission-control-config-file`: what the person who starts the server tells single plugins."""
+"""`--admission-control-config-file`: the configuration of individual plugins."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ FLAG = "admission-control-config-file"
 
 
 class ConfigurationError(ValueError):
-    """A configuration that cannot be used; the text names the file and the field."""
+    """An invalid configuration; the text names the file and the field."""
 
 
 class _Form(NamedTuple):
-    """What one configuration looks like: its type in `configuration.types`, and the apiVersions
-    and kinds by which it goes, the newest first; none where it is written without them."""
+    """The format of one configuration: its type in `configuration.types`, and its accepted
+    apiVersions and kinds, newest first; empty if the document carries none."""
 
     type: str
     names: tuple[tuple[str, str], ...] = ()
@@ -85,24 +85,24 @@ _PLUGINS: dict[str, _Form] = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The configuration of one plugin: decoded, its known fields only, and where it stands."""
+    """The configuration of one plugin: the decoded known fields and their location."""
 
     value: Object
     file: Path
-    place: str = ""  # the path of fields within the file that leads to it
+    place: str = ""  # field path within the file
 
     def error(self, path: str, why: str) -> ConfigurationError:
-        """What to raise about a field of the value."""
+        """The error about a field of the value."""
         return _error(self.file, f"{self.place}.{path}".strip("."), why)
 
     def beside(self, name: str) -> Path:
-        """A file that the configuration names; a relative name starts where the file lies."""
+        """The path of a file named in the configuration; relative to the configuration file."""
         return self.file.parent / name
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What was configured, by plugin."""
+    """The configuration sections by plugin."""
 
     sections: Mapping[str, Section] = field(default_factory=dict)
 
@@ -111,7 +111,7 @@ class Configuration:
 
 
 def read_configuration(path: Path, types: BuiltinTypes, known: tuple[str, ...]) -> Configuration:
-    """Read the file and those that it names. `known` are the names of all plugins. Raises
+    """Read the file and the files it references. `known` are the names of all plugins. Raises
     ConfigurationError."""
     reader = _Reader(types)
     listed = reader.section(_FILE, Section(_load(path), path))
@@ -130,7 +130,7 @@ def read_configuration(path: Path, types: BuiltinTypes, known: tuple[str, ...]) 
 
 
 def _given(entry: Section) -> Section | None:
-    """What an entry holds or names; None if that is nothing."""
+    """The inline or referenced configuration of an entry; None if there is none."""
     name, inline = entry.value.get("path", ""), entry.value.get("configuration")
     if name and inline is not None:
         raise entry.error("path", "may not be given beside configuration")
@@ -168,14 +168,14 @@ def _load(file: Path) -> Any:
 
 
 class _Reader:
-    """Reads parsed documents by the types of a dialect."""
+    """Decodes parsed documents by the types of a dialect."""
 
     def __init__(self, types: BuiltinTypes) -> None:
         self._dialect = types.dialect
         self._structs = _structs(types)
 
     def section(self, form: _Form, given: Section) -> Section:
-        """A document in its form; raises ConfigurationError."""
+        """Decode a document by its format; raises ConfigurationError."""
         document = given.value
         if not isinstance(document, dict):
             raise given.error("", "is not a mapping of fields")

@@ -1,4 +1,4 @@
-"""What admission counts, under the names of the reference."""
+"""The metrics of admission, under the names of the reference."""
 
 from __future__ import annotations
 

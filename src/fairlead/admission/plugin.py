@@ -1,4 +1,4 @@
-"""What an admission plugin is, and a write as plugins see it."""
+"""The admission plugin interface, and a write as plugins see it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
 
 
 class Options(Protocol):
-    """What the caller asked for beside the object."""
+    """The options of a write, besides the object."""
 
     def document(self, operation: str, group: str) -> dict[str, Any]:
-        """As an object of a kind that fits the operation; `group` is that of its apiVersion."""
+        """The options as an object of the kind for the operation; `group` is that of its
+        apiVersion."""
 
 
 @dataclass(slots=True)
 class Attributes:
-    """One write as plugins see it. Objects are in the stored version; `value` is None for a
-    delete, `old` for a create. Plugins change `value` in place. `name` is empty as long as it is
-    still to be generated."""
+    """One write as plugins see it. Objects are in the stored version; `value` is None for a delete,
+    `old` is None for a create. Plugins change `value` in place. `name` is empty until it is
+    generated."""
 
     operation: str
     resource: Resource
@@ -36,10 +37,10 @@ class Attributes:
     user: User
     context: Context
     options: Options | None = None
-    round: int = 0  # how often the changing steps have been taken before
-    wants_round: bool = False  # one of them wants all to be taken once more
-    is_settled: bool = False  # nobody outside this server is asked about it any more
-    memory: Any = None  # what a plugin has to know in the next round
+    round: int = 0  # number of mutating rounds already run
+    wants_round: bool = False  # a plugin requests another mutating round
+    is_settled: bool = False  # webhooks have decided and are not called again
+    memory: Any = None  # plugin state for the next round
 
     @property
     def subresource(self) -> str:
@@ -47,34 +48,34 @@ class Attributes:
 
 
 class Plugin(Protocol):
-    """Either step may raise a StatusError to refuse the write."""
+    """Either step may raise StatusError to reject the write."""
 
     name: str
 
-    # Resources (our names, `*` for all) whose updates it judges by more than the write itself,
-    # the namespace that it is in and what it looks up through `Needs`.
+    # Resources (internal names, `*` for all) for which the decision on an update depends on more
+    # than the write, its namespace and lookups through `Needs`.
     @property
     def judged_by_more(self) -> Container[str]: ...
 
-    # Resources (our names; their subresources count too) that it may have something to say about;
-    # None for all. It is not asked about others. Whoever changes it tells `Chain.forget`.
+    # Resources (internal names; includes their subresources) that the plugin handles; None for all.
+    # The chain skips the plugin for others and caches this: call `Chain.forget` after a change.
     @property
     def concerns(self) -> Container[str] | None: ...
 
     async def admit(self, attributes: Attributes) -> None:
-        """May change `attributes.value`."""
+        """Mutating step: may change `attributes.value`."""
 
     async def validate(self, attributes: Attributes) -> None:
-        """Sees the final object and changes nothing."""
+        """Validating step: gets the final object and must not change it."""
 
     async def close(self) -> None:
-        """Let go of what it holds open; the server ends."""
+        """Release resources at server shutdown."""
 
 
 class PluginBase:
-    """Lets a plugin define only the step it takes part in."""
+    """Base class with empty steps; the chain skips steps that a plugin does not override."""
 
-    __slots__ = ()  # compiled plugins have no dictionary
+    __slots__ = ()  # compiled plugins have no `__dict__`
 
     name = ""
     judged_by_more: Container[str] = ()
@@ -91,8 +92,7 @@ class PluginBase:
 
 
 class UnmadePlugin:
-    """A plugin that is loaded and made when there is the first write to one of the resources that
-    it concerns."""
+    """A plugin that is imported and constructed on the first write to one of its resources."""
 
     def __init__(self, name: str, concerns: Container[str], make: Callable[[], Plugin]) -> None:
         self.name = name

@@ -1,5 +1,5 @@
-"""Who asks, and whether they may. May use `resources` and what is below.
+"""Authentication and authorization of requests. May use `resources` and the packages below it.
 
-- `authentication/`: one module a method, and their chain
-- `authorization/`: one module a mode, their chain and its cache
+- `authentication/`: one module per method, and their chain
+- `authorization/`: one module per mode, their chain and its cache
 """

@@ -1,4 +1,4 @@
-"""Access reviews: may somebody do something, and what may I do at all?"""
+"""SubjectAccessReviews and SelfSubjectRulesReview."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Check = Callable[[Object, Causes], None]
 async def review_access(
     api: Api, operation: Operation, value: Object, options: WriteOptions
 ) -> Object:
-    """The review with its answer, of whichever of the three kinds."""
+    """Authorize the described request; returns the review with its status. Serves three kinds."""
     check, subject = _KINDS[operation.resource.name]
     await _admit(api, operation, value, options, check)
     spec = value["spec"]
@@ -46,7 +46,7 @@ async def review_access(
 async def review_rules(
     api: Api, operation: Operation, value: Object, options: WriteOptions
 ) -> Object:
-    """Answers with the rules alone; the spec is not repeated."""
+    """The user's rules in a namespace. The spec is not repeated in the response."""
     await _admit(api, operation, value, options, check_self_subject_rules_review)
     found = api.authorizer.rules_for(operation.user, value["spec"]["namespace"])
     status: Object = {
@@ -62,7 +62,7 @@ async def review_rules(
 async def _admit(
     api: Api, operation: Operation, value: Object, options: WriteOptions, check: Check
 ) -> None:
-    """Take a review through what every create goes through, up to storing it."""
+    """Run a review through the steps of a create except for storing it."""
     metadata = value["metadata"]
     write_pipeline.set_namespace(operation, metadata)
     set_entries(metadata, tracked_unstored(api, operation.resource, value, options))
@@ -103,7 +103,7 @@ def _attributes(spec: Object, user: User) -> Attributes:
     )
 
 
-# Who is asked about: the user of the review or of the request.
+# The function returns the user to check: the one in the review or the one of the request.
 _KINDS: dict[str, tuple[Check, Callable[[Object, User], User]]] = {
     "subjectaccessreviews": (check_subject_access_review, _named_user),
     "localsubjectaccessreviews": (check_local_subject_access_review, _named_user),

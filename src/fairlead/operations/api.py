@@ -1,4 +1,4 @@
-"""What every verb works with: the resources, their behaviour and the store."""
+"""The state that every verb works with: resources, behaviours, store, admission and authorizer."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from fairlead.storage.store import Store
 from fairlead.storage.version import Version
 from fairlead.wire.outgoing.cluster import Reach
 
-# Told of every operation that came to its end: the HTTP code it has or would have, and its time.
+# Called after every operation with its HTTP code (the equivalent for internal calls) and seconds.
 Observer = Callable[[Operation, int, float], None]
 
 
 class Work(Protocol):
-    """What a part of the server has to do: how many things wait, are worked on, and come again
-    because that failed."""
+    """The queue of a controller: items waiting, items in progress, and items that are retried after
+    a failure."""
 
     @property
     def working(self) -> int: ...
@@ -54,8 +54,8 @@ class Work(Protocol):
 
 
 class Api:
-    """One server's API in one dialect. Admission, authentication and authorization need the API to
-    be made, and are put in place once they are."""
+    """One server's API in one dialect. `admission`, `authentication` and `authorizer` are set after
+    construction, because they need the API themselves."""
 
     authentication: Authentication
     authorizer: Authorizer
@@ -78,14 +78,14 @@ class Api:
         self.actors = Actors()
         self.alarms = Alarms()
         self.reach = Reach()
-        self.shortest_watch = 1800.0  # seconds, where a client does not say how long; 0 for no end
+        self.shortest_watch = 1800.0  # seconds, for watches without timeoutSeconds; 0: no limit
         self.simulated: Simulated | None = None
-        self.work: dict[str, Work] = {}  # of controllers, by name
+        self.work: dict[str, Work] = {}  # queues of the controllers, by name
         self._namespaces = self.collection(resources.named("core/v1/namespaces"))
-        self.consultations = 0  # how often a write looked beyond itself
+        self.consultations = 0  # count of lookups beyond the written object, see `known_applies`
 
     def collection(self, resource: Resource) -> Collection:
-        """Where the objects of a resource (or of a subresource's parent) are kept."""
+        """The collection of a resource, or of a subresource's parent."""
         found = self._collections.get(resource.key)
         if found is None:
             main = resource.main
@@ -102,14 +102,14 @@ class Api:
         return self.resources.api_version_of(resource.stored_version)
 
     def withdraw(self, resource: Resource) -> None:
-        """Stop serving a resource: its watches end, and what was worked out for it is forgotten.
-        Its objects stay where they are kept."""
+        """Stop serving a resource: end its watches and drop its caches. Its objects stay in the
+        store."""
         self.store.forget(self.resources.stored_as(resource))
         self.resources.remove(resource)
         self.forget(resource)
 
     def forget(self, resource: Resource) -> None:
-        """Work out again what follows from a resource."""
+        """Drop everything cached for a resource and its subresources."""
         for one in (resource, *resource.subresources.values()):
             for known in (self._collections, self._behaviours, self.versions):
                 known.pop(one.key, None)
@@ -123,25 +123,27 @@ class Api:
         return found
 
     def in_stored_version(self, resource: Resource) -> Resource:
-        """The same resource in the version in which its objects are kept."""
+        """The same resource in the version in which its objects are stored."""
         if resource.stored_version == resource.group_version.table_name:
             return resource
         return self.resources.named(f"{resource.stored_version}/{resource.name}")
 
     def lookup(self, key: str, namespace: str, name: str) -> Object | None:
-        """A copy of the newest version of an object, by our own name for its resource."""
+        """A copy of the newest version of an object. `key` is the internal name, such as
+        `core/v1/pods`."""
         version = self.newest(key, namespace, name)
         return version.object() if version is not None else None
 
     def newest(self, key: str, namespace: str, name: str) -> Version | None:
-        """The newest version, one that is still on its way to the disk included."""
+        """The newest version, which may still be uncommitted."""
         self.consultations += 1
         resource = self.resources.named(key)
         return self.store.latest(self.collection(resource), resource.storage_key(namespace, name))
 
     def namespace(self, name: str) -> Version | None:
-        """The newest version of a namespace. Whoever judges a write by its own namespace need not
-        be counted: remembered applies are held against that one (see `known_applies`)."""
+        """The newest version of a namespace. Not counted in `consultations`, so it is only for a
+        write's own namespace: cached applies are compared with that namespace's revision (see
+        `known_applies`)."""
         return self.store.latest(self._namespaces, name)
 
     def context(self, operation: Operation, dry_run: bool = False) -> Context:
@@ -163,43 +165,44 @@ class Api:
         )
 
     async def allowed(self, attributes: Attributes) -> bool:
-        """Whether somebody may do something, as a rule or a plugin wants to know."""
+        """Whether the authorizer allows a request, for rules and admission plugins."""
         return (await self.decide(attributes)).allowed
 
     async def decide(self, attributes: Attributes) -> Decision:
-        """The same with its reasons."""
+        """The authorizer's decision with its reasons."""
         self.consultations += 1
         return await self.authorizer.authorize(attributes)
 
     async def authorize(self, operation: Operation) -> None:
-        """Refuse what the user may not do."""
+        """Raise Forbidden if the user may not perform the operation."""
         attributes = operation.attributes()
         decision = operation.decision = await self.authorizer.authorize(attributes)
         if not decision.allowed:
             raise refusal(attributes, decision)
 
     async def authorize_create(self, operation: Operation) -> None:
-        """Refuse an operation that turns out to create an object where its user may not."""
+        """Raise Forbidden if an update or apply turns into a create that the user may not
+        perform."""
         attributes = operation.attributes("create")
         decision = await self.authorizer.authorize(attributes)
         if not decision.allowed:
             raise creation_refusal(attributes, decision)
 
 
-# Alarms for very many that wait: those that are due at about the same time share a timer.
+# Timers for very many waiters: deadlines close to each other share one timer of the event loop.
 
-_LATE = 6  # an alarm is late by at most 1/2**6 of the time until it
-_A_TURN = 50  # ring before other work of the loop gets its turn
+_LATE = 6  # an alarm is late by at most 1/2**6 of its delay
+_A_TURN = 50  # callbacks before yielding to the event loop
 
 
 class Sleeper(Protocol):
-    """Who can set an alarm, one at a time."""
+    """A waiter with at most one alarm at a time."""
 
     def ring(self) -> None: ...
 
 
 class Alarms:
-    """All alarms of one loop; times are of its clock."""
+    """All alarms of one event loop; times are those of the loop's clock."""
 
     def __init__(self) -> None:
         self._sleepers: dict[float, set[Sleeper]] = {}
@@ -209,7 +212,8 @@ class Alarms:
         return len(self._timers)
 
     def set(self, due: float, sleeper: Sleeper) -> float:
-        """Have somebody rung when it is time, and not before; gives what `cancel` is to be told."""
+        """Call `sleeper.ring()` at `due` or slightly later. Returns the handle that `cancel`
+        takes."""
         loop = asyncio.get_running_loop()
         at = _rounded(due, max(due - loop.time(), 0.0))
         sleepers = self._sleepers.get(at)
@@ -220,7 +224,7 @@ class Alarms:
         return at
 
     def cancel(self, at: float, sleeper: Sleeper) -> None:
-        """Nothing happens if it has rung."""
+        """Cancel an alarm; does nothing if it has fired."""
         sleepers = self._sleepers.get(at)
         if sleepers is None:
             return
@@ -247,6 +251,7 @@ class Alarms:
 
 
 def _rounded(due: float, left: float) -> float:
-    """The next full step, and the longer it takes until then the longer steps are."""
+    """Round `due` up to the next multiple of a step that grows with the delay: at most 1/64 of
+    it."""
     step = 2.0 ** (frexp(left)[1] - 1 - _LATE) if left else 1 / 256
     return ceil(due / step) * step

@@ -1,4 +1,4 @@
-"""Applying a configuration: fields are merged and owned."""
+"""Server-side apply: merges a configuration into an object and tracks field ownership."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from fairlead.storage.version import Version
 async def apply(
     api: Api, operation: Operation, sent: Object | Held, options: WriteOptions
 ) -> Outcome:
-    """Make the object have what a manager's configuration says; create it if there is none."""
+    """Merge a manager's configuration into the object; create the object if it does not exist."""
     operation.applies = True
     view = view_of(api, operation.resource)
     try:
@@ -70,7 +70,7 @@ async def _apply(
 ) -> Outcome:
     stated = sent.stated() if isinstance(sent, Held) else sent
     kind = stated.get("kind")
-    # Another version is refused later, and before another kind.
+    # A wrong apiVersion takes precedence over a wrong kind and is rejected later.
     if kind != view.kind and stated.get("apiVersion") == view.api_version:
         if kind:
             raise bad_request(f"the kind of the configuration is {kind}, expected {view.kind}")
@@ -80,7 +80,7 @@ async def _apply(
         try:
             return Outcome(await _create(api, operation, config, options), created=True)
         except StatusError as error:
-            if error.reason != "AlreadyExists":  # else another client was faster: change its object
+            if error.reason != "AlreadyExists":  # another client created it first: change it
                 raise
     return Outcome(await _change(api, operation, view, sent, options))
 
@@ -102,7 +102,7 @@ async def _change(
             live = _owned_before(operation.resource, live)
         config, settled = _stated(api, versions, operation, live, sent, options)
         given = options
-        if is_untracked_scale and not entries_of(live):  # there is nobody to be in conflict with
+        if is_untracked_scale and not entries_of(live):  # no manager can conflict
             given = replace(options, force=True)
         merged, entries = _merged(api, versions, operation, live, config, given, settled)
         if is_tracked_scale:
@@ -118,15 +118,15 @@ async def _change(
 
 
 def _known_before(entries: list[Object], live: Object) -> list[Object]:
-    """The entries of managers that an object had. Who applies to a scale that is not tracked gets
-    none, but what it takes by force is not the others' any more."""
+    """The entries of managers that the object had before. Applying to an untracked scale adds no
+    entry, but fields taken by force are removed from the other managers."""
     known = {identity_of(one) for one in entries_of(live)}
     return [one for one in entries if identity_of(one) in known]
 
 
 def _owned_before(resource: Resource, live: Object) -> Object:
-    """An object whose number of replicas nobody owns, with the owner of what was there before the
-    first apply to its scale."""
+    """Add an entry for the manager "before first apply" to an object whose replicas have no owner,
+    before the first apply to its scale."""
     version = resource.main.api_version
     who = updater(BEFORE_FIRST_APPLY, version, resource.subresource)
     first = entry(who, version, of(replicas_path(resource)), None)
@@ -142,8 +142,8 @@ def _stated(
     sent: Object | Held,
     options: WriteOptions,
 ) -> tuple[Object, Settled | None]:
-    """What a configuration states about an object, and what of that is settled if it is known. What
-    is known to be settled need not be in the configuration."""
+    """Returns the configuration and its settled part, if known. A part known to be settled may be
+    missing from the configuration."""
     version = _version_of(api, operation, live)
     who = applier(options.manager, operation.resource.subresource)
     known = api.known_configurations
@@ -165,7 +165,8 @@ def _stated(
 
 
 def _shows(api: Api, live: Object, config: Object, options: WriteOptions) -> bool:
-    """Whether the object will have an annotation that shows all of the configuration."""
+    """Whether the object will have the last-applied annotation, which contains the whole
+    configuration."""
     if options.manager != api.dialect.client_manager:
         return False
     metadata = config.get("metadata")
@@ -177,7 +178,8 @@ def _shows(api: Api, live: Object, config: Object, options: WriteOptions) -> boo
 
 
 def _version_of(api: Api, operation: Operation, live: Object) -> Version | None:
-    """The version that an object was read from; none where others may be at work beside this."""
+    """The version that an object was read from. None if it is not the newest, or if the operation
+    is large: then its work may run in a thread while the event loop writes other versions."""
     if operation.size > budget.LIGHT:
         return None
     newest = api.store.latest(api.collection(operation.resource), operation.key)
@@ -214,7 +216,7 @@ def _merged(
         raise bad_request(str(error)) from None
     except ApplyConflict as found:
         told = found
-        if resource.is_scale:  # owners are told in the version of the Scale
+        if resource.is_scale:  # messages name the version of the Scale
             version = api.resources.api_version_of(resource.body_version)
             told = ApplyConflict(replace(one, api_version=version) for one in found.conflicts)
         raise _conflict(told) from None
@@ -235,7 +237,7 @@ def _decoded(
     config: Object,
     live: Object | None = None,
 ) -> Object:
-    """The object that came of a configuration and of one that was, if there was one."""
+    """Decode the merge of a configuration and the live object, if there is one."""
     document = {name: item for name, item in merged.items() if name not in ("kind", "apiVersion")}
     is_custom = view.main.custom is not None
     fresh = {"metadata": document["metadata"]} if is_custom else document
@@ -254,8 +256,8 @@ def _decoded(
 
 
 def _unread(view: View, document: Object, config: Object) -> Object:
-    """The content of a custom object as it was merged: its rules look at unknown fields and nulls
-    too, and only what is accepted is read by the schema, see `CustomSchema.settle`."""
+    """The content of a custom object as merged, not decoded: its rules check unknown fields and
+    nulls too, and the schema decodes accepted objects only, see `CustomSchema.settle`."""
     content: Object = plain(
         copied({name: item for name, item in document.items() if name != "metadata"})
     )
@@ -265,8 +267,8 @@ def _unread(view: View, document: Object, config: Object) -> Object:
 
 
 def _keep_emptied(value: Object, config: Object) -> None:
-    """A map that lost all its fields and that the configuration states to be empty stays so. Such
-    a map is null after a merge, in place of the fields that were given up."""
+    """Keep a map as `{}` if the configuration states it empty and it lost all its fields. The merge
+    leaves null in its place."""
     for name, stated in config.items():
         if stated == {} and name in value and value[name] is None:
             value[name] = {}

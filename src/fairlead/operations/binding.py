@@ -16,7 +16,7 @@ from fairlead.storage.version import Version
 
 
 async def bind(api: Api, operation: Operation, binding: Object, options: WriteOptions) -> None:
-    """Assign the pod that a Binding names to its target."""
+    """Assign the pod that a Binding names to its target node."""
     write_pipeline.set_namespace(operation, binding["metadata"])
     context = api.context(operation, options.dry_run)
     name = binding["metadata"].get("name", "")
@@ -60,7 +60,8 @@ async def _bind(api: Api, operation: Operation, binding: Object, dry_run: bool) 
 
 
 def _check_pod(pods: Resource, pod: Object, wanted: Object, dry_run: bool) -> None:
-    """A pod is bound once, and only the one that is meant."""
+    """Raise Conflict if uid or resourceVersion differ, or the pod is in deletion or already
+    bound."""
     metadata = pod["metadata"]
     name, root = metadata["name"], write_pipeline.root_of_keys(dry_run)
     for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):

@@ -1,7 +1,7 @@
-"""The API from inside the process, for the server's own parts.
+"""The API from inside the process, for controllers and other parts of the server.
 
-Reads come straight from the watch cache. Every write goes the way of a client's: authorized as the
-part's own user, through admission, and seen by the observers.
+Reads come from the watch cache. Writes take the same path as a client's: authorized as the
+component's own user, admitted, and reported to the observers.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from fairlead.storage.selection import EVERYTHING
 
 Result = TypeVar("Result")
 
-_LEFT_OUT = ("labels", "annotations", "finalizers", "ownerReferences")  # where they are empty
+_LEFT_OUT = ("labels", "annotations", "finalizers", "ownerReferences")  # dropped when empty
 
 
 def system_user(name: str) -> User:
-    """A privileged user for one of the server's own parts."""
+    """A privileged user for a component of the server."""
     return User(f"system:{name}", groups=(MASTERS, AUTHENTICATED))
 
 
 def _as_sent(value: Object) -> Object:
-    """An object without what would not be in it if a client had sent it."""
+    """Drop empty metadata that a client would not send."""
     metadata = value["metadata"]
     if all(metadata.get(name, True) for name in _LEFT_OUT):
         return value
@@ -48,29 +48,30 @@ def _as_sent(value: Object) -> Object:
 
 
 def own_client(api: Api, manager: str = "") -> Client:
-    """The API as the server itself, which owns what it writes under its own name by default."""
+    """A client with the server's own user; its field manager is the server's name by default."""
     own_name = f"{api.dialect.system_prefix}-apiserver"
     return Client(api, system_user("apiserver"), manager or own_name)
 
 
 class Client:
-    """Reads and writes by our name for a resource (`core/v1/pods`). Values are in the stored
-    version, without kind and apiVersion; what is read is a copy, and what is written is copied.
-    Writes raise StatusError."""
+    """Reads and writes objects by the internal name of their resource (`core/v1/pods`). Values are
+    in the stored version, without kind and apiVersion. Reads return copies, and written values are
+    copied. Writes raise StatusError."""
 
     def __init__(self, api: Api, user: User, manager: str = "") -> None:
-        """`manager` is the name under which it owns what it writes, the user's own by default."""
+        """`manager` is the field manager of its writes, by default the last part of the user's
+        name."""
         self._api = api
         self._user = user
         self._options = WriteOptions(False, manager or user.name.rpartition(":")[2], "Ignore")
 
     @property
     def manager(self) -> str:
-        """The name under which it owns the fields that it writes."""
+        """The field manager of its writes."""
         return self._options.manager
 
     def serves(self, key: str) -> bool:
-        """Whether the resource is switched on."""
+        """Whether the resource is enabled."""
         return self._api.resources.serves(key)
 
     def resource(self, key: str) -> Resource:
@@ -87,8 +88,8 @@ class Client:
             yield version.object()
 
     async def get(self, key: str, namespace: str, name: str, subresource: str = "") -> Object:
-        """Read the way a client does, in the version of the resource, with kind and apiVersion; a
-        subresource such as `scale` too."""
+        """Read as a client does: in the version of the resource, with kind and apiVersion. Also
+        reads subresources such as `scale`."""
         operation = self._operation("get", key, namespace, name, subresource)
         version = await self._perform(operation, partial(get, self._api, operation))
         return view_of(self._api, operation.resource).read(version.object())
@@ -99,14 +100,14 @@ class Client:
         return (await self._perform(operation, work, value)).object()
 
     async def replace(self, key: str, value: Object) -> Object:
-        """Write over the version that the value carries, or over the newest if it carries none."""
+        """Replace the version that the value carries, or the newest if it carries none."""
         metadata = value["metadata"]
         return await self.change(
             key, metadata.get("namespace", ""), metadata["name"], lambda _: copied(value)
         )
 
     async def scale(self, key: str, namespace: str, name: str, replicas: int) -> Object:
-        """Set the number of replicas of an object through its scale."""
+        """Set the replicas of an object through its scale."""
         view = view_of(self._api, self._api.resources.named(key).subresources["scale"])
         wanted = {
             "metadata": {"name": name, "namespace": namespace},
@@ -125,9 +126,9 @@ class Client:
         subresource: str = "",
         verb: str = "update",
     ) -> Object:
-        """Change the newest version. `change` gets the object, which it must not change, and gives
-        the wanted one; to leave it as it is, it may give the same. `verb` is what the user must be
-        allowed to do: `update` or `patch`."""
+        """Change the newest version. `change` gets the object, which it must not modify, and
+        returns the desired one, or the same object for no change. `verb` is authorized: `update` or
+        `patch`."""
         operation = self._operation(verb, key, namespace, name, subresource)
 
         def changed(old: Object) -> Changed:
@@ -138,8 +139,8 @@ class Client:
         return (await self._perform(operation, work)).object()
 
     async def apply(self, key: str, value: Object) -> Object:
-        """Have an object say what the value says, whoever owned that before. What it said by our
-        last apply and the value leaves out is taken away."""
+        """Apply a value with force, taking its fields from other managers. Fields of our last apply
+        that the value leaves out are removed."""
         metadata = value["metadata"]
         operation = self._operation("patch", key, metadata.get("namespace", ""), metadata["name"])
         resource = operation.resource
@@ -161,7 +162,7 @@ class Client:
     async def delete(
         self, key: str, namespace: str, name: str, options: DeleteOptions | None = None
     ) -> None:
-        """Delete an object; one that is gone already is no error."""
+        """Delete an object; succeeds if it does not exist."""
         operation = self._operation("delete", key, namespace, name)
         work = partial(delete, self._api, operation, options or DeleteOptions())
         try:

@@ -32,8 +32,8 @@ async def create(
     options: WriteOptions,
     entries: list[Object] | None = None,
 ) -> Version:
-    """Take a new object, in the stored version, through defaulting, admission and its rules into
-    the store. `entries` are its owners where those are known already."""
+    """Run a new object, in the stored version, through defaulting, admission and validation, and
+    store it. `entries` are its managedFields if the caller has computed them already."""
     if api.store.alone or not api.behaviour(operation.resource).claims_values:
         return await _create(api, operation, value, options, entries)
 
@@ -49,7 +49,7 @@ async def create(
 
 
 def _claimed_version(metadata: Object) -> int:
-    """Which version a new object says it has; what is no number says of none."""
+    """Remove and return the resourceVersion of a new object; 0 if it is missing or not a number."""
     version: str = metadata.pop("resourceVersion", None) or ""
     return int(version) if version and _VERSION.fullmatch(version) else 0
 
@@ -80,14 +80,14 @@ async def _create(
             operation, CREATE, value, None, context, name, options
         )
         generated = await _admit(api, operation, attributes, value, entries)
-        if claimed and not options.dry_run:  # only the store gives versions
+        if claimed and not options.dry_run:  # only the store assigns versions
             raise bad_request("resourceVersion should not be set on objects to be created")
         version = await _stored(api, operation, attributes, generated, claimed)
         if resource.custom is not None and not options.dry_run:
             version = await shown_one(resource, version)
         if options.dry_run:
             context.roll_back()
-    except BaseException:  # also of a request whose time is up
+    except BaseException:  # includes cancellation by the request timeout
         context.roll_back()
         raise
     operation.result = version
@@ -102,8 +102,8 @@ def _prepare(
     entries: list[Object] | None,
     context: Context,
 ) -> list[Object]:
-    """Fill in what the server decides before anybody else looks at a new object; gives its
-    owners."""
+    """Fill in defaults and managedFields of a new object before admission. Returns the
+    managedFields entries."""
     write_pipeline.default(api, operation.resource, value, context)
     write_pipeline.check_grown(operation, value)
     if entries is None:
@@ -115,8 +115,8 @@ def _prepare(
 async def _admit(
     api: Api, operation: Operation, attributes: Attributes, value: Object, entries: list[Object]
 ) -> bool:
-    """Take a new object through admission and the rules of its kind. Whether its name is one that
-    was generated, which happens as late as that those who change it can see it is missing."""
+    """Run a new object through admission and validation. Returns whether its name was generated;
+    that happens after mutating admission, so that plugins and webhooks see the missing name."""
     behaviour, context = api.behaviour(operation.resource), attributes.context
     await api.admission.admit(attributes)
     if attributes.round:
@@ -133,7 +133,7 @@ async def _admit(
         operation.size, write_pipeline.check_new, api, operation.resource, value, context
     )
     attributes.value = value
-    if operation.verb != "create":  # what would have been an update is told what is wrong first
+    if operation.verb != "create":  # an update that became a create: validation errors come first
         await api.authorize_create(operation)
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
@@ -145,7 +145,7 @@ async def _admit(
 async def _stored(
     api: Api, operation: Operation, attributes: Attributes, generated: bool, claimed: int
 ) -> Version:
-    """Store an admitted object under its name, or under the first generated one that is free."""
+    """Store an admitted object under its name, or under the first generated name that is free."""
     resource, value, context = attributes.resource, attributes.value, attributes.context
     assert value is not None
     collection = api.collection(resource)
@@ -168,8 +168,8 @@ async def _stored(
 async def _put_new(
     api: Api, operation: Operation, attributes: Attributes, collection: Collection, key: str
 ) -> Version:
-    """Write the object; raises Conflict if there certainly is one. If what admission rested on has
-    moved meanwhile, admission is asked again."""
+    """Write the object. Raises Conflict if a committed object has the key. Runs admission again if
+    a precondition of its decision changed meanwhile."""
     resource, value, context = attributes.resource, attributes.value, attributes.context
     assert value is not None
 

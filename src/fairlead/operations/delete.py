@@ -29,13 +29,13 @@ from fairlead.storage.version import Version
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 _WHOLE = "deletecollection"
-_AT_ONCE = 250  # deletes of a collection that share their commits
-_MOST_A_STEP, _BYTES_A_STEP = 10, 64 * 1024  # that are begun in one go
+_AT_ONCE = 250  # concurrent deletes of a collection; they share commits
+_MOST_A_STEP, _BYTES_A_STEP = 10, 64 * 1024  # started before yielding to the loop
 
 
 @dataclass(slots=True)
 class Deleted:
-    """What became of an object, and whether it is gone or only marked."""
+    """The deleted object, and whether it is removed or only marked for deletion."""
 
     value: Object
     gone: bool
@@ -44,8 +44,8 @@ class Deleted:
 async def delete(
     api: Api, operation: Operation, options: DeleteOptions, admission: Chain | None = None
 ) -> Deleted:
-    """Delete an object or mark it for deletion. `admission` is asked in the place of the API's
-    where the delete is part of something that was admitted already."""
+    """Delete an object or mark it for deletion. `admission` replaces the API's chain if the delete
+    is part of an operation that was admitted already."""
     context = api.context(operation, options.dry_run)
     behaviour = api.behaviour(operation.resource)
     refusal = behaviour.before_delete(operation.name, options.propagation, context)
@@ -72,7 +72,7 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
             operation, DELETE, None, old, context, options=options
         )
         if operation.verb == _WHOLE:
-            attributes.name = ""  # the collection was named, not the object
+            attributes.name = ""  # admission gets the collection, not the object
         await chain.admit(attributes)
         await chain.validate(attributes)
         new = shown.object()
@@ -117,16 +117,16 @@ async def _store(
 
 
 def _implied_propagation(behaviour: Behaviour, value: Object, context: Context) -> str:
-    """What becomes of dependents when the client does not say: a finalizer may say it, else the
-    kind does."""
+    """The propagation policy if the client sends none: that of a finalizer on the object, else the
+    default of the kind."""
     by_kind = behaviour.default_propagation(value, context)
     held = value["metadata"].get("finalizers") or ()
     return "" if FOREGROUND in held or ORPHAN in held else by_kind
 
 
 def _sooner(wanted: int | None, metadata: Object, dialect: Dialect) -> int:
-    """The grace of what is being deleted already: a second delete brings the end nearer only by
-    saying so, and does not put it off."""
+    """The grace period of an object that is in deletion already: a second delete can shorten it and
+    never extends it."""
     left: int = metadata.get("deletionGracePeriodSeconds") or 0
     if wanted is None:
         return left
@@ -134,12 +134,12 @@ def _sooner(wanted: int | None, metadata: Object, dialect: Dialect) -> int:
         wanted = 1
     if wanted and dialect.deletion_starts_now:  # the grace period counts from the first delete
         passed = clock.now() - parse_time(metadata["deletionTimestamp"])
-        wanted += max(0, int(passed.total_seconds()) - 1)  # that moment was cut to whole seconds
+        wanted += max(0, int(passed.total_seconds()) - 1)  # the timestamp has whole seconds
     return min(left, wanted)
 
 
 def _mark(metadata: Object, grace: int | None, dialect: Dialect) -> None:
-    """Set what tells that an object is being deleted, and how long it has to end."""
+    """Set deletionTimestamp and grace period, or shorten them if they are set."""
     is_first = metadata.get("deletionTimestamp") is None
     if is_first:
         if metadata.get("generation"):
@@ -175,8 +175,8 @@ async def delete_collection(
     listing: ListOptions,
     selection: Selection,
 ) -> Listing:
-    """Delete what a list would show, and give that list. Many are under way at once, so that they
-    share their commits; the first that is refused ends it."""
+    """Delete the objects that a list returns, and return that list. Deletes run concurrently so
+    that they share commits; the first error is raised after its batch."""
     context = api.context(operation, options.dry_run)
     api.behaviour(operation.resource).before_delete("", options.propagation, context)
     found = await find(api, operation, listing, selection)
@@ -196,7 +196,7 @@ async def delete_collection(
 
 
 def _in_steps(versions: list[Version]) -> Iterator[list[Version]]:
-    """As many at a time as can be begun without others having to wait for it."""
+    """Split a batch so that starting one part does not block the event loop for long."""
     few: list[Version] = []
     size = 0
     for version in versions:
@@ -215,7 +215,7 @@ async def _delete_listed(
     one = operation.part(operation.verb, operation.resource, version.namespace, version.name)
     newest = api.store.latest(api.collection(one.resource), one.key)
     if newest is not None and _is_another(newest, version):
-        return  # what was listed is gone
+        return  # the listed object is gone
     try:
         await _delete(api, one, options, api.admission)
     except StatusError as error:
@@ -224,7 +224,7 @@ async def _delete_listed(
 
 
 def _is_another(newest: Version, listed: Version) -> bool:
-    """Whether another object has the name of one that was listed."""
+    """Whether another object now has the name of the listed one."""
     if newest.revision == listed.revision:
         return False
     return bool(newest.object()["metadata"]["uid"] != listed.object()["metadata"]["uid"])

@@ -1,4 +1,4 @@
-"""Evicting a pod: a delete that pod disruption budgets may refuse."""
+"""Evicting a pod: a delete that pod disruption budgets may reject."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_DISRUPTED_PODS = 2000
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 SECONDS_TO_WAIT = 10
 MOST_TRIES = 20
-# Phases in which an eviction disturbs nobody.
+# Phases in which no disruption budget applies.
 _UNPROTECTED = ("Succeeded", "Failed", "Pending")
 _NOBODY = Chain(())
 TWO_BUDGETS = (
@@ -47,7 +47,7 @@ TWO_BUDGETS = (
 
 
 async def evict(api: Api, operation: Operation, eviction: Object, write: WriteOptions) -> None:
-    """Do what an Eviction of a pod asks for."""
+    """Admit an Eviction and delete its pod."""
     write_pipeline.set_namespace(operation, eviction["metadata"])
     options = _delete_options(eviction, write.dry_run)
     context = api.context(operation, options.dry_run)
@@ -55,7 +55,7 @@ async def evict(api: Api, operation: Operation, eviction: Object, write: WriteOp
         operation, CREATE, eviction, None, context, options=write
     )
     await api.admission.admit(attributes)
-    if attributes.round:  # it may ask for something else now
+    if attributes.round:  # mutating admission may have changed it
         options = _delete_options(eviction, write.dry_run)
     if eviction["metadata"].get("name", "") != operation.name:
         raise bad_request("name in URL does not match name in Eviction object")
@@ -74,7 +74,7 @@ def _check_delete_options(api: Api, eviction: Object) -> None:
 
 
 def _delete_options(eviction: Object, dry_run: bool) -> DeleteOptions:
-    """The options of the delete that the eviction is; it is a dry run if either says so."""
+    """The options of the delete; it is a dry run if the request or the Eviction is."""
     value = eviction.get("deleteOptions") or {}
     dry = value.get("dryRun") or []
     conditions = value.get("preconditions") or {}
@@ -92,7 +92,7 @@ def _delete_options(eviction: Object, dry_run: bool) -> DeleteOptions:
 
 
 async def _evict(api: Api, operation: Operation, pod: Object, options: DeleteOptions) -> None:
-    """Delete the pod if its budget has room."""
+    """Delete the pod if its budget allows a disruption."""
     budgets = [] if _is_unprotected(pod) else _budgets_of(api, pod)
     if len(budgets) > 1:
         raise StatusError(500, "", TWO_BUDGETS)
@@ -122,7 +122,7 @@ def _is_ready(pod: Object) -> bool:
 
 
 def _is_met(budget: Object) -> bool:
-    """Whether enough pods are healthy without one that is not."""
+    """Whether enough pods are healthy without an unready pod."""
     status = budget["status"]
     desired: int = status["desiredHealthy"]
     healthy: int = status["currentHealthy"]
@@ -142,7 +142,7 @@ def _budgets_of(api: Api, pod: Object) -> list[Version]:
 
 
 async def _delete(api: Api, operation: Operation, options: DeleteOptions) -> None:
-    """The eviction was admitted as such; the delete that follows is not asked about again."""
+    """Delete without admission: the eviction was admitted already."""
     pods = api.resources.named(PODS)
     pod = operation.part("delete", pods, operation.namespace, operation.name)
     await delete(api, pod, options, admission=_NOBODY)
@@ -151,7 +151,8 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions) -> Non
 async def _delete_unready(
     api: Api, operation: Operation, pod: Object, budget: str, options: DeleteOptions
 ) -> None:
-    """A pod that is not ready costs its budget nothing, as long as it stays so."""
+    """Delete an unready pod without using its budget, on the precondition that the pod is
+    unchanged."""
     pinned = replace(options, revision=options.revision or pod["metadata"]["resourceVersion"])
     try:
         await _delete(api, operation, pinned)
@@ -179,7 +180,8 @@ def _try_later(budget: str) -> StatusError:
 async def _take_disruption(
     api: Api, operation: Operation, entry: Version, pod_name: str, dry_run: bool
 ) -> None:
-    """Use up one of the disruptions that a budget allows, or raise what stands against it."""
+    """Decrement the allowed disruptions of a budget; raises if there are none. Retries on
+    Conflict."""
     resource = api.resources.named(BUDGETS)
     collection = api.collection(resource)
     for _ in range(MOST_TRIES):

@@ -1,4 +1,4 @@
-"""What is said of fields that a type does not have, or must have, or that a document repeats."""
+"""Errors and warnings about unknown, missing and duplicate fields."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def warn_of(operation: Operation, found: list[str], validation: str) -> None:
 
 
 def custom_type_error(resource: Resource, value: Object) -> StatusError | None:
-    """What is wrong with a custom object that says that it is of another kind or version."""
+    """The error for a custom object whose kind or apiVersion is not that of the resource."""
     causes = Causes()
     for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
         given = value.get(field) or ""
@@ -39,8 +39,8 @@ def custom_type_error(resource: Resource, value: Object) -> StatusError | None:
 
 
 def check_required(resource: Resource, value: Object, *, in_message: bool = False) -> None:
-    """Refuse a body that leaves out what must be there, whatever its value. A status counts where
-    it is written only."""
+    """Raise Invalid if required fields are missing from a body. Fields of `status` are required
+    only where the status is written."""
     causes = Causes()
     writes_status = resource.subresource == "status"
     for path in missing_paths(resource.struct, value, in_message=in_message):

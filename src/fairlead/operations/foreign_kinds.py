@@ -1,4 +1,4 @@
-"""What is said of a document that is of another kind than the resource it was sent to."""
+"""Error messages for a document of another kind than that of the resource it was sent to."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 from fairlead.resources.registry import Resource, Resources
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
-# These groups know no types but their own, and the others do not know theirs.
+# These groups have a scheme of their own: it knows their types only, and no other scheme does.
 _SCHEMES_OF_THEIR_OWN = {
     "apiextensions": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
     "apiregistration": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:32",
 }
 
-# Types that nothing serves as a resource: known in whatever version, in every version that is
-# served, and in the core group.
+# Types that are not served as resources: known in any version, in every served version, and in the
+# core group.
 _UNVERSIONED = frozenset({"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"})
 _OPTIONS = frozenset(
     {
@@ -43,7 +43,7 @@ _CORE = frozenset(
     }
 )
 
-# Kinds of versions that are served no more: data may still carry them.
+# Kinds of versions that are no longer served: documents may still carry them.
 _CLUSTER_ROLES = "ClusterRole ClusterRoleBinding Role RoleBinding"
 _FORMER_KINDS: Final[dict[str, str]] = {
     "admissionregistration/v1beta1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
@@ -89,7 +89,7 @@ def is_same_kind(
 
 
 def _former_scheme(resources: Resources, api_version: str, kind: str) -> str:
-    """The scheme that knows a kind which is served no more; empty if none does."""
+    """The scheme that knows a kind which is no longer served; empty if there is none."""
     group, _, version = api_version.rpartition("/")
     served = resources.groups.get(group)
     short = next(iter(served.values())).short if served else group
@@ -99,7 +99,7 @@ def _former_scheme(resources: Resources, api_version: str, kind: str) -> str:
 
 
 def foreign_kind(resources: Resources, resource: Resource, api_version: str, kind: str) -> str:
-    """Why a document of the given type cannot be one of the resource."""
+    """The message for a document that cannot be converted to the resource."""
     short = resource.body_version.partition("/")[0]
     scheme = _SCHEMES_OF_THEIR_OWN.get(short, _SCHEME)
     version = _version_of(resources, scheme, api_version, kind)
@@ -109,7 +109,7 @@ def foreign_kind(resources: Resources, resource: Resource, api_version: str, kin
 
 
 def _version_of(resources: Resources, scheme: str, api_version: str, kind: str) -> str:
-    """The version in which a scheme defines a type; empty for one that it does not know."""
+    """The version in which a scheme defines a type; empty if it does not."""
     if kind in _UNVERSIONED or (api_version == "v1" and kind in _OPTIONS):
         return "v1"
     group, _, version = api_version.rpartition("/")

@@ -14,18 +14,18 @@ WAIT_FOR_REVISION = 3.0
 
 
 async def wait_until(api: Api, revision: int) -> None:
-    """Wait a little for a version that we have not reached; 504 if it does not come."""
+    """Wait up to 3 s until the store reaches a revision; raises a 504 if it does not."""
     if revision > api.store.revision and not await api.store.wait_for(revision, WAIT_FOR_REVISION):
         raise too_large_resource_version(revision, api.store.revision)
 
 
 def _scale_group(main: Resource) -> str:
-    """Of whose group a scale that is missing is said to be: the core group has none."""
+    """The group in the NotFound error of a scale; the core group shows as `autoscaling`."""
     return main.group or "autoscaling"
 
 
 async def get(api: Api, operation: Operation, revision: int = 0) -> Version:
-    """The committed version of an object, not older than `revision`."""
+    """The committed version of an object, at `revision` or newer."""
     if revision:
         await wait_until(api, revision)
     resource = operation.resource

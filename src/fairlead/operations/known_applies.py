@@ -1,15 +1,15 @@
-"""Remembering that a configuration changed nothing.
+"""Cache of applies that changed nothing.
 
-Controllers apply the same configuration again and again. An apply that changed nothing in one
-version of an object is answered with that version the next time, without being worked out. That is
-right only if nothing but the question (who, what, how), the version and that of the object's own
-namespace had a say in it, so an apply is not remembered
+Controllers apply the same configuration over and over. An apply that changed nothing in one version
+of an object is answered with that version the next time, without merging. That is correct only if
+the result depends on nothing but the request (user, body, options), the version of the object and
+that of its namespace. So an apply is not cached
 
-- if it was a dry run, had warnings or much to tell an audit log, or changed or created something;
-- if anything looked at another object than these or asked what somebody may do meanwhile
-  (`Api.consultations` counts that, for admission plugins and rules of kinds alike);
-- if an admission plugin says that it judges updates of the resource by more than the write; if
-  one says so later, what was remembered is of no use.
+- if it was a dry run, had warnings or long audit annotations, or changed or created something;
+- if an admission plugin or a rule of the kind looked up another object or called the authorizer
+  meanwhile (`Api.consultations` counts both);
+- if an admission plugin declares that its decision on updates of the resource depends on more than
+  the write. A plugin that declares so later invalidates the cached applies.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from fairlead.operations.api import Api
 
 MOST_KEPT = 4096
-MOST_TOLD = 256  # characters for an audit log
+MOST_TOLD = 256  # characters of audit annotations
 LONGEST_NAME = 1024
 
 
 class _Known(NamedTuple):
-    """The revisions of the object and of its namespace, and what an audit log shall tell."""
+    """The revisions of the object and of its namespace, and the audit annotations."""
 
     revision: int
     namespace: int
@@ -39,7 +39,7 @@ class _Known(NamedTuple):
 
 
 class Before(NamedTuple):
-    """The object, how often writes had looked beyond themselves, and the namespace's revision."""
+    """State before an apply: the object, `Api.consultations` and the namespace's revision."""
 
     version: Version | None
     consultations: int
@@ -47,12 +47,12 @@ class Before(NamedTuple):
 
 
 class KnownApplies:
-    """The newest applies that changed nothing, and what each was tried on. Questions are kept as
-    digests, so that each takes the same room."""
+    """The newest applies that changed nothing, with the revisions they were tried on. Requests are
+    keyed by digest, so every entry takes the same memory."""
 
     def __init__(self) -> None:
         self._known: Bounded[bytes, _Known] = Bounded(MOST_KEPT, name="unchanged applies")
-        # The versions that these are about, so that questions about others need no digest.
+        # The cached revision by object: other revisions are ruled out without computing a digest.
         self._versions: Bounded[tuple[str, str], int] = Bounded(
             MOST_KEPT, longest=LONGEST_NAME, name="versions of unchanged applies"
         )
@@ -60,14 +60,14 @@ class KnownApplies:
     async def find(
         self, api: Api, operation: Operation, raw: bytes, options: WriteOptions
     ) -> Version | None:
-        """The version that is the answer to a known question."""
+        """The version that answers a cached apply, or None."""
         if not api.admission.judges_updates_alone(operation.resource):
             return None
         current = api.store.latest(api.collection(operation.resource), operation.key)
         if current is None or self._versions.get(_object(operation)) != current.revision:
             return None
         custom = operation.resource.main.custom
-        if custom is not None and not custom.keeps(current):  # another schema, another answer
+        if custom is not None and not custom.keeps(current):  # the schema changed
             return None
         known = self._known.get(_digest(operation, raw, options))
         if known is None or known[:2] != (current.revision, _namespace(api, operation)):
@@ -78,14 +78,14 @@ class KnownApplies:
         return current
 
     def before(self, api: Api, operation: Operation) -> Before:
-        """What `keep` has to know of the time before an apply."""
+        """The state that `keep` needs from before the apply."""
         version = api.store.latest(api.collection(operation.resource), operation.key)
         return Before(version, api.consultations, _namespace(api, operation))
 
     def keep(
         self, api: Api, operation: Operation, raw: bytes, options: WriteOptions, before: Before
     ) -> None:
-        """Remember an apply that was done, if that is right."""
+        """Cache a finished apply if it qualifies."""
         version, consultations, namespace = before
         if (
             operation.result is version
@@ -108,7 +108,7 @@ def _object(operation: Operation) -> tuple[str, str]:
 
 
 def _namespace(api: Api, operation: Operation) -> int:
-    """The revision of the namespace that an operation is in; 0 if there is none."""
+    """The revision of the operation's namespace; 0 if there is none."""
     found = api.namespace(operation.namespace) if operation.namespace else None
     return found.revision if found is not None else 0
 

@@ -1,13 +1,13 @@
-"""Remembering the longest part of what a manager applied to an object.
+"""Cache of the largest settled part of each manager's last configuration.
 
-Who applies a configuration again has mostly changed little of it. A part in which it was settled
-(see `patching.settled`) is kept as the text that was sent, with the text of the object behind its
-metadata. While both come again the part is settled again, if its owners are those from then, and
-need neither be read nor held against the object. All of them are compared as texts, so that
-nothing is taken for something else.
+A repeated apply mostly changes little of its configuration. A settled part (see `fields.settled`)
+is cached as the text that was sent, together with the stored JSON after the object's metadata.
+While both texts recur, the part is settled again if its managedFields entries are unchanged, and is
+neither parsed nor compared with the object. All texts are compared byte by byte, so there are no
+false matches.
 
-Only whole objects of built-in kinds are remembered that are shown in the version that is stored:
-what such texts mean does not change as long as this process lives.
+Only whole objects of built-in kinds whose request version is the stored version are cached: the
+meaning of such texts is constant for the lifetime of the process.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from fairlead.storage.version import Version
 MOST_KEPT = 4096
 MOST_BYTES = 8 * 1024 * 1024
 LONGEST = 32 * 1024
-SHORTEST = 256  # bytes of owned fields; less than that is read in no time
+SHORTEST = 256  # bytes of owned fields; smaller parts are parsed quickly
 
-# Stands for a part that is not read. Nobody can guess it, so that it is found where it was put.
+# Placeholder for a part that is not parsed. Random, so that no client can send it.
 _MARK = urandom(16).hex()
 _WRITTEN_MARK = orjson.dumps(_MARK)
 
 
 class _Known:
-    """A part as it was sent, with how much stood before and behind it, and what the stored object
-    had from its first field on."""
+    """A part as it was sent, the number of bytes before and after it, and the stored JSON after the
+    metadata."""
 
     def __init__(self, part: Part, text: bytes, before: int, behind: int, stored: bytes) -> None:
         self.part = part
@@ -49,7 +49,7 @@ class _Known:
 
 
 class Held:
-    """A configuration of which a known part was not read."""
+    """A configuration with a cached part left unparsed."""
 
     def __init__(self, known: _Known, read: Object) -> None:
         self.known = known
@@ -66,7 +66,7 @@ class Held:
 
 
 class KnownConfigurations:
-    """The newest of them, by object and manager."""
+    """The newest configurations, by resource, object and manager."""
 
     def __init__(self) -> None:
         self._kept: Bounded[tuple[str, str, str], _Known] = Bounded(
@@ -74,7 +74,8 @@ class KnownConfigurations:
         )
 
     def find(self, operation: Operation, raw: bytes, manager: str) -> Held | None:
-        """What was sent, if it is JSON that has a known part where it was before."""
+        """The parsed body without the cached part, if the body is JSON and has that part in its
+        place."""
         known = self._kept.get((operation.resource.key, operation.key, manager))
         if known is None or raw[:1] != b"{":
             return None
@@ -95,12 +96,12 @@ class KnownConfigurations:
     def settled(
         self, operation: Operation, held: Held, version: Version, live: Object, who: Identity
     ) -> Settled | None:
-        """What is settled in an object because of the known part alone; None if it may not be."""
+        """The settled fields that follow from the cached part alone; None if it no longer holds."""
         known, main = held.known, operation.resource.main
         body = version.body
         assert body is not None
         is_same = body.endswith(known.stored)
-        if not is_same:  # something behind the part may have changed
+        if not is_same:  # a later field may have changed
             text = orjson.dumps(live.get(known.part.name))
             if not known.stored.startswith(_field(known.part.name, text)):
                 return None
@@ -117,7 +118,7 @@ class KnownConfigurations:
         version: Version,
         who: Identity,
     ) -> None:
-        """Remember a part of what was sent that was found settled in a version of an object."""
+        """Cache the largest part of the body that is settled in a version of the object."""
         raw, main = operation.sent, operation.resource.main
         if not settled.parts or not isinstance(raw, bytes) or raw[:1] != b"{":
             return
@@ -151,7 +152,8 @@ def _field(name: str, text: bytes) -> bytes:
 
 
 def _behind_metadata(version: Version) -> bytes:
-    """What a stored object has besides, which nothing but its end can follow: texts that begin with
-    a comma and a quote are not within others, and this one closes what was opened before it."""
+    """The stored JSON after the metadata, up to the end of the object. Matching it as a suffix is
+    exact: it starts with a comma and a quote, which cannot lie inside another text, and it closes
+    exactly the object that was opened before it."""
     assert version.body is not None
     return version.body[METADATA_START + len(version.metadata) :]

@@ -1,4 +1,4 @@
-"""Reading a collection: all of it, a part, or the state it had."""
+"""Listing a collection: all of it, a page, or a past state."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ EXPIRED_TOKEN = (
 
 @dataclass(slots=True)
 class Listing:
-    """What a list found, and the revision at which it was so."""
+    """The objects of a list and the revision of that state."""
 
     resource: Resource
     page: Page
     revision: int
-    namespace: str = ""  # that alone was listed
+    namespace: str = ""  # the listed namespace, for continue tokens
 
     @property
     def versions(self) -> list[Version]:
         return self.page.entries
 
     def metadata(self) -> Object:
-        """The metadata of a list: its version, and how to go on where there is more."""
+        """The metadata of the list: its resourceVersion, and a continue token if there are more
+        objects."""
         metadata: Object = {"resourceVersion": str(self.revision)}
         if self.page.last_key is not None:
             metadata["continue"] = self._continuation(self.page.last_key)
@@ -50,7 +51,7 @@ class Listing:
         return metadata
 
     def _continuation(self, key: str) -> str:
-        """A token names what it goes on after as seen from what was listed."""
+        """The continue token; its key is relative to the listed namespace."""
         start = key.removeprefix(_prefix(self.namespace))
         return Continuation(self.revision, start).encode(_token_version(self.resource))
 
@@ -66,7 +67,7 @@ def _token_version(resource: Resource) -> str:
 async def find(
     api: Api, operation: Operation, options: ListOptions, selection: Selection
 ) -> Listing:
-    """What the options ask for."""
+    """List the objects that the options and the selection request."""
     found = await _find(api, operation, options, selection)
     if operation.resource.custom is not None:
         found.page.entries = await shown(operation.resource, found.page.entries)
@@ -91,7 +92,7 @@ async def _find(
         page = await _snapshot(api, operation, namespace, selection, wanted, options.limit, None)
         return Listing(resource, page, wanted, namespace)
     await wait_until(api, wanted)
-    # A stale read is served whole from the cache: there is no snapshot to page through.
+    # resourceVersion=0 returns the whole cache: there is no snapshot to page through.
     limit = 0 if options.revision == "0" else options.limit
     if selection:
         await collection.prepare(namespace, selection)
@@ -104,7 +105,7 @@ async def _find(
 
 
 def _check_revision(text: str) -> None:
-    """What no cache can answer is refused by the store, which says more."""
+    """Lists that bypass the cache report an invalid version with the store's longer message."""
     try:
         revision_of(text)
     except StatusError as error:
@@ -154,10 +155,11 @@ async def _snapshot(
 async def namespace_begin(
     api: Api, operation: Operation, selection: Selection, revision: int
 ) -> int:
-    """The first revision that may be told to who reads one namespace, or what is in it, as it was
-    at a revision. A namespace that was deleted since may have been made again for other users, so
-    nothing is told of what was before its deletion. 0 if all may be told: to who may read all
-    namespaces, and if it was not deleted. 410 if memory does not know."""
+    """The first revision of a namespace that may be shown to a user who reads only this namespace.
+    A namespace that was deleted after `revision` may have been created again for other users, so
+    history before its deletion is hidden. 0 if there is no restriction: the user may read all
+    namespaces, or the namespace was not deleted. Raises a 410 if the cache does not reach back far
+    enough."""
     resource = operation.resource
     is_namespace = resource.key == _NAMESPACES
     name = operation.namespace

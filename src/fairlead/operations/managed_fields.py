@@ -1,4 +1,4 @@
-"""Keeping `metadata.managedFields` on the way of a write."""
+"""Maintaining `metadata.managedFields` in the write pipeline."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 _STATUS: FieldSet = of(("f:status",))
 _BUT_STATUS: FieldSet = of(("f:spec",))
 _STATUS_ALONE: FieldSet = of(("f:spec",), ("f:metadata",))
-# Where it is something else that a request cannot write.
+# Fields that a request cannot write, where they differ from the rule in `ignored_fields`.
 _IGNORED: Final[dict[str, FieldSet]] = {
     "apiservices/status": _STATUS_ALONE,
     "certificatesigningrequests": of(("f:spec",), ("f:status",)),
@@ -45,7 +45,7 @@ _IGNORED: Final[dict[str, FieldSet]] = {
 
 
 class ServedVersions:
-    """The versions in which a resource is served, seen from the version of a request."""
+    """The served versions of a resource, relative to the version of a request."""
 
     def __init__(self, resource: Resource, others: dict[str, Resource]) -> None:
         self._resource = resource
@@ -56,7 +56,7 @@ class ServedVersions:
         return found.struct if found is not None else None
 
     def convert(self, value: Object, api_version: str) -> Object:
-        """Objects carry their apiVersion; without one they are in the version of the request."""
+        """Convert an object; without an apiVersion it is in the version of the request."""
         given = value.get("apiVersion") or self._resource.api_version
         if api_version == given:
             return value
@@ -67,8 +67,8 @@ class ServedVersions:
 
 
 async def converting(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do work that may need an object in another version, which only a webhook can tell: then it
-    is asked, and the work begins again. See `budget.run` for the rest."""
+    """Run work that may need an object in another version. If only a webhook can convert it, await
+    the webhook and start the work again. Offloads like `budget.run`."""
     while True:
         try:
             return await budget.run(size, work, *args, **kwargs)
@@ -78,7 +78,7 @@ async def converting(size: int, work: Callable[P, T], *args: P.args, **kwargs: P
 
 
 def versions_of(api: Api, resource: Resource) -> Versions:
-    """How owners that speak other versions of a resource are understood; made once."""
+    """The versions in which managedFields entries of a resource can be interpreted; cached."""
     found: Versions | None = api.versions.get(resource.key)
     if found is None:
         found = api.versions[resource.key] = _versions(api, resource)
@@ -101,7 +101,8 @@ def _versions(api: Api, resource: Resource) -> Versions:
 
 
 def ignored_fields(resource: Resource) -> FieldSet:
-    """What a request cannot write: the status of the main resource, the rest of a status."""
+    """Fields that a request cannot write: `status` on the main resource, everything else on the
+    status subresource."""
     if resource.main.custom is None and resource.name in _IGNORED:
         return _IGNORED[resource.name]
     if resource.subresource == "status":
@@ -141,7 +142,7 @@ def tracked(
 
 
 def replicas_path(resource: Resource) -> Path:
-    """Where the object of a scale has its number of replicas."""
+    """The path of the replicas in the object behind a scale."""
     custom = resource.main.custom
     if custom is None or custom.scale is None:
         return "f:spec", "f:replicas"
@@ -149,15 +150,15 @@ def replicas_path(resource: Resource) -> Path:
 
 
 def owns_replicas(resource: Resource, live: Object) -> bool:
-    """Whether anybody owns the number of replicas. If not, a scale has no owners at all, and is
-    like an object that is not tracked."""
+    """Whether any manager owns the replicas. If not, the scale has no entries, like an object that
+    is not tracked."""
     path = replicas_path(resource)
     return any(contains(fields_of(entry), path) for entry in entries_of(live))
 
 
 def without_new_times(entries: list[ManagedEntry], live: Object) -> list[ManagedEntry]:
-    """Entries after a write of a scale: it is not told when that was, for those that were there
-    the time before it stays."""
+    """The entries after a write to a scale: new entries have no time, existing ones keep their
+    previous time."""
     known = {identity_of(entry): entry.get("time") for entry in entries_of(live)}
     return ordered(_timed(entry, known.get(identity_of(entry))) for entry in entries)
 
@@ -172,8 +173,8 @@ def _timed(entry: ManagedEntry, time: str | None) -> ManagedEntry:
 def tracked_unstored(
     api: Api, resource: Resource, value: Object, options: WriteOptions
 ) -> list[ManagedEntry]:
-    """The entries of an object that is answered and not stored. It is of the kind of the request,
-    which a subresource does not have from its main resource."""
+    """The entries of an object that is returned and not stored. Uses the type of the request body:
+    the body of a subresource is not of the main resource's kind."""
     api_version = api.resources.api_version_of(resource.body_version)
     return track_update(
         OneVersion(api_version, resource.struct),
@@ -190,8 +191,8 @@ def tracked_unstored(
 def decode_beside(
     main: Resource, struct: Struct, document: Object, stored: Object, unknown: list[str]
 ) -> Object:
-    """Decode a document that was made from a stored object of a resource. What is still the very
-    same in it, its spec or its owners, has been decoded before and is copied or stays."""
+    """Decode a document that was derived from a stored object. Parts that are the identical Python
+    object (its spec, its managedFields) were decoded before: they are copied or reused."""
     is_stored_form = struct is main.stored_struct and main.custom is None
     same = _unchanged(document, stored) if is_stored_form else []
     fresh = {name: item for name, item in document.items() if name not in same}

@@ -1,4 +1,4 @@
-"""One thing that somebody wants done."""
+"""The state of one verb on one resource, from the request to the audit log."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _FEW = 1024  # bytes
 
 
 def weight(encoded: bytes) -> int:
-    """The size of an encoded object, more if it is dense: an empty item has 3 bytes of JSON or 2 of
-    protobuf and takes as long to check as one of 20."""
+    """The size of an encoded object, with a surcharge for dense content: an empty item has 3 bytes
+    of JSON or 2 of protobuf and takes as long to check as one of 20."""
     size = len(encoded)
     if not _FEW < size <= budget.LIGHT:
         return size
@@ -31,10 +31,10 @@ def weight(encoded: bytes) -> int:
 
 
 class Operation:
-    """A verb on a resource, carried through all stages: what a stage has to say to the caller or
-    to an observer stands here. `resource` is the subresource where one is meant; `name` is empty
-    for what is done to a collection. `sent` and `result` are the objects that went in and came
-    out, for observers: as bytes where they came as such, and never copies."""
+    """A verb on a resource, passed through all stages; stages leave results for the caller and the
+    observers here. `resource` is the subresource if one is addressed; `name` is empty for
+    operations on a collection. `sent` and `result` are the objects that came in and went out, for
+    observers: as bytes where they arrived as bytes, and never copies."""
 
     __slots__ = (
         "annotations",
@@ -75,25 +75,25 @@ class Operation:
         self.resource = resource
         self.namespace = namespace
         self.name = name
-        self.impersonator = impersonator  # who really asks, if the user is another
-        self.manager = ""  # under which name fields are owned that it writes
+        self.impersonator = impersonator  # the authenticated user, if `user` is impersonated
+        self.manager = ""  # the field manager of the fields it writes
         self.warnings = [] if warnings is None else warnings
-        self.annotations: dict[str, str] = {}  # what an audit log shall tell
-        self.replaces = False  # the caller sent a whole object, not a change of one
-        self.applies = False  # what was sent says which fields its manager wants
-        self.has_unknown_fields = False  # what was sent has fields that its type does not know
-        self.refusal: StatusError | None = None  # of what was sent, once it is known to be meant
+        self.annotations: dict[str, str] = {}  # for the audit log
+        self.replaces = False  # the caller sent a whole object, not a patch
+        self.applies = False  # the caller sent a configuration to apply
+        self.has_unknown_fields = False  # the body has fields that its type does not define
+        self.refusal: StatusError | None = None  # of the body; raised after the precondition checks
         self.sent: Any = None
-        self.found_size = 0  # bytes of what is stored and has to be read for it
+        self.found_size = 0  # bytes of the stored object that has to be decoded
         self.result: Any = None
         self.written: Version | None = None  # the last version that was stored for it
-        self.content: dict[str, Any] | None = None  # and what it was made from, see `content_of`
-        self.identity = NO_IDENTITY  # by which what was sent names itself
-        self.deadline = inf  # by the clock of the loop
-        self.decision: Decision | None = None  # where the authorizer was asked about just this
+        self.content: dict[str, Any] | None = None  # the value of `written`, see `content_of`
+        self.identity = NO_IDENTITY  # name, uid and resourceVersion in the body
+        self.deadline = inf  # by the clock of the event loop
+        self.decision: Decision | None = None  # the authorizer's decision on this operation
 
     def part(self, verb: str, resource: Resource, namespace: str, name: str) -> Operation:
-        """What is done to one object in the course of it, for the same user and observers."""
+        """A sub-operation on one object, with the same user, warnings and audit annotations."""
         one = Operation(
             self.user, verb, resource, namespace, name, self.impersonator, self.warnings
         )
@@ -109,41 +109,42 @@ class Operation:
 
     @property
     def size(self) -> int:
-        """How much there is to work on, in bytes: what was sent or is changed, and the defaults
-        that were added to it."""
+        """Bytes to process, which decides whether work is offloaded: the larger of the body and the
+        stored object, plus the defaults that were added."""
         sent = weight(self.sent) if isinstance(self.sent, bytes) else 0
         return max(sent, self.found_size) + budget.made()
 
     def found(self, version: Version | None = None) -> None:
-        """It is about a stored object, or a new one."""
+        """Set `found_size` from the stored object; None for a new object."""
         kind = self.resource.main.custom
         self.found_size = kind.unread_bytes if kind is not None else 0
         if version is not None and version.body is not None:
             self.found_size = max(self.found_size, weight(version.body))
 
     def wrote(self, version: Version, value: dict[str, Any]) -> None:
-        """A version was stored for it; nobody changes the value any more."""
+        """Record the stored version. The value must not change afterwards."""
         self.written = version
         self.content = value
 
     def content_of(self, version: Version) -> dict[str, Any] | None:
-        """What a version was made from, without its resourceVersion; None if that is not at hand,
-        and the version is to be read."""
+        """The value a version was encoded from, without its resourceVersion. None if it is not at
+        hand; then decode the version."""
         return self.content if self.written is version else None
 
     @property
     def key(self) -> str:
-        """Where the object lies among those of its resource."""
+        """The storage key of the object within its collection."""
         return self.resource.main.storage_key(self.namespace, self.name)
 
     @property
     def ref(self) -> ResourceRef:
-        """How a refusal names the object, whichever subresource was asked for."""
+        """The reference to the object in error messages; names the main resource for subresources
+        too."""
         main = self.resource.main
         return ResourceRef(main.group, main.name, self.name)
 
     def attributes(self, verb: str = "") -> Attributes:
-        """What an authorizer is asked about it, or about another verb on the same."""
+        """The authorizer's view of the operation, or of another verb on the same object."""
         resource = self.resource
         return Attributes(
             self.user,
@@ -157,9 +158,9 @@ class Operation:
         )
 
 
-# Who wrote which revision, as far as this process knows.
+# The authors of recent revisions, as far as this process knows them.
 
-_A_GENERATION = 16_384  # revisions; the newest of these are known, and up to as many before them
+_A_GENERATION = 16_384  # revisions; between one and two generations are kept
 _LONGEST_NAME = 256
 
 REVISIONS = REGISTRY.gauge(
@@ -168,8 +169,8 @@ REVISIONS = REGISTRY.gauge(
 
 
 class Actor(NamedTuple):
-    """Whose rights a write was made with, who really asked if that was another, under which name
-    as a field manager (empty for deletions), and when."""
+    """The author of a write: the user, the impersonating user if any, the field manager (empty for
+    deletions) and the time."""
 
     user: str
     impersonator: str
@@ -178,8 +179,8 @@ class Actor(NamedTuple):
 
 
 class Actors:
-    """The writers of the newest revisions. What is too old goes a whole generation at a time, so
-    that noting one costs next to nothing."""
+    """The authors of the newest revisions. Old entries are dropped a whole generation at a time,
+    which keeps `note` cheap."""
 
     def __init__(self) -> None:
         self._newer: dict[int, tuple[str, str, str, float]] = {}
@@ -190,7 +191,7 @@ class Actors:
         return len(self._newer) + len(self._older)
 
     def note(self, revision: int, operation: Operation) -> None:
-        """A write was committed."""
+        """Record the author of a committed write."""
         other = operation.impersonator
         self._newer[revision] = (
             operation.user.name[:_LONGEST_NAME],
@@ -206,16 +207,16 @@ class Actors:
         return Actor._make(found) if found is not None else None
 
 
-# What the audit log wants to know of operations that come from no request.
+# Interface of the audit log for operations that do not come from a request.
 
 
 class Told(Protocol):
-    """An operation that the audit log follows."""
+    """The audit log's handle for an operation in progress."""
 
     async def ended(self, failure: BaseException | None) -> None:
-        """Call it once, whatever came of the operation."""
+        """Call exactly once, on success and on failure."""
 
 
 class Auditor(Protocol):
     async def begun(self, operation: Operation, value: Any) -> Told:
-        """Call it before anything is done; `value` is the object that goes in, if any."""
+        """Call before the operation starts; `value` is the object that is written, if any."""

@@ -1,4 +1,4 @@
-"""The options that verbs take, already read and checked."""
+"""The options of the verbs, already parsed and checked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")
 
 
 def revision_of(text: str, what: str = "resourceVersion") -> int:
-    """A resourceVersion that a client sent; nothing counts as 0."""
+    """Parse a resourceVersion from a client; an empty string is 0. Raises BadRequest."""
     if not text:
         return 0
     digits = text.lstrip("0") or "0"
@@ -26,8 +26,8 @@ def revision_of(text: str, what: str = "resourceVersion") -> int:
 
 @dataclass(slots=True)
 class WriteOptions:
-    """What create, update, patch and apply take. `manager` is never empty; `named_manager` and
-    `named_validation` are what the caller asked for, empty if it left that to us."""
+    """The options of create, update, patch and apply. `manager` is never empty; `named_manager` and
+    `named_validation` are the values from the request, empty if the client left them out."""
 
     dry_run: bool
     manager: str
@@ -55,7 +55,7 @@ class DeleteOptions:
     propagation: str = ""
     uid: str = ""
     revision: str = ""
-    cascades: bool = False  # the older `orphanDependents` was given, and is false
+    cascades: bool = False  # the older `orphanDependents` was set to false
 
     def document(self, operation: str, group: str) -> dict[str, Any]:
         """The options as an object."""
@@ -77,8 +77,8 @@ class DeleteOptions:
 
 @dataclass(slots=True)
 class ListOptions:
-    """What list, watch and deletecollection take. `revision` is as it was sent: that there is
-    none means something else than `0`."""
+    """The options of list, watch and deletecollection. `revision` is the raw parameter: an empty
+    value and `0` mean different things."""
 
     limit: int = 0
     token: str = ""
@@ -95,7 +95,7 @@ def check_dry_run(values: list[str], causes: Causes) -> None:
 
 
 def check_propagation(value: dict[str, Any], causes: Causes) -> None:
-    """What the body of a delete says of dependents."""
+    """Check the propagation policy in the body of a delete."""
     propagation = value.get("propagationPolicy")
     if propagation is None:
         return
@@ -112,7 +112,8 @@ def check_propagation(value: dict[str, Any], causes: Causes) -> None:
 def check_preconditions(
     options: DeleteOptions, ref: ResourceRef, kind: str, metadata: dict[str, Any]
 ) -> StatusError | None:
-    """What stands against a delete that was meant for another object or version."""
+    """The Conflict if the uid or resourceVersion precondition of a delete does not match, else
+    None."""
     for name, label, wanted in (
         ("uid", "UID", options.uid),
         ("resourceVersion", "ResourceVersion", options.revision),

@@ -1,4 +1,4 @@
-"""Changing an object by a patch."""
+"""Changing an object by a JSON, merge or strategic merge patch."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from fairlead.storage.version import Version
 
 @dataclass(slots=True)
 class Patch:
-    """A patch that was read: what it does to a document, how messages show it, given the document
-    before and after, and the repeated keys in it."""
+    """A parsed patch: the function that applies it, the function that renders it for messages
+    (given the document before and after), and the duplicate keys in it."""
 
     apply: Callable[[Object], Object]
     shown: Callable[[Object, Object], str]
@@ -40,7 +40,7 @@ class Patch:
 
 
 class _Refused(Exception):
-    """What a patch made of a document is not an object of the type."""
+    """The patched document is not a valid object of the type."""
 
     def __init__(self, why: str, *, strict: bool) -> None:
         super().__init__(why)
@@ -49,7 +49,7 @@ class _Refused(Exception):
 
 
 async def check_exists(api: Api, operation: Operation) -> None:
-    """404 for what is not there; a patch of it is not even read."""
+    """Raise NotFound before the body of a patch is parsed."""
     collection, key = api.collection(operation.resource), operation.key
     if api.store.latest(collection, key) is None and await is_certain(collection, key):
         raise absent(operation.ref)
@@ -67,7 +67,7 @@ async def patch(api: Api, operation: Operation, read: Patch, options: WriteOptio
 def _patched(
     api: Api, operation: Operation, view: View, read: Patch, old: Object, options: WriteOptions
 ) -> Object:
-    """The stored object after the patch, checked to be the one that is meant."""
+    """The stored object after the patch; name and namespace are checked."""
     before = view.read_to_change(old)
     try:
         document = read.apply(before)
@@ -94,8 +94,8 @@ def _patched(
 
 
 def _spoken(api: Api, view: View, document: Object) -> View:
-    """The view in the version that a patch has turned a document into: any that the kind is served
-    in will do."""
+    """The view in the apiVersion of the patched document: a patch may switch to any served version
+    of the kind."""
     api_version = document.get("apiVersion")
     main = view.main
     if api_version == view.api_version or not isinstance(api_version, str):
@@ -118,7 +118,7 @@ def _decoded(
     options: WriteOptions,
     old: Object,
 ) -> Object:
-    """What a patch made of an object."""
+    """Decode the patched document."""
     document = dict(document)
     if not document.get("apiVersion"):
         _refuse_nameless(operation, read, document, options)
@@ -148,7 +148,7 @@ def _decoded(
 
 
 def _unknown_paths(view: View, document: Object) -> list[str]:
-    """Patched documents have their keys sorted."""
+    """The paths of unknown fields; patched documents have sorted keys."""
     if view.resource.speaks_text_only:
         return unknown_paths_of_custom(view.struct, document)
     return unknown_paths(view.struct, document, sort_keys=True)
@@ -157,7 +157,7 @@ def _unknown_paths(view: View, document: Object) -> list[str]:
 def _check_custom(
     operation: Operation, view: View, read: Patch, document: Object, options: WriteOptions
 ) -> None:
-    """Of a version that the resource does not speak no field is known."""
+    """Check kind and apiVersion. All fields of a document in another version count as unknown."""
     why = _unreadable(document.get("apiVersion") or "", document.get("kind"))
     if not why and not document.get("kind"):
         why = f"Object 'Kind' is missing in '{read.shown(document, document)}'"
@@ -172,7 +172,7 @@ def _check_custom(
 def _refuse_nameless(
     operation: Operation, read: Patch, document: Object, options: WriteOptions
 ) -> None:
-    """Without its version nothing of a document is understood, its name neither."""
+    """Without an apiVersion all fields are unknown, including the name."""
     fields = sorted(name for name in document if name not in ("kind", "apiVersion"))
     found = strict_errors(fields, read.repeated)
     if found and options.validation == "Strict":
@@ -189,7 +189,7 @@ def _foreign(api: Api, view: View, api_version: Any, kind: Any) -> str:
 
 
 def _unreadable(api_version: Any, kind: Any) -> str:
-    """Why nothing can be of such a type."""
+    """The reason why apiVersion and kind cannot name any type; empty if they can."""
     for name, found in (("apiVersion", api_version), ("kind", kind)):
         if found is not None and not isinstance(found, str):
             return (
@@ -202,8 +202,8 @@ def _unreadable(api_version: Any, kind: Any) -> str:
 
 
 def _refusal(api: Api, shown: str, refused: _Refused) -> StatusError:
-    """A patch whose result is not an object of the type. The specification wants 400 where unknown
-    or repeated fields are part of it."""
+    """The error for a patch with an invalid result. The specification requires 400 if unknown or
+    duplicate fields are involved."""
     if refused.strict and api.dialect.strict_patch_bad_request:
         return bad_request(refused.why)
     causes = Causes()

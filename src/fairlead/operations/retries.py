@@ -1,4 +1,4 @@
-"""When a write starts again from the newest version of its object, and how often it may."""
+"""Retrying a write from the newest version of its object."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from fairlead.storage.version import Version
 
 Result = TypeVar("Result")
 
-MOST_ATTEMPTS = 1000  # a contended object costs a writer one attempt for each writer before it
+MOST_ATTEMPTS = 1000  # under contention, a writer may need one attempt per writer ahead of it
 
 
 async def retried(ref: ResourceRef, attempt: Callable[[], Awaitable[Result | None]]) -> Result:
-    """Call `attempt` until it gives a result. It gives None if the object moved and it has to start
-    again. Other tasks run in between, and after too many attempts the client gets a Conflict."""
+    """Call `attempt` until it returns a result; it returns None if the object changed and it
+    has to be called again. Yields to the event loop between attempts. Raises Conflict after
+    MOST_ATTEMPTS."""
     for _ in range(MOST_ATTEMPTS):
         result = await attempt()
         if result is not None:
@@ -36,9 +37,9 @@ async def write_over(
     ref: ResourceRef,
     write: Callable[[Version], Awaitable[Result]],
 ) -> Result:
-    """Call `write` with the newest version of a key, one that is still being committed included.
-    Starts again if the object, or what the write rests on, moved meanwhile. A refusal reaches the
-    client only when the version that it is about is committed."""
+    """Call `write` with the newest version of a key, which may be uncommitted. Retries if the
+    object or a precondition of the write changed meanwhile. An error is raised only after the
+    version that caused it is committed."""
 
     async def attempt() -> Result | None:
         current = api.store.latest(collection, key)
@@ -60,8 +61,9 @@ async def write_over(
 
 
 async def is_certain(collection: Collection, key: str) -> bool:
-    """Wait for the newest version of a key, or its deletion, to be committed. False if that commit
-    fails: then a refusal because of that version would be wrong, and the write starts again."""
+    """Wait until the newest version of a key, or its deletion, is committed. Returns False if that
+    commit fails: then an error based on that version would be wrong, and the write has to be
+    retried."""
     newest = collection.pending.get(key)
     if newest is None or newest.commit is None:
         return True

@@ -18,7 +18,7 @@ _GENERIC_FIELDS = ("metadata.name", "metadata.namespace")
 
 
 def select(resource: Resource, labels: str, fields: str) -> Selection:
-    """What two selectors ask for; 400 for what they cannot be."""
+    """Parse a label and a field selector; raises BadRequest."""
     try:
         wanted = parse_labels(labels), parse_fields(fields)
     except SelectorError as error:
@@ -27,7 +27,7 @@ def select(resource: Resource, labels: str, fields: str) -> Selection:
 
 
 def by_name(selection: Selection, name: str) -> Selection:
-    """The same selection, of one object at most."""
+    """The selection restricted to one name."""
     rule = Requirement("metadata.name", "in", frozenset([name]))
     return Selection(selection.labels, (*selection.fields, rule))
 
@@ -45,7 +45,8 @@ def _known_fields(resource: Resource, fields: tuple[Requirement, ...]) -> tuple[
 
 
 def _generic_fields(resource: Resource) -> tuple[str, ...]:
-    """A kind with fields of its own, or a custom one, has a namespace only if it lies in one."""
+    """Cluster-scoped kinds that are custom or have own selectable fields lack
+    `metadata.namespace`."""
     if _own_fields(resource) and not resource.namespaced:
         return _GENERIC_FIELDS[:1]
     return _GENERIC_FIELDS
@@ -59,8 +60,8 @@ def _field_aliases(resource: Resource) -> Mapping[str, str]:
     return _ALIASES.get(resource.key, {})
 
 
-# The events group names what it is about differently from the core group, in which it is kept, and
-# knows the names there of nothing; the node of a pod has an older name besides.
+# The events group has other field names than the core group, in which its objects are stored; the
+# core names are rejected there. Pods have an older alias for the node.
 _EVENT_ALIASES = {
     "reportingController": "reportingComponent",
     **{

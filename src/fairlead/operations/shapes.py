@@ -1,4 +1,5 @@
-"""Objects of a write as webhooks see them, and back: see `admission.webhooks.shapes`."""
+"""Converts the objects of a write to the form that webhooks get, and back: see
+`admission.webhooks.shapes`."""
 
 from __future__ import annotations
 
@@ -27,21 +28,21 @@ _TYPE = ("kind", "apiVersion")
 
 
 class ApiShapes:
-    """A write has the object itself, a view of it (its scale), or something of another kind that a
-    subresource takes, such as a Binding."""
+    """The value of a write is the object itself, a view of it (its scale), or the body of a
+    subresource of another kind, such as a Binding."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
     @cached_property
     def _options(self) -> dict[str, Struct]:
-        """The types of the options of connections."""
+        """The types of connect options (exec, attach, port-forward, proxy)."""
         text = text_beside(__file__, "connecting.types")
         return parse("connecting", text, self._api.types.group_version)
 
     async def shown(self, attributes: Attributes, value: Object, resource: Resource) -> Object:
         if attributes.operation == CONNECT:
-            return value  # the options of a connection carry their kind
+            return value  # connect options carry their kind
         if resource.is_scale:
             return ScaleView(self._api, attributes.resource).read(value)
         if not _is_whole(resource):
@@ -73,7 +74,7 @@ class ApiShapes:
     async def _made(
         self, attributes: Attributes, value: Object, resource: Resource, size: int
     ) -> Object:
-        """What was decoded in the version of a resource, as the write has it."""
+        """Convert a value decoded in the version of `resource` to the form that the write has."""
         api, context = self._api, attributes.context
         assert attributes.value is not None
         if attributes.operation == CONNECT:
@@ -95,12 +96,12 @@ class ApiShapes:
 
 
 def _is_whole(resource: Resource) -> bool:
-    """Whether what is sent to a resource is the object that is kept."""
+    """Whether the body of the resource is the stored object itself."""
     return resource.kind == resource.main.kind
 
 
 def _patched(patch: Patch, shown: Object, struct: Struct, is_decoded: bool) -> Object:
-    """`is_decoded`: the fields of what is shown are such as decoding makes them."""
+    """`is_decoded`: the fields of `shown` have the form that decoding produces."""
     document = patch(shown)
     if any(document.get(name) != shown[name] for name in _TYPE):
         given = f"{document.get('apiVersion')}, Kind={document.get('kind')}"
@@ -113,7 +114,7 @@ def _patched(patch: Patch, shown: Object, struct: Struct, is_decoded: bool) -> O
 
 
 def _is_same(name: str, document: Object, shown: Object) -> bool:
-    """Whether a field is to the letter as it was; equal values need not be: 1 equals true."""
+    """Whether a field has the same JSON text; equality is not enough: 1 equals true."""
     return name not in _TYPE and name in shown and dumps(document[name]) == dumps(shown[name])
 
 
@@ -127,7 +128,7 @@ def _decoded(struct: Struct, document: Object) -> Object:
 
 
 async def _converted(kind: CustomKind, wanted: CustomKind, value: Object) -> Object:
-    """An object of a custom kind in another of its versions."""
+    """Convert an object of a custom kind to another of its versions."""
     document = {"kind": kind.definition.kind, "apiVersion": kind.api_version, **value}
     if kind is wanted or kind.api_version == wanted.api_version:
         return document

@@ -1,4 +1,4 @@
-"""What the API has to know of nodes that are simulated."""
+"""Interface between the API and simulated nodes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from fairlead.codec.types.model import Object
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """Which part of a log is wanted: what was written since a moment, the last lines, so many
-    bytes."""
+    """The requested part of a log: lines since a time, the last lines, or a number of bytes."""
 
     previous: bool = False
     timestamps: bool = False
@@ -23,19 +22,19 @@ class LogOptions:
 
 
 class Simulated(Protocol):
-    """Answers for containers that do not run."""
+    """Answers for containers that are simulated."""
 
     def has(self, node: str) -> bool:
-        """Whether a node is a simulated one."""
+        """Whether a node is simulated."""
 
     def refusal(self, what: str) -> StatusError:
-        """What is answered to those who want to talk to such a node or to what is on it."""
+        """The error for connections to a simulated node or its containers."""
 
     def log(self, pod: Object, container: str, options: LogOptions) -> bytes:
-        """What a container has written; raises StatusError."""
+        """The log of a container; raises StatusError."""
 
     async def end_of(self, pod: Object, container: str) -> None:
-        """Wait until a container does not run, or the server stops."""
+        """Wait until a container is not running, or the server stops."""
 
     def stop_waiting(self) -> None:
-        """The server stops: nobody waits for containers any longer."""
+        """Release all waiters of `end_of`, because the server stops."""

@@ -1,9 +1,9 @@
-"""Objects between the store and the version in which an operation works on them.
+"""Converts objects between the stored version and the version of an operation.
 
-Built-in kinds are kept in one version of the same shape, so their bytes are what is shown. Objects
-of a custom kind may lie in another version, or have been stored under another schema: they are
-brought into the version of the request where they leave the store, and into that of the definition
-where they enter it. What needs nothing of that costs nothing.
+Built-in kinds are stored in one version of the same shape, so the stored bytes are served as they
+are. Objects of a custom kind may be stored in another version or under an older schema: they are
+converted to the version of the request when they leave the store, and to the storage version of the
+definition when they enter it. Objects that need no conversion are passed through at no cost.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ async def shown_one(resource: Resource, version: Version) -> Version:
 
 
 async def shown(resource: Resource, versions: list[Version]) -> list[Version]:
-    """Stored objects in the version of a resource; those that a webhook has to convert go there
-    together."""
+    """Stored objects in the version of a resource. Objects that a webhook has to convert are sent
+    in one batch."""
     kind = resource.main.custom
     if kind is None or all(map(kind.keeps, versions)):
         return versions
@@ -49,13 +49,13 @@ async def shown(resource: Resource, versions: list[Version]) -> list[Version]:
 
 
 def are_shown_as_stored(resource: Resource, events: Sequence[Event]) -> bool:
-    """Whether nothing has to be converted for `shown_events`."""
+    """Whether `shown_events` has nothing to convert."""
     kind = resource.main.custom
     return kind is None or all(kind.keeps(_content(*event)) for event in events)
 
 
 async def shown_events(resource: Resource, events: Sequence[Event]) -> Sequence[Event]:
-    """The events of a watch, in the version of a resource."""
+    """The events of a watch in the version of a resource."""
     kind = resource.main.custom
     if kind is None or are_shown_as_stored(resource, events):
         return events
@@ -78,7 +78,7 @@ def _with_content(type_: str, change: Change, content: Version) -> Change:
 
 
 async def kept(resource: Resource, value: Object) -> Object:
-    """An object as it is stored; the value may be changed."""
+    """The object in its storage version. May modify the value."""
     kind = resource.main.custom
     if kind is None:
         return value
@@ -97,7 +97,8 @@ async def kept(resource: Resource, value: Object) -> Object:
 
 
 def is_unchanged(resource: Resource, current: Version, stored: Object) -> bool:
-    """Whether storing an object that is shown as before would change nothing."""
+    """Whether storing an object whose served form is unchanged would change nothing in the
+    store."""
     kind = resource.main.custom
     if kind is None or (kind is kind.definition.storage and kind.keeps(current)):
         return True
@@ -133,7 +134,7 @@ async def _shown(kind: CustomKind, versions: list[Version]) -> list[Version]:
 
 
 async def _in_turns(items: Sequence[T]) -> AsyncIterator[T]:
-    """The items of a long list, with room for others in between."""
+    """Iterate over a long list, yielding to the event loop every 4 ms."""
     end = perf_counter() + _TURN_SECONDS
     for item in items:
         yield item
@@ -152,8 +153,8 @@ def _remembered(kind: CustomKind, versions: Iterable[Version]) -> dict[int, Vers
 
 
 def _repaired(kind: CustomKind, version: Version) -> Object:
-    """A stored object by the present schema of its version, with kind and apiVersion. One of a
-    version that the definition does not have any more is left as it is."""
+    """A stored object repaired by the current schema of its version, with kind and apiVersion.
+    Unchanged if the definition no longer has that version."""
     value = version.object()
     stored = kind.definition.kinds.get(version.api_version)
     if stored is None:

@@ -1,4 +1,4 @@
-"""Tokens through the API: reviewing any, and requesting those of a service account."""
+"""Token operations: TokenReview, and TokenRequest of a service account."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from fairlead.resources.causes import Causes, absent
 async def review_token(
     api: Api, operation: Operation, value: Object, options: WriteOptions
 ) -> Object:
-    """The TokenReview with its answer."""
+    """Authenticate the token; returns the TokenReview with its status."""
     attributes = await _admit(api, operation, value, options)
     spec = value["spec"]
     check_token_review(value, Causes())
     await api.admission.validate(attributes)
     audiences = tuple(spec.get("audiences") or ())
-    # What the client sent as status stays where there is nothing to say instead.
+    # A status sent by the client is kept where there is no value to replace it.
     status: Object = {"user": {}, **(value.get("status") or {})}
     status.pop("authenticated", None)
     try:
@@ -50,7 +50,7 @@ def _joined(reasons: tuple[str, ...]) -> str:
 
 
 def user_info(user: User) -> Object:
-    """A user as reviews show one."""
+    """A user in the form of a review's status."""
     found: Object = {"username": user.name}
     if user.uid:
         found["uid"] = user.uid
@@ -64,7 +64,7 @@ def user_info(user: User) -> Object:
 async def request_token(
     api: Api, operation: Operation, value: Object, options: WriteOptions
 ) -> Object:
-    """The TokenRequest of a service account with its token."""
+    """Issue a token for a service account; returns the TokenRequest with its status."""
     attributes = await _admit(api, operation, value, options)
     ref = _request_ref(api, operation.name)
     metadata, spec = value["metadata"], value["spec"]
@@ -111,7 +111,7 @@ def _limit_lifetime(operation: Operation, spec: Object, most: int) -> None:
 def _bound_object(
     api: Api, operation: Operation, ref: Object | None
 ) -> tuple[Object | None, Object | None]:
-    """The Pod or the Secret that a token shall be bound to."""
+    """The Pod or the Secret that the token is to be bound to."""
     if ref is None:
         return None, None
     kind, name = ref.get("kind", ""), ref.get("name", "")
@@ -144,8 +144,7 @@ def _other_account(name: str) -> StatusError:
 async def _admit(
     api: Api, operation: Operation, value: Object, options: WriteOptions
 ) -> Attributes:
-    """Fill in the defaults and pass the admission that may change the object; the judging step is
-    still to come."""
+    """Fill in defaults and run mutating admission; the caller runs validating admission."""
     resource = operation.resource
     fill_defaults(resource.struct, value)
     write_pipeline.set_namespace(operation, value["metadata"])

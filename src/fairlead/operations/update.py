@@ -1,4 +1,4 @@
-"""Replacing an object, and the way of any change to an object that exists."""
+"""Replacing an object, and the shared path of every change to an existing object."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from fairlead.resources.causes import absent
 from fairlead.resources.context import Context
 from fairlead.storage.version import Version
 
-# Metadata that an update may leave out and never changes.
+# Metadata that an update may leave out and cannot change.
 _CARRIED = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What a write that may create came to."""
+    """The result of a write that may create."""
 
     version: Version
     created: bool = False
@@ -36,7 +36,8 @@ class Outcome:
 
 @dataclass(slots=True)
 class Changed:
-    """A wanted object in the stored version, with its owners where those are known already."""
+    """The desired object in the stored version, with its managedFields entries if computed
+    already."""
 
     value: Object
     entries: list[Object] | None = None
@@ -44,20 +45,21 @@ class Changed:
 
 @dataclass(slots=True)
 class _Written:
-    """What a change came to. A version that is not stored is in the version of the request."""
+    """The result of a change. A version with `is_stored=False` is already in the version of the
+    request."""
 
     version: Version
     is_stored: bool = True
 
 
-# Makes the wanted object from the current one, which it must not change.
+# Returns the desired object for the current one, which it must not modify.
 Change = Callable[[Object], Changed]
-# Gives the document that was sent, decoded in the version of the resource; a fresh one each time.
+# Returns the request body decoded in the version of the resource, a fresh copy on each call.
 Sent = Callable[[], Object]
 
 
 async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptions) -> Outcome:
-    """Put what was sent in the place of an object, or create it where the kind allows that."""
+    """Replace an object by the request body, or create it if the kind allows that."""
     operation.replaces = True
     view = view_of(api, operation.resource)
 
@@ -77,14 +79,14 @@ async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptio
         except StatusError as error:
             if error.reason != "AlreadyExists":
                 raise
-        value = None  # another client was faster: replace its object
+        value = None  # another client created it first: replace that object
 
     def change(old: Object) -> Changed:
         nonlocal value
         wanted, value = value, None
-        if wanted is None:  # the object moved: start again from what was sent
+        if wanted is None:  # the object changed: start again from the request body
             wanted = document()
-        if operation.resource.is_scale:  # the workload that is written has its own identity
+        if operation.resource.is_scale:  # the workload has a uid of its own
             _check_uid(operation, wanted["metadata"], old["metadata"], options.dry_run)
         return Changed(view.write(old, wanted))
 
@@ -107,9 +109,8 @@ async def _create_instead(
 async def store_changed(
     api: Api, operation: Operation, change: Change, options: WriteOptions
 ) -> Version:
-    """Take a change through defaulting, admission and the kind's rules into the store. Works on
-    the newest version, one that is still being committed included, and starts again if the object
-    moves meanwhile."""
+    """Run a change through defaulting, admission and validation, and store it. Works on the newest
+    version, which may be uncommitted, and retries if the object changes meanwhile."""
     resource = operation.resource
     collection = api.collection(resource)
 
@@ -128,8 +129,8 @@ async def store_changed(
 async def _store_over(
     api: Api, operation: Operation, current: Version, change: Change, options: WriteOptions
 ) -> _Written:
-    """Store what a change makes of a version. Raises Conflict or ConditionFailed if the object, or
-    what the write rests on, moved meanwhile; then nothing that was set aside for it is kept."""
+    """Store the result of a change to a version. Raises Conflict or ConditionFailed if the object
+    or a precondition changed meanwhile; then all reservations are rolled back."""
     resource, collection = operation.resource, api.collection(operation.resource)
     built_in = resource.main.custom is None
     old = current.object_to_write() if built_in else await read(resource, current)
@@ -159,7 +160,7 @@ async def _store_over(
             )
         made = write_pipeline.unstored(collection, current.key, new, current.revision, resource)
         return _Written(made, is_stored=False)
-    except BaseException:  # also of a request whose time is up
+    except BaseException:  # includes cancellation by the request timeout
         context.roll_back()
         raise
 
@@ -210,7 +211,7 @@ def _defaulted(
     options: WriteOptions,
     context: Context,
 ) -> list[Object]:
-    """Fill in what was left out; gives who owns which field afterwards."""
+    """Fill in defaults; returns the managedFields entries after the write."""
     resource = operation.resource
     write_pipeline.default(api, resource.main, changed.value, context)
     write_pipeline.check_grown(operation, changed.value)
@@ -220,12 +221,12 @@ def _defaulted(
 
 
 def _check_version(operation: Operation, metadata: Object, old: Object, dry_run: bool) -> None:
-    """Optimistic concurrency: a write that names a version or an identity is meant for it only."""
+    """Optimistic concurrency: a resourceVersion or uid in the object is a precondition."""
     _check_uid(operation, metadata, old, dry_run)
     resource = operation.resource.main
     wanted, standing = metadata.get("resourceVersion", ""), old["resourceVersion"]
     if wanted in ("", "0"):
-        # A patched object has its version, unless the patch has taken it away.
+        # A patched document keeps the current resourceVersion unless the patch removes it.
         is_whole = operation.replaces or (operation.verb == "patch" and not operation.applies)
         if resource.conditional and is_whole and not operation.resource.is_scale:
             cause = Cause(

@@ -1,4 +1,4 @@
-"""What a write through a path is about: the object itself, or a view of it such as its scale."""
+"""Views: the object that a path addresses, either the stored object or its scale."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ class View:
         return self.resource.struct
 
     def read(self, stored: Object) -> Object:
-        """The document that clients see; the stored object is not changed."""
+        """The document that clients see. Does not modify the stored object."""
         return typed(self.main, from_stored(self.main, stored))
 
     def read_to_change(self, stored: Object) -> Object:
-        """The document that a patch changes."""
+        """The document that a patch is applied to."""
         return self.read(stored)
 
     def write(self, stored: Object, value: Object) -> Object:
-        """The stored object that a decoded document asks for."""
+        """The stored object that results from writing a decoded document."""
         return to_stored(self.main, value)
 
     def configuration(self, config: Object) -> Object:
-        """What an applied configuration says about the whole object."""
+        """Translate a configuration for this view into one for the whole object."""
         return config
 
 
 class ScaleView(View):
-    """The Scale of a workload. Owners know its one field that can be written by where it stands in
-    the workload."""
+    """The Scale of a workload. Field managers own its one writable field under its path in the
+    workload."""
 
     @property
     def api_version(self) -> str:
@@ -78,14 +78,15 @@ class ScaleView(View):
         return {"kind": self.kind, "apiVersion": self.api_version, **scale}
 
     def read_to_change(self, stored: Object) -> Object:
-        """A custom object may get its first number of replicas by a patch."""
+        """Sets a placeholder if a custom object has no replicas yet, so that a patch can add
+        them."""
         paths = self._paths
         if paths is None or paths.is_set(stored):
             return self.read(stored)
         return self.read(paths.write(stored, UNSET))
 
     def write(self, stored: Object, value: Object) -> Object:
-        if self._paths is not None:  # the rules of its kind look at the number
+        if self._paths is not None:  # the rules of the kind check the number
             replicas = value["spec"].get("replicas") or 0
             if replicas == UNSET:
                 place = shown(self._paths.spec)
@@ -101,7 +102,7 @@ class ScaleView(View):
         return write_scale(stored, value)
 
     def _check_uid(self, wanted: str, metadata: Object) -> None:
-        """A scale of another object that once had the name is refused."""
+        """Raise Conflict if the Scale belongs to a deleted object of the same name."""
         if wanted and wanted != metadata["uid"]:
             ref = ResourceRef(self.main.group, self.resource.name, metadata["name"])
             text = "Precondition failed: UID in precondition: {}, UID in object meta: {}"
@@ -109,12 +110,12 @@ class ScaleView(View):
 
     @property
     def _paths(self) -> ScalePaths | None:
-        """Where a custom kind has its numbers."""
+        """The paths of the replicas in a custom kind; None for built-in kinds."""
         return self.main.custom.scale if self.main.custom is not None else None
 
     def configuration(self, config: Object) -> Object:
-        """The number of replicas and which object is meant, whatever else it holds: the rights to
-        a scale are not those to its workload."""
+        """Keep only the replicas and the object's identity: permission to write a scale does not
+        include the workload."""
         if config.get("apiVersion") != self.api_version:
             raise bad_request(
                 "Incorrect version specified in apply patch. Specified patch version:"

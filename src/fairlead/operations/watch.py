@@ -1,4 +1,4 @@
-"""Following the changes of a collection."""
+"""Watching the changes of a collection."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 
 _EVENTS_A_PART = 200
-_BYTES_A_PART = 256 * 1024  # the frames of a part are held until all of it is sent
+_BYTES_A_PART = 256 * 1024  # the frames of a part stay in memory until all are sent
 
 
 @dataclass(slots=True)
 class Watch:
-    """A watch that was opened: the events it starts with, some at a time, and the watcher that
-    collects what follows. `past` raises Compacted when some of it was forgotten meanwhile. Whoever
-    opened it must close it."""
+    """An open watch: `past` yields the initial events in parts, `watcher` collects the events after
+    them. `past` raises Compacted if changes were compacted meanwhile. The caller of `open_watch`
+    must close it."""
 
     collection: Collection
     watcher: Watcher
@@ -38,7 +38,7 @@ class Watch:
     resource: Resource
 
     async def shown(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Events in the version that is watched."""
+        """The events converted to the version of the watch."""
         return await shown_events(self.resource, events)
 
     @property
@@ -46,7 +46,7 @@ class Watch:
         return self.collection.resource
 
     def are_shown_as_stored(self, events: Sequence[Event]) -> bool:
-        """Whether `shown` would give these events as they are."""
+        """Whether `shown` would return these events unchanged."""
         return are_shown_as_stored(self.resource, events)
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class Watch:
 async def open_watch(
     api: Api, operation: Operation, options: ListOptions, selection: Selection
 ) -> Watch:
-    """Follow what the options ask for; raises the 410 of a version whose changes are forgotten."""
+    """Start a watch; raises a 410 if the changes since the requested revision are compacted."""
     if operation.name:
         if selection.fields and selection.name != operation.name:
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
@@ -92,7 +92,7 @@ def _opened(
     past: AsyncIterator[Sequence[Event]],
     resource: Resource,
 ) -> Watch:
-    if isinstance(resource, CustomResource):  # it may be served no more while others are
+    if isinstance(resource, CustomResource):  # this version may be withdrawn alone
         resource.watchers.add(watcher)
     return Watch(collection, watcher, past, resource)
 
@@ -102,12 +102,12 @@ def too_old(error: Compacted, floor: int) -> StatusError:
 
 
 def _scope(resource: Resource, namespace: str, selection: Selection) -> str:
-    """The part of the collection whose changes can concern a watcher: all of it, a namespace or
-    one key."""
+    """The part of the collection that a watcher subscribes to: all of it (empty), a namespace (ends
+    in `/`) or one key."""
     namespace = namespace or selection.namespace or ""
     if selection.name is not None and (namespace or not resource.namespaced):
         return resource.storage_key(namespace, selection.name)
-    return intern(f"{namespace}/") if namespace else ""  # which very many may watch
+    return intern(f"{namespace}/") if namespace else ""  # interned: many watchers share it
 
 
 async def _synthetic(resource: str, versions: list[Version]) -> AsyncIterator[Sequence[Event]]:

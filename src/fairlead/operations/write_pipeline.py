@@ -1,4 +1,4 @@
-"""What all writes share on the way from a decoded object to the store."""
+"""Steps that all writes share between the decoded object and the store."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ GENERATE_TRIES = 8
 
 
 def generate_name(stem: str) -> str:
-    """A stem, cut so that it fits, and five random characters."""
+    """A stem, cut to fit, and five random characters."""
     return stem[:_LONGEST_STEM] + "".join(random.choices(SUFFIX_LETTERS, k=5))
 
 
 def set_namespace(operation: Operation, metadata: Object) -> None:
-    """The namespace is the operation's; an object may repeat it but not contradict it."""
+    """Set the namespace of the operation on the object; raise BadRequest if the object names
+    another."""
     if not operation.resource.namespaced:
         metadata.pop("namespace", None)
         return
@@ -60,8 +61,9 @@ def set_namespace(operation: Operation, metadata: Object) -> None:
 
 
 def drop_repeated_owners(operation: Operation, metadata: Object, *, admitted: bool = False) -> None:
-    """Drop references to owners that repeat another one in every field, with a warning. Two that
-    share only the uid both stay. What a patch brings is looked at only after admission."""
+    """Drop owner references that equal an earlier reference in every field, and warn. Two that
+    share only the uid both stay. The warning of a patch mentions admission: the reference checks
+    patches only after it."""
     references = metadata.get("ownerReferences")
     if not references or len(references) < 2:
         return
@@ -91,28 +93,28 @@ def default(api: Api, resource: Resource, value: Object, context: Context) -> No
 
 
 def check_grown(operation: Operation, value: Object) -> None:
-    """Refuse what its defaults have made so large that it can never be stored, before admission and
-    rules look at every item of it."""
+    """Reject an object that its defaults made too large to be stored, before admission and
+    validation visit every item."""
     if operation.size > budget.LIGHT:
         sent = len(operation.sent) if isinstance(operation.sent, bytes) else 0
         _check_size(value, max(MOST_GROWN_BYTES, 2 * sent))
 
 
 def drop_deletion(metadata: Object) -> None:
-    """A new object is not being deleted, whatever its maker says."""
+    """Remove deletion fields from a new object; clients cannot create objects in deletion."""
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         metadata.pop(name, None)
 
 
 def set_system_fields(metadata: Object) -> None:
-    """What the server alone decides about a new object."""
+    """Set the fields of a new object that only the server decides."""
     drop_deletion(metadata)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = now()
 
 
 def check_new(api: Api, resource: Resource, value: Object, context: Context) -> None:
-    """The rules of a new object: the kind's own, then those of all metadata."""
+    """Validate a new object: first the kind's rules, then the rules of all metadata."""
     causes = Causes()
     behaviour = api.behaviour(resource)
     try:
@@ -148,7 +150,7 @@ def check_changed(
 
 
 def _has_standard_conditions(resource: Resource, context: Context) -> bool:
-    """What a custom kind has in its status is for its schema to say."""
+    """Only built-in kinds: the schema of a custom kind defines its status."""
     return context.dialect.required_fields_refused and resource.main.custom is None
 
 
@@ -176,8 +178,9 @@ def attributes(
 
 
 def settle_admitted(operation: Operation, value: Object, entries: list[Object]) -> list[Object]:
-    """Hold an object that others have changed against what only this server decides. Gives its
-    owners: those from before if what was made of them cannot be understood."""
+    """Re-check an object that mutating admission changed: namespace, owner references,
+    managedFields. Returns its managedFields entries, or the previous ones if admission left invalid
+    entries."""
     metadata = value["metadata"]
     set_namespace(operation, metadata)
     drop_repeated_owners(operation, metadata, admitted=True)
@@ -198,7 +201,7 @@ def settle_admitted(operation: Operation, value: Object, entries: list[Object]) 
 
 
 def check_name(name: str, metadata: Object) -> None:
-    """The object must be the one that was named."""
+    """Raise BadRequest unless the name in the object equals the name in the URL."""
     given = metadata.get("name", "")
     if not given:
         raise bad_request(
@@ -212,7 +215,7 @@ def check_name(name: str, metadata: Object) -> None:
 
 
 def is_finished(api: Api, resource: Resource, value: Object) -> bool:
-    """Whether an object that is being deleted has nothing left to wait for."""
+    """Whether an object in deletion can be removed: no finalizers, no grace period, no hold."""
     metadata = value["metadata"]
     return (
         metadata.get("deletionTimestamp") is not None
@@ -231,8 +234,8 @@ async def put(
     over: Version | None,
     context: Context | None = None,
 ) -> Version:
-    """Write an object that was prepared, on the conditions and with the companions that its context
-    names; raises Conflict and ConditionFailed."""
+    """Write a prepared object with the preconditions and companion writes of its context. Raises
+    Conflict and ConditionFailed."""
     check_fence()
     requires = context.requires if context is not None else ()
     alongside = (*context.alongside, *context.claims) if context is not None else ()
@@ -256,15 +259,16 @@ async def put(
 
 
 def _lightens(operation: Operation, value: Object, error: TooLarge | TooDeep) -> bool:
-    """Take from an object that is too large who manages its fields, unless that was the point."""
+    """Drop managedFields from an object that is too large. Returns whether to retry the write; an
+    apply does not drop them."""
     if operation.applies or isinstance(error, TooDeep):
         return False
     return value["metadata"].pop("managedFields", None) is not None
 
 
 def _roll_back_later(collection: Collection, key: str, context: Context) -> None:
-    """Nobody waits any more for a write that may still happen: what was set aside for it is given
-    back once that is known, except what a committed object holds."""
+    """Release the reservations of a cancelled write once its commit is resolved, because the write
+    may still happen. Reservations that a committed object holds are kept."""
     undo, context.undo = context.undo, []
 
     def give_back(outcome: asyncio.Future[None] | None = None) -> None:
@@ -281,15 +285,15 @@ def _roll_back_later(collection: Collection, key: str, context: Context) -> None
 
 
 async def remove(api: Api, operation: Operation, collection: Collection, current: Version) -> None:
-    """Take an object out of the store; raises Conflict."""
+    """Delete an object from the store; raises Conflict."""
     check_fence()
     deletion = await api.store.delete(collection, current.key, current)
     api.actors.note(deletion.revision, operation)
 
 
 def check_decoded(value: Object) -> None:
-    """Refuse what grew too much in decoding, before the rules of the kind look at every item; what
-    the store takes is less and is found out in the end."""
+    """Reject an object that grew too much in decoding, before validation visits every item. The
+    store's own limit is lower and is checked at the write."""
     _check_size(value, MOST_DECODED_BYTES)
 
 
@@ -301,7 +305,8 @@ def _check_size(value: Object, most: int) -> None:
 
 
 def _giant(error: TooLarge | TooDeep, most: int = MOST_STORED_BYTES) -> StatusError:
-    """Patches can make an object too large or too deep of parts that are allowed each."""
+    """The error for an object that a patch assembled from allowed parts and that exceeds a
+    limit."""
     if isinstance(error, TooLarge):
         return too_large(most)
     return bad_request(str(error))
@@ -310,8 +315,8 @@ def _giant(error: TooLarge | TooDeep, most: int = MOST_STORED_BYTES) -> StatusEr
 def unstored(
     collection: Collection, key: str, value: Object, revision: int, resource: Resource
 ) -> Version:
-    """A version that was not written: what a dry run would have stored, in the version of a
-    resource."""
+    """A version that is not written: the result of a dry run or of a final removal, in the version
+    of the resource."""
     try:
         encoded = encode(value)
     except (TooLarge, TooDeep) as error:
@@ -323,30 +328,30 @@ def unstored(
 
 
 def root_of_keys(dry_run: bool) -> str:
-    """How the keys begin that messages name: a dry run stops short of the store, whose root it
-    is."""
+    """The prefix of keys in messages: the store adds `/registry`, and a dry run does not reach
+    it."""
     return "" if dry_run else "/registry"
 
 
-# Work that may write only as long as it is its turn.
+# Fences: work that may write only while a condition holds, such as a lease.
 #
-# Whoever does it carries a fence along, into every task that is begun on the way. It is looked
-# at last of all, when a write is on its way to the store: what was admitted before and comes
-# too late is refused.
+# The fence is a context variable, so tasks inherit it from the task that started them. It is
+# checked last, immediately before the write reaches the store: a write that was admitted earlier
+# and comes too late is rejected.
 
-# Whether it is still the turn of whoever carries it.
+# Returns whether the work may still write.
 Fence = Callable[[], bool]
 
 _fence: ContextVar[Fence | None] = ContextVar("fence", default=None)
 
 
 def carry(fence: Fence) -> None:
-    """From here on this task writes only while the fence says so, and whatever it begins."""
+    """Set the fence of this task and of every task it starts from now on."""
     _fence.set(fence)
 
 
 def check_fence() -> None:
-    """Refuse a write that comes too late."""
+    """Raise ServiceUnavailable if the fence of this task is down."""
     fence = _fence.get()
     if fence is not None and not fence():
         raise StatusError(503, "ServiceUnavailable", "this server no longer leads")

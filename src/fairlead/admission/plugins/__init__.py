@@ -1,1 +1,1 @@
-"""One module a plugin."""
+"""The built-in admission plugins, one module each."""

@@ -1,4 +1,4 @@
-"""AlwaysAdmit and AlwaysDeny: for trying things out."""
+"""AlwaysAdmit and AlwaysDeny: for experiments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class AlwaysAdmit(PluginBase):
 
 
 class AlwaysDeny(PluginBase):
-    """Denies what anybody writes but the server itself, which could not start without."""
+    """Rejects every write except the server's own, which it needs to start."""
 
     name = "AlwaysDeny"
 

@@ -1,4 +1,5 @@
-"""AlwaysPullImages: nobody runs an image only because somebody else's pod brought it."""
+"""AlwaysPullImages: forces the pull policy Always, so that a pod cannot use an image on a node that
+only another pod has the credentials for."""
 
 from __future__ import annotations
 

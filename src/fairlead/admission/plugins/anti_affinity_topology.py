@@ -1,4 +1,5 @@
-"""LimitPodHardAntiAffinityTopology: a pod may keep others off its node, not off a whole zone."""
+"""LimitPodHardAntiAffinityTopology: required pod anti-affinity may only use the hostname
+topology."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plugins share: a plugin that does nothing, and how one refuses a write."""
+"""Helpers shared by the plugins: the base class and error constructors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _NO_NAME = "Unknown"
 
 
 def written_pod_spec(attributes: Attributes, operations: tuple[str, ...]) -> Object | None:
-    """The spec of a pod, in place, if the write is one of these operations on a pod itself."""
+    """The spec of the written pod (not a copy), if the write is one of these operations on a
+    pod."""
     if attributes.resource.key != PODS or attributes.operation not in operations:
         return None
     assert attributes.value is not None
@@ -32,18 +33,18 @@ def written_pod_spec(attributes: Attributes, operations: tuple[str, ...]) -> Obj
 
 
 def kept_ref(attributes: Attributes) -> ResourceRef:
-    """What a refusal names: the object, for a write to a subresource too."""
+    """The object to name in an error; the main resource for a write to a subresource."""
     resource = attributes.resource.parent or attributes.resource
     return resource.ref(attributes.name or _NO_NAME)
 
 
 def refusal(attributes: Attributes, why: str) -> StatusError:
-    """The answer of a plugin that refuses a write."""
+    """The Forbidden error of a plugin."""
     return forbidden(kept_ref(attributes), why)
 
 
 def early_refusal(attributes: Attributes, why: str, causes: Sequence[Cause] = ()) -> StatusError:
-    """The same for the changing step, in which a generated name is not known to clients yet."""
+    """The same for the mutating step: uses generateName, since the name is not generated yet."""
     ref = kept_ref(attributes)
     stem = _stem(attributes)
     return forbidden(ResourceRef(ref.group, ref.resource, stem) if stem else ref, why, causes)

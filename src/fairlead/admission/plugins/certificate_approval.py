@@ -1,4 +1,4 @@
-"""CertificateApproval: who approves a signing request must have a right to its signer."""
+"""CertificateApproval: approving a signing request requires permission for its signer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CertificateApproval(PluginBase):
         assert old is not None
         if self._free_denial and of_type(value, APPROVED) == of_type(old, APPROVED):
             return
-        # the old object's signer: the new one's is what the user wrote
+        # Use the old object's signer: the new object's is user input.
         signer = old["spec"]["signerName"]
         if not await self._rights.has(attributes.user, "approve", signer):
             raise refusal(

@@ -1,4 +1,4 @@
-"""CertificateSigning: who issues a certificate must have a right to the request's signer."""
+"""CertificateSigning: issuing a certificate requires permission for the request's signer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""CertificateSubjectRestriction: the client signer makes nobody a member of the masters group."""
+"""CertificateSubjectRestriction: the client signer must not certify members of the masters
+group."""
 
 from __future__ import annotations
 
@@ -37,11 +38,11 @@ class CertificateSubjectRestriction(PluginBase):
 
 
 def _organizations(pem: bytes) -> list[str | bytes]:
-    # imported late: the library is large and most servers sign nothing
+    # Imported lazily: the library is large and most servers sign nothing.
     from cryptography.x509 import load_der_x509_csr
     from cryptography.x509.oid import NameOID
 
-    # The same block that is signed: where a block begins is not the same to every library.
+    # Use the block that is signed: libraries differ in where a PEM block begins.
     block = next(blocks(pem), None)
     if block is None:
         raise ValueError("there is no PEM block")

@@ -1,4 +1,4 @@
-"""The class that an annotation makes the default one of its kind."""
+"""The default class of a kind, marked by an annotation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fairlead.storage.version import Version
 
 
 def default_names(annotations: tuple[str, ...]) -> Callable[[Iterable[Version]], list[str]]:
-    """A function that finds the classes marked by one of the annotations, newest first."""
+    """Returns a function that finds the classes marked by one of the annotations, newest first."""
 
     def work_out(entries: Iterable[Version]) -> list[str]:
         marked: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""DefaultStorageClass: a claim that names no class gets the default one."""
+"""DefaultStorageClass: sets the default class on a claim that names none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DefaultTolerationSeconds: pods stay five minutes on a node that fails, if they say nothing."""
+"""DefaultTolerationSeconds: by default pods tolerate a failing node for five minutes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOT_READY, UNREACHABLE = "node.@/not-ready", "node.@/unreachable"
 
 
 def default_tolerations(dialect: Dialect) -> list[Object]:
-    """What is added to pods that do not mention the taint."""
+    """The tolerations for pods that do not mention the taint."""
     return [
         {
             "key": dialect.label(key),

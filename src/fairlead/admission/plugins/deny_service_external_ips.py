@@ -1,4 +1,4 @@
-"""DenyServiceExternalIPs: services get no new external addresses; those they have may stay."""
+"""DenyServiceExternalIPs: rejects new external IPs of services; existing ones may stay."""
 
 from __future__ import annotations
 

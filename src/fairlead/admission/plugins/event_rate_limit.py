@@ -1,4 +1,4 @@
-"""EventRateLimit: whoever reports too much is not heard, and the others are."""
+"""EventRateLimit: limits the rate of event writes by server, namespace, user or source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.admission.plugins.base import Object, PluginBase
 from fairlead.base.caches import hashed
 from fairlead.base.errors import LONGEST_FIELD, StatusError, clipped
 
-# Both names of the same objects: a limit that holds for one only would be none.
+# The same objects are served in two groups; the limit must cover both.
 EVENTS = ("core/v1/events", "events/v1/events")
 _USUAL_NUMBER = 4096
 _OBJECT_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion")
@@ -31,7 +31,7 @@ def _source_and_object(attributes: Attributes) -> Parts:
     )
 
 
-# What events have in common that are counted together, by the type of the limit.
+# The key by which events are counted together, by the type of the limit.
 _KEYS: dict[str, Callable[[Attributes], Parts]] = {
     "Server": lambda attributes: (),
     "Namespace": lambda attributes: (attributes.namespace,),
@@ -41,8 +41,8 @@ _KEYS: dict[str, Callable[[Attributes], Parts]] = {
 
 
 class _Buckets:
-    """Tokens by key: `burst` of them at first, `qps` more a second. Of more keys than `most` those
-    are forgotten that were not used for longest."""
+    """Token buckets by key: each starts with `burst` tokens and gains `qps` per second. Beyond
+    `most` keys the least recently used is dropped."""
 
     def __init__(self, qps: int, burst: int, most: int, clock: Clock) -> None:
         self._qps, self._burst, self._most = qps, burst, most

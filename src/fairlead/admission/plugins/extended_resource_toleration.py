@@ -1,5 +1,5 @@
-"""ExtendedResourceToleration: a pod that asks for a special resource may run on the nodes that are
-kept for it."""
+"""ExtendedResourceToleration: adds tolerations for the taints of nodes dedicated to the extended
+resources that a pod requests."""
 
 from __future__ import annotations
 

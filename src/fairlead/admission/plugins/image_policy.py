@@ -1,4 +1,4 @@
-"""ImagePolicyWebhook: another server says which images may be run, asked with an ImageReview."""
+"""ImagePolicyWebhook: an external service decides which images may run, by ImageReview."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STORED_LATER = ("ownerReferences", "finalizers", "managedFields")
 
 
 class Poster(Protocol):
-    """Posts a review and gives the answer; raises CallError."""
+    """Posts a review and returns the response; raises CallError."""
 
     async def post_patiently(
         self, body: dict[str, Any], timeout: float, first_pause: float
@@ -42,8 +42,8 @@ class Poster(Protocol):
 
 
 class Settings(NamedTuple):
-    """How long answers are kept, how long to wait before the call is tried again (both in
-    seconds), and what holds if there is no answer at all."""
+    """How long responses are cached, the pause before a retry (all in seconds), and the decision if
+    there is no response."""
 
     allow_ttl: float = 300.0
     deny_ttl: float = 30.0
@@ -150,14 +150,14 @@ def _denial(reason: str) -> str:
 
 
 def _annotate(metadata: Object, name: str) -> None:
-    """Mark a pod that nobody has looked at, in the order in which metadata is stored."""
+    """Mark a pod that was not reviewed; keeps the order of metadata fields in the store."""
     later = {key: metadata.pop(key) for key in _STORED_LATER if key in metadata}
     metadata["annotations"] = {**(metadata.get("annotations") or {}), name: "true"}
     metadata.update(later)
 
 
 class _Duration(NamedTuple):
-    """A number of the configuration: its unit in seconds, and what it may be at most."""
+    """A duration in the configuration: its unit in seconds, its maximum and its default."""
 
     unit: float
     most: float
@@ -184,7 +184,7 @@ _RETRY = _Duration(0.001, _FIVE_MINUTES, Settings().retry_pause)
 def configured(
     dialect: Dialect, section: Section | None, *, group_enabled: bool
 ) -> ImagePolicyWebhook:
-    """The plugin as its configuration wants it; raises ConfigurationError."""
+    """Construct the plugin from its configuration; raises ConfigurationError."""
     from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
     from fairlead.wire.outgoing.json_calls import JsonPoster
 

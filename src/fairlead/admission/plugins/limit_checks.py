@@ -1,4 +1,4 @@
-"""What one LimitRange says, worked out once, and what is wrong with an object by it."""
+"""A parsed LimitRange and the violations of pods and claims against it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fairlead.codec.types.memo import ContentMemory
 from fairlead.codec.types.quantity import Amount, amount
 from fairlead.storage.version import Version
 
-Texts = Mapping[str, str]  # amounts by name, as objects state them
+Texts = Mapping[str, str]  # quantities by resource name, as written in objects
 _Bounds = tuple[tuple[str, Amount], ...]
 _STEPS_A_BOUND = 2  # microseconds
 _WHOLE, _MILLI = Decimal(1), Decimal("0.001")
 
 
 class Limit(NamedTuple):
-    """The bounds of one type of objects."""
+    """The bounds for one type of object."""
 
     type: str
     min: _Bounds
@@ -29,7 +29,7 @@ class Limit(NamedTuple):
     ratio: _Bounds
 
     def violations(self, requests: Texts, limits: Texts) -> Iterator[str]:
-        """What is wrong with what a container or pod asks for and is limited to."""
+        """The violations of a container or pod, given its requests and limits."""
         for name, bound in self.min:
             budget.spend(_STEPS_A_BOUND)
             wrong = _too_little(bound, _stated(requests, name), _stated(limits, name))
@@ -48,7 +48,7 @@ class Limit(NamedTuple):
                 yield _said(text)
 
     def claim_violations(self, requests: Texts) -> Iterator[str]:
-        """The same for a claim, which has no limits."""
+        """The violations of a claim, which has no limits."""
         for name, bound in self.min:
             budget.spend(_STEPS_A_BOUND)
             wrong = _too_little(bound, _stated(requests, name), None)
@@ -73,8 +73,8 @@ def _stated(texts: Texts, name: str) -> Amount | None:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A LimitRange: what containers get that say nothing, the bounds in their order, and what was
-    found to be within them."""
+    """A LimitRange: default requests and limits of containers, the bounds in order, and a cache of
+    the content that passed."""
 
     requests: tuple[tuple[str, str], ...]
     limits: tuple[tuple[str, str], ...]
@@ -100,7 +100,7 @@ def _bounds(amounts: Mapping[str, str] | None) -> _Bounds:
 
 
 async def pod_violations(found: Range, spec: Object) -> list[str]:
-    """What is wrong with a pod."""
+    """The violations of a pod; cached if there are none."""
     key = found.passed.key(demands(spec))
     if found.passed.get(key):
         return []
@@ -115,7 +115,7 @@ def _distinct(found: Range, spec: Object) -> list[str]:
 
 
 def _pod_violations(found: Range, spec: Object) -> Iterator[str]:
-    """Container by container and as a whole."""
+    """Check each container, and the totals of the pod."""
     containers = [_resources(container) for container in spec["containers"]]
     initial = [_resources(container) for container in spec.get("initContainers") or ()]
     for limit in found.bounds:
@@ -127,7 +127,7 @@ def _pod_violations(found: Range, spec: Object) -> Iterator[str]:
 
 
 async def claim_violations(found: Range, spec: Object) -> list[str]:
-    """The same for a claim."""
+    """The violations of a claim."""
     return await budget.run(0, _claim_violations, found, spec)
 
 
@@ -156,21 +156,21 @@ def _of_pod(containers: list[_Resources], initial: list[_Resources]) -> _Resourc
 
 
 def _sums(parts: list[Texts]) -> dict[str, str]:
-    """The totals of what every container names: where one is silent there is no total."""
+    """Totals of the resources that every container states; others have no total."""
     budget.spend(sum(map(len, parts)))
     named = set(parts[0]).intersection(*parts[1:])
     return {name: _sum(name, [part[name] for part in parts]) for name in named}
 
 
 def _sum(name: str, texts: list[str]) -> str:
-    """Processors are counted in thousandths, all else in whole units."""
+    """Round up each part: CPU to thousandths, everything else to whole units."""
     unit = _MILLI if name == "cpu" else _WHOLE
     parts = (amount(text).value.quantize(unit, rounding=ROUND_UP) for text in texts)
     return str(Amount(sum(parts, Decimal(0))))
 
 
 def _highest(total: dict[str, str], initial: Iterable[Texts]) -> Texts:
-    """Initial containers run one after the other, before all others."""
+    """Raise totals to the largest init container: they run one at a time, before all others."""
     for texts in initial:
         for name, text in texts.items():
             if name not in total or amount(text).value > amount(total[name]).value:
@@ -178,7 +178,7 @@ def _highest(total: dict[str, str], initial: Iterable[Texts]) -> Texts:
     return total
 
 
-# What is said of a value that is out of bounds; empty if it is not.
+# The end of the message for a value out of bounds; empty if it is within.
 
 
 def _too_little(bound: Amount, request: Amount | None, limit: Amount | None) -> str:

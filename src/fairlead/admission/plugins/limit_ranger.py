@@ -1,5 +1,5 @@
-"""LimitRanger: pods get what the limit ranges of their namespace give by default, and pods and
-claims stay within their bounds."""
+"""LimitRanger: applies the default requests and limits of a namespace's limit ranges to pods, and
+checks pods and claims against their bounds."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from fairlead.base.dialect import Dialect
 
 CLAIMS, RANGES = "core/v1/persistentvolumeclaims", "core/v1/limitranges"
 _CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
-_NAMES_A_STEP = 8  # that are looked up in a microsecond
+_NAMES_A_STEP = 8  # lookups per microsecond
 _BYTES_AN_AMOUNT = 12  # its text, quotes, a colon and a comma
-# What pods of the namespace `default` request where nothing else is said and the dialect wants it.
+# Default requests of pods in the namespace `default` without limit ranges, in dialects that have
+# them.
 _USUAL = Range((("cpu", "100m"),), (), ())
 
 
 class LimitRanger(PluginBase):
     name = "LimitRanger"
     concerns: frozenset[str] | None = frozenset({PODS, CLAIMS})
-    # Claims that nobody changes are held against ranges that may be new. Pods are not: what a range
-    # looks at cannot change.
+    # Unchanged claims are checked against ranges that may be new. Pods are not: the fields that a
+    # range checks are immutable.
     judged_by_more: tuple[str, ...] = (CLAIMS,)
 
     def __init__(self, dialect: Dialect, collection: FindCollection) -> None:
@@ -93,15 +94,15 @@ class LimitRanger(PluginBase):
 
 
 class _Given(NamedTuple):
-    """What containers get: their resources, `requests` or `limits`, and what these become. `told`
-    is what the pod's annotation says of it."""
+    """The defaults for containers: the `resources` object, `requests` or `limits`, and the new
+    value. `told` is the text for the pod's annotation."""
 
     amounts: list[tuple[Object, str, Texts]]
     told: str
 
 
 def _given(ranges: Sequence[Range], spec: Object) -> _Given:
-    """Give containers what they do not say themselves, range by range. Nothing is changed here."""
+    """Compute the missing defaults of containers, range by range. Does not modify the pod."""
     amounts: dict[tuple[int, str], tuple[Object, str, Texts]] = {}
     said = ""
     for found in ranges:

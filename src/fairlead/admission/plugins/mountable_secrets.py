@@ -1,4 +1,4 @@
-"""Accounts that limit their pods: only the secrets that the account lists."""
+"""Service accounts that restrict their pods to the secrets listed in the account."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class MountableSecrets:
     pull_secrets: frozenset[str]
 
 
-# What is wrong with a pod's spec; empty if nothing is.
+# Returns the error in a pod's spec; empty if there is none.
 SecretsError = Callable[[MountableSecrets, Object], str]
 
 
 def pod_error(allowed: MountableSecrets, spec: Object) -> str:
-    """Why a new pod is refused. Variables taken from whole secrets (`envFrom`) are not looked at:
-    the reference does not either."""
+    """Why a new pod is rejected; empty if it is allowed. Secrets in `envFrom` are not checked, as
+    in the reference."""
     return (
         _volume_error(allowed, spec)
         or _variable_error(allowed, spec, "initContainers", "init container")
@@ -31,7 +31,7 @@ def pod_error(allowed: MountableSecrets, spec: Object) -> str:
 
 
 def ephemeral_error(allowed: MountableSecrets, spec: Object) -> str:
-    """Why ephemeral containers are refused."""
+    """Why ephemeral containers are rejected; empty if they are allowed."""
     return _variable_error(allowed, spec, "ephemeralContainers", "ephemeral container")
 
 

@@ -1,4 +1,4 @@
-"""NamespaceAutoProvision: the first object in a missing namespace brings it into being."""
+"""NamespaceAutoProvision: creates the namespace of a new object if it is missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.admission.plugins.base import PluginBase
 from fairlead.admission.plugins.namespace_exists import NAMESPACES
 from fairlead.admission.plugins.namespace_lifecycle import Find
 
-# Creates a namespace; one that exists by now is no error.
+# Creates a namespace; succeeds if it exists.
 CreateNamespace = Callable[[str], Awaitable[None]]
 
 

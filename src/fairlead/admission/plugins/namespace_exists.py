@@ -1,4 +1,4 @@
-"""NamespaceExists: nothing is written in a namespace that is missing."""
+"""NamespaceExists: rejects writes in a missing namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a namespace tells plugins about the objects in it."""
+"""Facts about namespaces, derived from their annotations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Fact = TypeVar("Fact")
 
 
 class NamespaceFacts(Generic[Fact]):
-    """A fact of each namespace, worked out from its annotations once a version."""
+    """One fact per namespace, computed from its annotations once per version."""
 
     def __init__(self, find: FindNamespace, work_out: Callable[[Object], Fact]) -> None:
         def of(entry: Version) -> Fact:
@@ -24,7 +24,7 @@ class NamespaceFacts(Generic[Fact]):
         self._facts = EntryFacts(of)
 
     def of(self, namespace: str) -> Fact:
-        """Raises not-found for a namespace that is missing."""
+        """The fact of a namespace; raises NotFound if the namespace is missing."""
         entry = self._find(namespace)
         if entry is None:
             raise not_found(ResourceRef("", "namespaces", namespace))

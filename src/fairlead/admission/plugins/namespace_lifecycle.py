@@ -1,5 +1,5 @@
-"""NamespaceLifecycle: nothing new in a namespace that is missing or going away, and the system's
-own namespaces stay."""
+"""NamespaceLifecycle: rejects creates in a missing or terminating namespace, and the deletion of
+system namespaces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.base.errors import Cause, ResourceRef, forbidden, not_found
 from fairlead.storage.backend import Precondition
 from fairlead.storage.version import Version
 
-# The newest version of an object, by our name for its resource, namespace and name.
+# The newest version of an object, by internal resource name, namespace and name.
 Find = Callable[[str, str, str], Version | None]
 
 

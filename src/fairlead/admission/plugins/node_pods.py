@@ -1,4 +1,4 @@
-"""The pods that a node agent may create: mirrors of what it runs already, on itself."""
+"""The pods that a node agent may create: mirror pods bound to its own node."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fairlead.base.errors import ResourceRef, not_found
 
 
 def new_pod_error(node: str, attributes: Attributes, mirror: str) -> str:
-    """Why the node may not create the pod; empty if it may. `mirror` is the annotation that marks
-    mirror pods."""
+    """Why the node may not create the pod; empty if it may. `mirror` is the annotation of mirror
+    pods."""
     pod = attributes.value
     assert pod is not None
     if mirror not in (pod["metadata"].get("annotations") or {}):
@@ -46,8 +46,9 @@ def _reference_error(node: str, attributes: Attributes, pod: Object) -> str:
         return f"{head} a service account"
     named = {"namespace": attributes.namespace, "name": attributes.name}
     kinds = {kind for kind, _, _ in pod_references({"metadata": named, "spec": spec})}
-    # An ephemeral volume counts as a claim: its name is made of those of the pod and the volume, so
-    # that a node could choose the claim of another pod, whose volume and secrets it may then read.
+    # An ephemeral volume counts as a claim: the claim's name is built from the names of the pod and
+    # the volume, so a node could pick the claim of another pod and then read its volume and
+    # secrets.
     for kind in (SECRETS, CONFIG_MAPS, CLAIMS):
         if kind in kinds:
             return f"{head} {kind}"

@@ -1,4 +1,4 @@
-"""NodeRestriction: a node agent writes only its own node and what belongs to the node's pods."""
+"""NodeRestriction: a node agent may write only its own node and objects of the node's pods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NODES, CLAIMS = "core/v1/nodes", "core/v1/persistentvolumeclaims"
 ACCOUNTS, LEASES = "core/v1/serviceaccounts", "coordination/v1/leases"
 CSI_NODES = "storage/v1/csinodes"
 
-# What is wrong with a node's write; empty if nothing is.
+# Returns the error in a node's write; empty if there is none.
 Rule = Callable[[str, Attributes], str]
 
 
@@ -90,7 +90,8 @@ class NodeRestriction(PluginBase):
         if _spec(attributes.value).get("configSource") is not None:
             return f'node "{node}" is not allowed to create pods with a non-nil configSource'
         # The garbage collector deletes a node whose owner is gone, and a node agent may delete
-        # possible owners (its CSINode). Registering again would rid the node of taints and labels.
+        # possible owners (its CSINode). Registering again would remove the node's taints and
+        # labels.
         if attributes.value["metadata"].get("ownerReferences"):
             return f'node "{node}" is not allowed to set ownerReferences'
         changed = changed_labels(attributes.value["metadata"].get("labels"), None)
@@ -179,7 +180,7 @@ def _claim(node: str, attributes: Attributes) -> str:
 
 
 def _fixed_part(claim: Object, recovers: bool) -> Object:
-    """A claim without what a node agent that resizes its volume writes."""
+    """A claim without the fields that a node agent writes when it resizes a volume."""
     fixed = deepcopy(claim)
     for name in ("resourceVersion", "managedFields"):
         fixed["metadata"].pop(name, None)
@@ -219,7 +220,7 @@ def _csi_node(node: str, attributes: Attributes) -> str:
     return ""
 
 
-# The labels that a node agent may set on its own node.
+# Labels that a node agent may set on its own node.
 
 _OWN_LABELS = (
     "@/hostname",
@@ -245,7 +246,7 @@ class NodeLabels:
         self._restricted = (dialect.label(_RESTRICTED_DOMAIN),)
 
     def forbidden(self, names: Iterable[str]) -> list[str]:
-        """Those of the labels that are not the node agent's to change, sorted."""
+        """The labels that the node agent may not change, sorted."""
         return sorted(name for name in names if self._is_forbidden(name))
 
     def _is_forbidden(self, name: str) -> bool:
@@ -262,6 +263,6 @@ def _within(domain: str, parents: Iterable[str]) -> bool:
 
 
 def changed_labels(labels: Mapping[str, str] | None, old: Mapping[str, str] | None) -> set[str]:
-    """The labels that were added, removed or given another value."""
+    """The labels that were added, removed or changed."""
     after, before = labels or {}, old or {}
     return {name for name in {*after, *before} if after.get(name) != before.get(name)}

@@ -1,5 +1,5 @@
-"""OwnerReferencesPermissionEnforcement: nobody gives away an object that they may not delete, or
-holds up the deletion of an owner that is not theirs."""
+"""OwnerReferencesPermissionEnforcement: users need delete permission on an object to change its
+owners, and permission to set finalizers on an owner to block its deletion."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fairlead.auth.authorization.attributes import Decision
 from fairlead.base.dialect import Dialect
 from fairlead.resources.registry import Resources
 
-# What the authorizer says about a question.
+# Returns the authorizer's decision.
 Decide = Callable[[questions.Attributes], Awaitable[Decision]]
 
-# Node agents write it with owners left out; the kind keeps those as they are.
+# Node agents write it without owner references; the kind keeps the stored ones.
 _EXEMPT = "core/v1/pods/status"
 _FINALIZERS = "finalizers"
-_AT_ONCE = 100  # owners that are asked about before others have their turn
+_AT_ONCE = 100  # owners checked before yielding to the event loop
 _CANNOT_DELETE = "cannot set an ownerRef on a resource you can't delete"
 _CANNOT_FINALIZE = (
     "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set"
@@ -61,7 +61,8 @@ class OwnerReferencesPermissionEnforcement(PluginBase):
     def _finalizing(
         self, attributes: Attributes, reference: Object
     ) -> Iterator[questions.Attributes]:
-        """What must be allowed to hold up an owner: one question for each resource of its kind."""
+        """The permissions needed to block an owner's deletion, one for each resource of its
+        kind."""
         api_version, kind = reference["apiVersion"], reference["kind"]
         found = self._resources.of_kind(api_version, kind)
         if not found:
@@ -89,8 +90,8 @@ def _owners(value: Object | None) -> list[Object]:
 
 
 def _blocking_changes(new: list[Object], old: list[Object], both_ways: bool) -> Iterator[Object]:
-    """References that begin to block the deletion of their owner and, if asked for, those that
-    stop doing so while they stay."""
+    """References that start blocking the deletion of their owner and, with `both_ways`, references
+    that stop blocking it."""
     before = {reference["uid"]: _blocks(reference) for reference in old}
     for reference in new:
         blocks, blocked = _blocks(reference), before.get(reference["uid"], False)

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaimResize: a claim grows only if its class says that volumes can."""
+"""PersistentVolumeClaimResize: a claim may grow only if its class allows expansion."""
 
 from __future__ import annotations
 

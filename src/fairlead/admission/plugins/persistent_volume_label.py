@@ -1,8 +1,9 @@
-"""PersistentVolumeLabel: a volume in a cloud says in which region and zone it is and is used there.
+"""PersistentVolumeLabel: labels a cloud volume with region and zone, and restricts it to nodes
+there.
 
-No cloud can be asked from here. What is known of a volume's place is what its provisioner wrote on
-it, or a zone in its own identifier; a volume of a cloud that says neither is refused, as by any
-server whose cloud does not answer.
+There is no cloud API to query. The location comes from the labels that the provisioner set, or from
+a zone in the volume's identifier. A cloud volume with neither is rejected, with the error for an
+unreachable cloud.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _REGION_OF_ZONE = re.compile(r"(?:[a-zA-Z]+-)+[0-9]+", re.ASCII)
 
 
 class _Cloud(NamedTuple):
-    """How a volume of a cloud names itself, and what is said if its place cannot be found."""
+    """The field and identifier of a cloud's volumes, and the words for the error message."""
 
     source: str
     identifier: str
@@ -69,7 +70,8 @@ class PersistentVolumeLabel(PluginBase):
             _tie(value["spec"], [_requirement(*pair, zones) for pair in sorted(labels.items())])
 
     def _provisioned(self, metadata: Object) -> dict[str, str] | None:
-        """The labels of a volume that was made on demand: whoever made it knows."""
+        """The labels of a dynamically provisioned volume, as set by its provisioner; None if
+        missing."""
         if self._provisioned_by not in (metadata.get("annotations") or {}):
             return None
         given = metadata.get("labels") or {}
@@ -103,7 +105,8 @@ def _requirement(label: str, value: str, zones: set[str]) -> Object:
 
 
 def _tie(spec: Object, requirements: list[Object]) -> None:
-    """Let the volume be used only where it is, unless it says itself where that is."""
+    """Add node affinity for the volume's location, unless the volume has its own for these
+    labels."""
     affinity = dict(spec.get("nodeAffinity") or {})
     required = dict(affinity.get("required") or {})
     terms = [dict(term) for term in required.get("nodeSelectorTerms") or [{}]]

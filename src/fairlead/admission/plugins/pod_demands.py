@@ -1,4 +1,4 @@
-"""What pods ask for and are limited to."""
+"""The resource requests and limits of pods."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fairlead.codec.types.quantity import Amount, amount
 
 Totals = dict[str, Amount]
 
-_STEPS_A_NAME = 8  # with what is done with its total afterwards
+_STEPS_A_NAME = 8  # includes the later work on its total
 
 
 def demands(spec: Object) -> list[object]:
-    """All of a pod that says how much it needs. Pods of one template have it in common."""
+    """The parts of a pod spec that determine its totals; equal for pods of one template."""
     initial = spec.get("initContainers")
     return [
         [container["resources"] for container in spec["containers"]],
@@ -24,8 +24,8 @@ def demands(spec: Object) -> list[object]:
 
 
 def pod_totals(spec: Object) -> tuple[Totals, Totals]:
-    """Requests and limits: the sums over containers, or what one initial container needs if that
-    is more, and the overhead of the pod itself."""
+    """Requests and limits of a pod: the sum over its containers or the largest init container,
+    whichever is more, plus the overhead."""
     requests: Totals = {}
     limits: Totals = {}
     for container in spec["containers"]:

@@ -1,4 +1,4 @@
-"""PodNodeSelector: the pods of a namespace run on the namespace's nodes."""
+"""PodNodeSelector: merges the namespace's node selector into its pods."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _NOT_ALLOWED = "pod node label selector labels conflict with its namespace white
 
 
 class PodNodeSelector(PluginBase):
-    """Settings are node selectors: the one of namespaces that have none of their own, and by
-    namespace those which its pods may have at most."""
+    """The configuration has node selectors: a default for namespaces without their own, and per
+    namespace the labels that its pods may select."""
 
     name = "PodNodeSelector"
 
@@ -84,11 +84,11 @@ class PodNodeSelector(PluginBase):
 
 
 class SelectorError(ValueError):
-    """A text that is no node selector."""
+    """A text that is not a node selector."""
 
 
 def parse_selector(text: str) -> Labels:
-    """The labels of `a=b,c=d`; raises SelectorError."""
+    """Parse `a=b,c=d`; raises SelectorError."""
     found: Labels = {}
     for part in text.split(",") if text else ():
         pair = part.split("=")

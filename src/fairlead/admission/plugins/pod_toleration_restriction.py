@@ -1,4 +1,4 @@
-"""PodTolerationRestriction: a namespace says what its pods tolerate, and what they may."""
+"""PodTolerationRestriction: default and allowed tolerations of pods, by namespace."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NOT_ALLOWED = (
 
 
 class _Wishes(NamedTuple):
-    """What a namespace wants: None where it says nothing, a text where it cannot be read."""
+    """The annotations of a namespace: None if missing, an error text if invalid."""
 
     defaults: Tolerations | str | None
     allowed: Tolerations | str | None
@@ -68,7 +68,7 @@ class PodTolerationRestriction(PluginBase):
             "effect": NO_SCHEDULE,
         }
         self._unjudged: Tolerations = []
-        if dialect.usual_tolerations_allowed:  # what the server adds is nobody's wish
+        if dialect.usual_tolerations_allowed:  # tolerations that the server adds
             self._unjudged = [*self._usual, self._memory_pressure]
         defaults, allowed = dialect.label(_DEFAULTS), dialect.label(_ALLOWED)
         self._wishes = NamespaceFacts(
@@ -124,8 +124,8 @@ class PodTolerationRestriction(PluginBase):
         return all(map(Covering(allowed).covers, judged))
 
     def _conflict(self, defaults: Tolerations, given: Tolerations) -> bool:
-        """Whether both speak of the same taint and mean different things. What pods get that say
-        nothing is nobody's wish."""
+        """Whether the pod and the defaults have different tolerations for the same taint. The
+        tolerations that DefaultTolerationSeconds adds do not count."""
         wishes = [one for one in given if one not in self._usual]
         taints, same = set(map(taint_of, wishes)), set(map(identity, wishes))
         return any(taint_of(one) in taints and identity(one) not in same for one in defaults)

@@ -1,4 +1,4 @@
-"""Priority: a pod's priority comes from its class, and at most one class is the default one."""
+"""Priority: resolves a pod's priority from its class, and allows one default class."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def _class_of(entry: Version) -> _Class:
 
 
 def _default_class(entries: Iterable[Version]) -> _Class | None:
-    """Of several, which only a race can make, the one with the lowest priority."""
+    """The default class; of several, which only a race can create, the one with the lowest
+    priority."""
     defaults = [found for found in map(_class_of, entries) if found.is_default]
     return min(defaults, key=lambda found: found.priority, default=None)
 
@@ -107,7 +108,7 @@ class Priority(PluginBase):
 
 
 def _keep(spec: Object, old: Object) -> None:
-    """A client that knows nothing of these fields must not lose them."""
+    """Keep the fields if the client left them out, since old clients do not know them."""
     for name in ("priority", "preemptionPolicy"):
         if spec.get(name) is None and old.get(name) is not None:
             spec[name] = old[name]

@@ -1,7 +1,7 @@
-"""Escalation prevention: nobody writes a role or binding that gives rights they do not have.
+"""Escalation prevention: users cannot write a role or binding that grants rights they do not have.
 
-It is no admission plugin that can be switched off. It runs as the last of the changing steps, on
-the object as it will be, and before the kind's rules, because that is the order of its answers.
+This is not a plugin that can be disabled. It runs as the last mutating step, on the final object,
+and before validation, which fixes the order of its errors.
 """
 
 from __future__ import annotations

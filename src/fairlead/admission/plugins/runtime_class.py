@@ -1,4 +1,4 @@
-"""RuntimeClass: a pod pays its runtime's overhead and goes where the runtime is."""
+"""RuntimeClass: sets the overhead and the scheduling constraints of a pod's runtime class."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RuntimeClass(PluginBase):
             raise refusal(attributes, _OTHER_OVERHEAD)
 
     def _class(self, attributes: Attributes, spec: Object) -> Object:
-        """The class that the pod names; it is shared and must not be changed."""
+        """The pod's class. Shared: do not modify."""
         name = spec.get("runtimeClassName")
         if name is None:
             return _NO_CLASS
@@ -68,7 +68,7 @@ def _set_overhead(attributes: Attributes, spec: Object, fixed: Object | None) ->
     given = spec.get("overhead")
     if given is not None and not same_quantities(given, fixed):
         raise early_refusal(attributes, _OTHER_OVERHEAD)
-    # In a later round it is what was set here.
+    # In a later round it is the value set here.
     if given is not None and not attributes.round and _refuses_any(attributes):
         raise early_refusal(attributes, _OWN_OVERHEAD)
     if fixed:

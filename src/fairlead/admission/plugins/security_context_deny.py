@@ -1,11 +1,11 @@
-"""SecurityContextDeny: pods do not choose users, groups or SELinux labels."""
+"""SecurityContextDeny: rejects pods that set users, groups or SELinux options."""
 
 from __future__ import annotations
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 
-# Our name of a field and the one in messages.
+# The field and its name in messages.
 _POD_FIELDS = (
     ("supplementalGroups", "SupplementalGroups"),
     ("seLinuxOptions", "SELinuxOptions"),
@@ -30,7 +30,7 @@ class SecurityContextDeny(PluginBase):
 
 
 def _elevated(spec: Object) -> str:
-    """The first field that is set and may not be."""
+    """The first field that is set and not allowed; empty if there is none."""
     context = spec.get("securityContext") or {}
     for name, label in _POD_FIELDS:
         if context.get(name) is not None:

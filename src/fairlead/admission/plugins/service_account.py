@@ -1,4 +1,5 @@
-"""ServiceAccount: every pod runs as an account of its namespace and gets the account's token."""
+"""ServiceAccount: every pod runs as a service account of its namespace and gets the account's
+token."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ from fairlead.storage.version import Version
 ACCOUNTS = "core/v1/serviceaccounts"
 EPHEMERAL = f"{PODS}/ephemeralcontainers"
 DEFAULT_ACCOUNT = "default"
-# A controller makes the default account of a new namespace; a pod may come before it is done.
+# How long to wait for the default account and how often to check, in seconds: a controller creates
+# it after the namespace, and a pod may come first.
 _PATIENCE, _PAUSE = 1.5, 0.02
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
@@ -35,7 +37,7 @@ _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 class _Account:
     automount: bool
     pull_secrets: tuple[str, ...]
-    mountable: MountableSecrets | None  # None: the account does not limit its pods
+    mountable: MountableSecrets | None  # None: no restriction
 
 
 class ServiceAccount(PluginBase):
@@ -104,7 +106,8 @@ class ServiceAccount(PluginBase):
         return bool(annotations) and self._mirror in annotations
 
     def _check_mirror(self, attributes: Attributes, pod: Object) -> None:
-        """The node agent runs such a pod before it is here: it gets nothing from the cluster."""
+        """The node agent runs a mirror pod before the API has it: it may not reference cluster
+        objects."""
         spec = pod["spec"]
         if spec.get("serviceAccountName"):
             raise early_refusal(attributes, "a mirror pod may not reference service accounts")
@@ -125,7 +128,7 @@ class ServiceAccount(PluginBase):
         return self._accounts.of(entry) if entry is not None else None
 
     async def _account(self, attributes: Attributes, name: str) -> _Account:
-        """One that is not known: the default account may come yet."""
+        """The account if it is not stored yet; waits for the default account. Raises Forbidden."""
         entry = None
         if name == DEFAULT_ACCOUNT:
             entry = await self._awaited(attributes.namespace, name)
@@ -147,7 +150,7 @@ class ServiceAccount(PluginBase):
 
 
 def _unknown(name: str) -> str:
-    """Why there is no account of a name: one that no path can hold is not even asked for."""
+    """Why an account is missing; a name that is not a valid path segment has its own message."""
     if wrong := path_segment(name):
         return f"invalid resource name {quote(name)}: [{' '.join(wrong)}]"
     return f"serviceaccount {quote(name)} not found"
@@ -166,9 +169,9 @@ def _check_secrets(attributes: Attributes, account: _Account, error: SecretsErro
         raise early_refusal(attributes, wrong)
 
 
-# The volume with the account's token that pods get to talk to the server.
+# The projected volume with the account's token for access to the server.
 
-# An hour, and a little more so that the node agent's own requests can be told apart.
+# Seconds: an hour, plus 7 to distinguish the node agent's token requests for this volume.
 LIFETIME = 3607
 _MODE = 0o644
 
@@ -180,7 +183,7 @@ class TokenVolume:
         self._ca_config_map = dialect.ca_config_map
 
     def mount(self, spec: Object) -> None:
-        """Mount the volume in every container that has nothing at its path."""
+        """Mount the volume in every container without a mount at its path."""
         volumes = spec.get("volumes") or []
         present = next((v["name"] for v in volumes if v["name"].startswith(self._prefix)), "")
         name = present or self._new_name()

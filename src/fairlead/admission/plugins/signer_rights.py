@@ -1,4 +1,4 @@
-"""Whether a user may act for a signer: by its name, or by all names of its domain."""
+"""Whether a user may act for a signer: by its name, or by the wildcard of its domain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""StorageObjectInUseProtection: volumes and claims go only when nobody uses them any more."""
+"""StorageObjectInUseProtection: adds the finalizer that delays the deletion of used volumes and
+claims."""
 
 from __future__ import annotations
 

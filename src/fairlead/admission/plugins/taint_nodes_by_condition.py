@@ -1,4 +1,4 @@
-"""TaintNodesByCondition: a new node takes no pods until it is known to be ready."""
+"""TaintNodesByCondition: taints a new node as not ready, until it is known to be ready."""
 
 from __future__ import annotations
 

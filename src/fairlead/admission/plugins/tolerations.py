@@ -1,6 +1,6 @@
-"""Tolerations: which of them tolerate more, and how two lists become one.
+"""Comparing and merging tolerations.
 
-A client may send thousands of them, so that none is compared with all others.
+A client may send thousands, so lookups replace the comparison of all pairs.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from fairlead.admission.plugins.base import Object
 from fairlead.resources.core.pods import NO_EXECUTE
 
 _EXISTS = "Exists"
-_Slot = tuple[str, str, str | None]  # key, effect, and the value unless any will do
+_Slot = tuple[str, str, str | None]  # key, effect, and the value (None: any)
 
 
 class Covering:
-    """A number of tolerations, asked whether one of them tolerates whatever another does."""
+    """A set of tolerations that answers whether it covers another toleration."""
 
     def __init__(self, tolerations: Iterable[Object]) -> None:
         given = list(tolerations)
@@ -31,8 +31,8 @@ class Covering:
 
 
 class _Wide:
-    """How long each kind of taint is tolerated, in seconds. One that was added does not always
-    cover itself."""
+    """The longest toleration of each taint, in seconds. An added toleration does not always cover
+    itself."""
 
     def __init__(self) -> None:
         self._longest: dict[_Slot, float] = {}
@@ -57,7 +57,7 @@ class _Wide:
 
 
 def merged(first: list[Object], second: list[Object]) -> list[Object]:
-    """Both lists in their order, without what another one covers."""
+    """Both lists in order, without tolerations that another one covers."""
     every: dict[Any, Object] = {}
     for toleration in first + second:
         every.setdefault(identity(toleration), toleration)
@@ -75,12 +75,12 @@ def merged(first: list[Object], second: list[Object]) -> list[Object]:
 
 
 def identity(toleration: Object) -> tuple[tuple[str, Any], ...]:
-    """Equal for tolerations that say the same."""
+    """A hashable key, equal for equal tolerations."""
     return tuple(sorted(toleration.items()))
 
 
 def taint_of(toleration: Object) -> tuple[str, str]:
-    """The key and effect of the taints that are tolerated."""
+    """The key and effect of the tolerated taints."""
     return toleration.get("key", ""), toleration.get("effect", "")
 
 

@@ -1,4 +1,4 @@
-"""Facts about stored objects that are worked out once for each version, not for each write."""
+"""Facts derived from stored objects, cached per version of the object."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from fairlead.storage.version import Version
 
 Fact = TypeVar("Fact")
 
-# The watch cache of a resource, by our name for it.
+# The watch cache of a resource, by its internal name.
 FindCollection = Callable[[str], Collection]
-# The newest version of a namespace, for plugins that judge writes by their own namespace only.
+# The newest version of a namespace, for plugins whose decision depends on the write's own
+# namespace.
 FindNamespace = Callable[[str], Version | None]
 MOST_KEPT = 4096
 
 
 class EntryFacts(Generic[Fact]):
-    """One fact of each object of a resource."""
+    """One fact per object of a resource. The cache is cleared when it has MOST_KEPT entries."""
 
     def __init__(self, work_out: Callable[[Version], Fact]) -> None:
         self._work_out = work_out
@@ -32,7 +33,7 @@ class EntryFacts(Generic[Fact]):
         return self._keep(entry, self._work_out(entry))
 
     async def of_large(self, entry: Version) -> Fact:
-        """The same for objects that may be large: their facts are worked out in a thread."""
+        """The same for objects that may be large: offloaded to a thread if so."""
         known = self._known.get(entry.key)
         if known is not None and known[0] == entry.revision:
             return known[1]
@@ -46,7 +47,7 @@ class EntryFacts(Generic[Fact]):
 
 
 class CollectionFact(Generic[Fact]):
-    """One fact of all objects of a resource together."""
+    """One fact about all objects of a resource, recomputed when the collection changes."""
 
     def __init__(
         self, find: FindCollection, key: str, work_out: Callable[[Iterable[Version]], Fact]

@@ -1,1 +1,1 @@
-"""Dynamic admission: webhooks that configurations name are asked before a write."""
+"""Dynamic admission: calls the webhooks of stored configurations before a write."""

@@ -1,4 +1,4 @@
-"""Asking one webhook, and what becomes of the write if it denies or fails."""
+"""Calling one webhook, and handling its denial or failure."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from fairlead.wire.outgoing.webhooks import UnusableBundle
 
 logger = logging.getLogger("fairlead")
 
-MUTATING, VALIDATING = "admit", "validating"  # as metrics call the two types
+MUTATING, VALIDATING = "admit", "validating"  # type label in metrics
 _LARGEST_COUNTED_CODE = 600
-_LARGEST_CODE = 999  # three digits are all that an answer has room for
-_LONGEST_WARNING = 4096  # characters; more than that never reaches a client
-# What a failure is put down to.
+_LARGEST_CODE = 999  # HTTP status codes have three digits
+_LONGEST_WARNING = 4096  # characters; longer warnings are cut
+# The error_type label of a rejection in metrics.
 _CALL, _SERVER, _DENIAL = "calling_webhook_error", "apiserver_internal_error", "no_error"
 
-# Does with an answer what it asks for; whether that changed the object.
+# Processes a response; returns whether it changed the object.
 Use = Callable[[Answer], Awaitable[bool]]
 
 
 class CallFailed(Exception):
-    """The webhook could not be asked, or gave no usable answer. `code` is what metrics tell."""
+    """The call failed or the response is unusable. `code` is for metrics."""
 
     def __init__(self, why: str, code: int = 400) -> None:
         super().__init__(why)
@@ -49,7 +49,8 @@ class CallFailed(Exception):
 
 
 class _Denied(Exception):
-    """The webhook said no; `error` is the client's answer, `code` what the webhook wants."""
+    """The webhook denied the write; `error` goes to the client, `code` is the webhook's status
+    code."""
 
     def __init__(self, error: StatusError, code: int) -> None:
         super().__init__(str(error))
@@ -58,7 +59,7 @@ class _Denied(Exception):
 
 
 class Asking:
-    """Calls to the webhooks of one type, counted."""
+    """Calls the webhooks of one type and records metrics."""
 
     def __init__(self, kind: str, reviews: Reviews) -> None:
         self._kind = kind
@@ -68,8 +69,8 @@ class Asking:
     async def ask(
         self, match: Match, attributes: Attributes, documents: Documents, use: Use, note: str
     ) -> bool:
-        """Whether the answer changed the object; raises StatusError if the write must not go on.
-        `note` is the annotation that tells of a failure that is ignored."""
+        """Call a webhook. Returns whether the response changed the object; raises StatusError if
+        the write is rejected. `note` is the audit annotation for a failure that is ignored."""
         hook, begun = match.hook, perf_counter()
         try:
             changed = await use(await self._answer(match, attributes, documents))
@@ -136,7 +137,7 @@ class Asking:
     def _count(
         self, match: Match, attributes: Attributes, begun: float, code: int, error_type: str
     ) -> None:
-        """`error_type` is what a rejection is put down to, empty if there was none."""
+        """`error_type` is the reason for a rejection, empty if the write continues."""
         name, operation = match.hook.name, attributes.operation
         rejected = "true" if error_type else "false"
         WEBHOOKS.observe(perf_counter() - begun, (name, self._kind, operation, rejected))
@@ -147,19 +148,19 @@ class Asking:
 
 
 def annotate(context: Context, key: str, text: str) -> None:
-    """Let an audit log tell something; who was first is not overruled."""
+    """Add an audit annotation; an existing value is kept."""
     if "/" in key and not qualified_name(key):
         context.annotations.setdefault(key, text)
 
 
 def _annotations(hook_name: str, given: Mapping[str, str]) -> dict[str, str]:
-    """What a webhook wants the audit log to tell, as far as its keys are well-formed."""
+    """The audit annotations of a webhook that have well-formed keys."""
     named = ((f"{hook_name}/{key}", text) for key, text in given.items())
     return {key: text for key, text in named if not qualified_name(key)}
 
 
 def _denied(name: str, status: Object) -> _Denied:
-    """The refusal that a webhook wants, under its name."""
+    """Convert the status in a webhook's denial to the client's error."""
     message = f'admission webhook "{name}" denied the request'
     reason: str = status.get("reason", "")
     said = status.get("message") or reason

@@ -1,4 +1,5 @@
-"""The webhook configurations that are stored: follows their commits, before those are answered."""
+"""Follows the stored webhook configurations; sees each commit before its client gets the
+response."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ logger = logging.getLogger("fairlead")
 
 
 class Configurations:
-    """The webhooks of one kind of configuration, by the names of those and then in their order.
-    It holds the resources (by our name for them) that one of the webhooks may be asked about.
-    `on_change` is told when they are others; `is_serving` says whether the server has prepared
-    itself, about which no webhook is asked: most of them need a server that runs."""
+    """The webhooks of one type, ordered by configuration name and then by position. As a container
+    it has the internal names of the resources that its webhooks may match. `on_change` is called
+    after a configuration changes. `is_serving` returns whether startup is complete: webhooks are
+    not called for the server's own writes during startup, because most need a running server."""
 
     def __init__(
         self,
@@ -35,10 +36,10 @@ class Configurations:
         self._by_name: dict[str, list[Hook]] = {}
         self._hooks: list[Hook] = []
         self._matches: dict[tuple[str, str], Sequence[Match]] = {}
-        self._generation = -1  # of the resources that the matches were worked out for
+        self._generation = -1  # the resource generation that `_matches` was computed for
 
     def changed(self, change: Change) -> None:
-        """Take in a commit. A configuration that cannot be understood harms no other."""
+        """Process a commit. An invalid configuration does not affect the others."""
         try:
             if change.after is None:
                 self._by_name.pop(change.key, None)
@@ -64,7 +65,7 @@ class Configurations:
         return any(may_match(hook, names) for hook in self._hooks)
 
     def asked(self, attributes: Attributes) -> Sequence[Match]:
-        """The webhooks whose rules name a write."""
+        """The webhooks whose rules match a write; empty if webhooks are not to be called for it."""
         if attributes.is_settled or (is_server(attributes.user) and not self._is_serving()):
             return ()
         resource, operation = attributes.resource, attributes.operation

@@ -1,4 +1,4 @@
-"""A webhook as its configuration describes it, read once for all writes."""
+"""A webhook parsed from its configuration, once for all writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.resources.admissionregistration.side_effects import SAFE_EFFECTS
 from fairlead.resources.rules import selector_is_empty
 from fairlead.wire.outgoing.webhooks import Webhook
 
-# Makes what calls the webhook of a client configuration.
+# Creates the caller for a webhook's client configuration.
 MakeWebhook = Callable[[Object], Webhook]
 
 ANY = "*"
@@ -21,7 +21,7 @@ _USUAL_TIMEOUT = 10
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Which requests a webhook is asked about. `resources` are names and subresources."""
+    """A rule that matches requests. `resources` are pairs of resource and subresource."""
 
     operations: frozenset[str]
     groups: frozenset[str]
@@ -32,9 +32,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hook:
-    """`uid` tells it apart from those of all configurations. A selector is None if it selects
-    everything. `version` is that of the reviews it is sent, empty if it takes none of ours;
-    `effects` is what it does beside answering."""
+    """A parsed webhook. `uid` is unique across all configurations. A selector is None if it selects
+    everything. `version` is the AdmissionReview version to send, empty if none is supported.
+    `effects` is the declared sideEffects."""
 
     configuration: str
     name: str
@@ -52,12 +52,12 @@ class Hook:
 
     @property
     def is_safe(self) -> bool:
-        """Whether it may be asked about what will not happen."""
+        """Whether it may be called for a dry run."""
         return self.effects in SAFE_EFFECTS
 
 
 def hooks_of(configuration: Object, make: MakeWebhook) -> list[Hook]:
-    """The webhooks of a stored configuration, in their order."""
+    """The webhooks of a stored configuration, in order."""
     name = configuration["metadata"]["name"]
     seen: dict[str, int] = {}
     found = []

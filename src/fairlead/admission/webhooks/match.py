@@ -1,4 +1,4 @@
-"""Whether a webhook is asked about a write."""
+"""Matching webhooks to writes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _CONFIGURATIONS = "admissionregistration"
 
 @dataclass(slots=True)
 class Match:
-    """A webhook that is asked about a resource, in the version of `resource`. `index` is its place
-    among all of its type; `opening` is what the reviews of it have in common, once one was made."""
+    """A webhook that matches a resource; objects are sent in the version of `resource`. `index`
+    is its position among all webhooks of its type. `opening` caches the constant parts of its
+    reviews."""
 
     hook: Hook
     index: int
@@ -29,12 +30,13 @@ class Match:
 
 
 def is_exempt(resource: Resource) -> bool:
-    """Whether no webhook is asked about a resource, so that none can lock the others in."""
+    """Whether webhooks are never called for a resource: a webhook must not block its own
+    configuration."""
     return resource.custom is None and resource.group_version.short == _CONFIGURATIONS
 
 
 def equivalents(resources: Resources, resource: Resource) -> list[Resource]:
-    """The other served resources by which the same objects are written."""
+    """The other served resources through which the same objects are written."""
     main = resource.main
     if main.custom is not None:
         served = resources.groups.get(main.group, {}).values()
@@ -59,8 +61,8 @@ def _has_sub(main: Resource, resource: Resource) -> bool:
 def matched(
     hook: Hook, resource: Resource, others: Sequence[Resource], operation: str
 ) -> Resource | None:
-    """The resource that a rule of a webhook names for a write: the one that is written, or else
-    one of the equivalent ones; None if no rule does."""
+    """The resource that a webhook's rules match for a write: the written one, else an equivalent
+    one, else None."""
     if any(_names(rule, operation, resource) for rule in hook.rules):
         return resource
     if hook.is_exact:
@@ -71,8 +73,8 @@ def matched(
 
 
 def may_match(hook: Hook, names: Collection[tuple[str, str]]) -> bool:
-    """Whether a webhook has rules about one of the resources with these groups and names, whatever
-    the version and the operation."""
+    """Whether a webhook has rules for one of these groups and resource names, regardless of version
+    and operation."""
     return any(
         _has(rule.groups, group) and any(wanted in (ANY, name) for wanted, _ in rule.resources)
         for rule in hook.rules
@@ -99,14 +101,15 @@ def _has(wanted: frozenset[str], name: str) -> bool:
 
 
 def namespace_of(attributes: Attributes) -> str:
-    """The namespace of a request; one about a namespace is in that itself."""
+    """The namespace of a request; for a request on a namespace, that namespace."""
     if attributes.resource.main.key == _NAMESPACES:
         return attributes.name
     return attributes.namespace
 
 
 def selects(hook: Hook, attributes: Attributes, find: FindNamespace) -> bool:
-    """Whether the selectors of a webhook select a write; raises 404 if its namespace is gone."""
+    """Whether the selectors of a webhook match a write; raises NotFound if its namespace is
+    missing."""
     if hook.objects is not None and not _selects_object(hook.objects, attributes):
         return False
     if hook.namespaces is None:
@@ -131,7 +134,7 @@ def _namespace_labels(
 
 
 def _selects_object(selector: Object, attributes: Attributes) -> bool:
-    """Whether either object is selected; what can have no labels never is."""
+    """Whether the new or the old object matches; objects that cannot have labels never match."""
     needs_labels = attributes.context.dialect.object_selectors_need_labels
     return any(
         (labels or not needs_labels) and selector_matches(selector, labels)
@@ -140,8 +143,8 @@ def _selects_object(selector: Object, attributes: Attributes) -> bool:
 
 
 def _object_labels(attributes: Attributes) -> Iterator[Mapping[str, str]]:
-    """The labels of each object of a write that can have some."""
-    if attributes.resource.is_scale:  # a Scale does not show the labels of its workload
+    """The labels of each object of a write that can have labels."""
+    if attributes.resource.is_scale:  # a Scale does not have the labels of its workload
         yield {}
         return
     for value in (attributes.value, attributes.old):

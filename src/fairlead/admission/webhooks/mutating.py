@@ -1,7 +1,7 @@
-"""MutatingAdmissionWebhook: webhooks that may change a write, one after the other.
+"""MutatingAdmissionWebhook: calls webhooks that may change a write, one after the other.
 
-If one of them changes the object, all changing steps are taken a second time, and in that round
-the webhooks that want to be asked again and whose turn came before the change.
+If a webhook changes the object, the chain runs all mutating steps a second time. The second round
+calls the webhooks with `reinvocationPolicy: IfNeeded` that were called before the change.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _MUTATION, _PATCH = "mutation.webhook.admission.@/", "patch.webhook.admission.@/
 
 @dataclass(slots=True)
 class _Rounds:
-    """What the second round has to know: who wants to be asked again, who of them has to be, and
-    the object that the webhooks left behind, in JSON, where somebody wants to be asked again."""
+    """State for the second round: the IfNeeded webhooks called since the last change, the webhooks
+    to call again, and the object after the first round as JSON, if there are IfNeeded webhooks."""
 
     willing: set[str] = field(default_factory=set)
     again: set[str] = field(default_factory=set)
@@ -102,7 +102,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
     async def _apply(
         self, match: Match, documents: Documents, patch: list[Operation], size: int
     ) -> bool:
-        """`size` is that of the patch as it came."""
+        """`size` is that of the received patch."""
 
         def patched(found: Object) -> Object:
             own: Object = orjson.loads(orjson.dumps(found))  # the cheapest copy
@@ -115,10 +115,10 @@ class MutatingAdmissionWebhook(WebhookPlugin):
 
 
 def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[Operation]:
-    """The operations that an answer asks for; raises StatusError and CallFailed."""
+    """The patch operations in a response; raises StatusError and CallFailed."""
     if not answer.patch:
         return []
-    budget.make(len(answer.patch))  # by which the object may grow
+    budget.make(len(answer.patch))  # the object may grow by this much
     try:
         found = operations(_document(answer.patch))
     except (BodyError, MalformedPatch, TooManyOperations) as error:
@@ -136,7 +136,7 @@ def _patch_of(match: Match, attributes: Attributes, answer: Answer) -> list[Oper
 
 
 def _document(patch: bytes) -> Any:
-    """The document of a patch; raises BodyError for what cannot be one."""
+    """Parse a JSON patch; raises BodyError."""
     found = parse_json(patch)
     wrong = found if found is not None and not isinstance(found, list) else None
     wanted = "Patch"

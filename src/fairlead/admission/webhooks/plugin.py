@@ -1,4 +1,4 @@
-"""What the two plugins that ask webhooks have in common."""
+"""The shared base of the two webhook plugins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.admission.webhooks.shapes import Shapes
 
 
 class Means(NamedTuple):
-    """What it takes to ask: who is asked about what, how, and in which versions of an object."""
+    """The dependencies of a webhook plugin."""
 
     configurations: Configurations
     reviews: Reviews
@@ -22,7 +22,7 @@ class Means(NamedTuple):
 
 
 class WebhookPlugin(PluginBase):
-    """Concerned with what its configurations name; `kind` is what metrics call its webhooks."""
+    """Handles the resources that its configurations match; `kind` is the type label in metrics."""
 
     kind = ""
 

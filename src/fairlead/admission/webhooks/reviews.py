@@ -1,4 +1,4 @@
-"""AdmissionReviews: the question to a webhook, and what its answer says."""
+"""AdmissionReviews: encodes requests to webhooks and decodes their responses."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ JSON_PATCH = "JSONPatch"
 
 
 class UnreadableAnswer(Exception):
-    """The answer is no review at all; the text says why."""
+    """The response is not a review; the text says why."""
 
 
 class InvalidAnswer(Exception):
-    """The answer is a review, but not one to the question; the text says how."""
+    """The response is a review that does not answer the request; the text says why."""
 
 
 class Answer(NamedTuple):
-    """What a webhook says. `patch` is JSON, empty if there is none."""
+    """The response of a webhook. `patch` is JSON, empty if there is none."""
 
     allowed: bool
     status: Object | None
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
 
 
 class Reviews:
-    """Writes and reads reviews in the names of a dialect."""
+    """Encodes and decodes reviews with the names of a dialect."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -75,7 +75,7 @@ class Reviews:
         return b"".join(pieces)
 
     def _opening(self, match: Match, attributes: Attributes) -> tuple[bytes, bytes]:
-        """What stands before the uid and behind it in all reviews of a match."""
+        """The constant bytes before and after the uid in all reviews of a match."""
         resource, asked = match.resource, attributes.resource
         request: Object = {
             "kind": self._kind(resource),
@@ -91,7 +91,8 @@ class Reviews:
         return before, b'",' + dumps(request)[1:-1]
 
     def _user(self, user: User) -> bytes:
-        """Whoever writes again and again is the same object each time."""
+        """The encoded user; caches the last one, since repeated writes pass the same User
+        object."""
         known, shown = self._last_user
         if known is not user:
             shown = dumps(_user(user))
@@ -111,7 +112,7 @@ class Reviews:
         return {"group": group, "version": version, "kind": resource.kind}
 
     def answer(self, content: bytes, version: str, uid: str, *, may_patch: bool) -> Answer:
-        """What a webhook answered to a question; raises CallError, UnreadableAnswer and
+        """Decode the response of a webhook; raises CallError, UnreadableAnswer and
         InvalidAnswer."""
         review = read_review(content, self._group, KIND, version)
         try:
@@ -128,7 +129,7 @@ class Reviews:
             patch_type = (
                 _checked_patch(response, patch) if may_patch else _no_patch(response, patch)
             )
-        else:  # of the older version nobody has ever checked more
+        else:  # the reference checks no more in v1beta1
             patch = patch if may_patch else b""
             patch_type = JSON_PATCH
         return Answer(
@@ -166,8 +167,8 @@ _is_base64 = re.compile(
 
 
 def _is_brief(review: Any) -> bool:
-    """Whether an answer says no more than most do, each of it in its right form: decoding would
-    make nothing else of what is read of it."""
+    """Whether a response has only the common fields, each of the right type. Then the parsed JSON
+    equals the decoded review, and decoding is skipped."""
     if type(review) is not dict:
         return False
     response = review.get("response")
@@ -206,7 +207,7 @@ def _user(user: User) -> Object:
 
 def _patch(response: Object) -> bytes:
     text: str = response.get("patch") or ""
-    return a2b_base64(text)  # the decoder has seen that it is base64
+    return a2b_base64(text)  # the decoder checked that it is base64
 
 
 def _checked_patch(response: Object, patch: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The two plugins as the server's configuration wants them."""
+"""Constructs the two webhook plugins from the server's configuration."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _PLUGINS = {
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the plugins need of the server. `follow` tells a listener of the objects of a resource,
-    before their commits are answered; `on_change` is called when other webhooks are to be asked;
-    `is_serving` says whether the server has prepared itself."""
+    """The dependencies of the plugins. `follow` registers a listener for the commits of a resource,
+    called before their clients get a response. `on_change` is called when the set of webhooks
+    changes. `is_serving` returns whether startup is complete."""
 
     resources: Resources
     webhooks: Webhooks
@@ -48,7 +48,7 @@ class Surroundings:
 def webhook_plugins(
     given: Surroundings, configuration: Configuration, wanted: Collection[str]
 ) -> dict[str, Plugin]:
-    """Those of the plugins that are wanted, by name; raises ConfigurationError."""
+    """The enabled plugins among the two, by name; raises ConfigurationError."""
     reviews = Reviews(given.resources)
     made: dict[str, Plugin] = {}
     for key, plugin in _PLUGINS.items():

@@ -1,4 +1,4 @@
-"""Objects between the form in which admission has them and the one in which webhooks see them."""
+"""Converts objects between the form in admission and the form that webhooks get."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from fairlead.resources.registry import Resource
 
 
 class ShapeError(ValueError):
-    """A document that is no object of its kind; the text says why."""
+    """A document that is not a valid object of its kind; the text says why."""
 
 
-# Makes another document of a document, which it leaves as it is.
+# Returns a changed document; must not modify its argument.
 Patch = Callable[[Object], Object]
 
 
 class Shapes(Protocol):
     async def shown(self, attributes: Attributes, value: Object, resource: Resource) -> Object:
         """An object of a write in the version of a resource, with kind and apiVersion; may share
-        its parts. Raises StatusError if it cannot be converted."""
+        parts with the original. Raises StatusError if the conversion fails."""
 
     async def patch(
         self, attributes: Attributes, patch: Patch, resource: Resource, size: int
     ) -> None:
-        """Put what a patch makes of the object of a write, in the version of a resource, in its
-        place: without unknown fields and with defaults. `size` is how many bytes it has about.
-        Raises what the patch raises, ShapeError and StatusError."""
+        """Apply a patch to the object of a write in the version of a resource, drop unknown fields,
+        fill in defaults, and replace the object. `size` is its approximate size in bytes. Raises
+        ShapeError, StatusError and the exceptions of the patch."""
 
 
 class Documents:
-    """The objects of one write as webhooks see them, made and encoded once for each version.
-    `is_final`: they are seen as they would be stored."""
+    """The objects of one write in the form for webhooks, converted and encoded once per version.
+    `is_final`: in the form in which they would be stored."""
 
     def __init__(self, shapes: Shapes, attributes: Attributes, *, is_final: bool) -> None:
         self._shapes = shapes
@@ -46,7 +46,7 @@ class Documents:
         self._old: dict[str, bytes] = {}
 
     async def encoded(self, resource: Resource) -> tuple[bytes, bytes]:
-        """Both objects as they stand in a review."""
+        """The new and the old object, encoded for a review."""
         attributes, key = self._attributes, resource.key
         new, old = self._raw.get(key), self._old.get(key)
         if new is None:
@@ -59,8 +59,8 @@ class Documents:
         return new, old
 
     async def patch(self, patch: Patch, resource: Resource, size: int) -> bool:
-        """Whether a patch of so many bytes, which is about the object in the version of a resource,
-        changed it."""
+        """Apply a patch of `size` bytes to the object in the version of a resource. Returns whether
+        it changed the object."""
         before, (raw, _) = await self._made(resource), await self.encoded(resource)
         self._new.clear()
         self._raw.clear()
@@ -81,7 +81,7 @@ class Documents:
         return made
 
     def _at_version(self, shown: Object) -> Object:
-        """An update as it will be stored is one of the version that it replaces."""
+        """Set the resourceVersion of the replaced object on an update."""
         old = self._attributes.old or {}
         version = (old.get("metadata") or {}).get("resourceVersion")
         if not version or "metadata" not in shown:

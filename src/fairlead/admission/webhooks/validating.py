@@ -1,4 +1,4 @@
-"""ValidatingAdmissionWebhook: webhooks that judge a write, all at once."""
+"""ValidatingAdmissionWebhook: calls webhooks that may reject a write, all concurrently."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
         self._failed_open = dialect.group_name(_FAILED_OPEN)
 
     async def validate(self, attributes: Attributes) -> None:
-        """All are heard; of several refusals the client gets that of the first webhook."""
+        """Wait for all webhooks; of several errors, raise that of the first webhook in order."""
         found = self._configurations.asked(attributes)
         chosen = [match for match in found if selects(match.hook, attributes, self._find)]
         if not chosen:

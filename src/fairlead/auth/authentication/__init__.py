@@ -1,1 +1,1 @@
-"""Who is asking: one module a method, and the chain."""
+"""Authentication: one module per method, and the chain."""

@@ -1,4 +1,4 @@
-"""Issuing service account tokens, and the documents with which others can check them."""
+"""Issues service account tokens, and serves the OpenID documents to verify them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ JWKS_PATH = "/openid/v1/jwks"
 KEY_SET = "application/jwk-set+json"
 CONFIGURATION_PATH = "/.well-known/openid-configuration"
 
-# A token that old clients never renew is asked for with this odd lifetime; it gets a year, and
-# its claims tell from when on using it is worth a remark.
+# The lifetime requested for the default token volume of pods, whose old clients never renew tokens.
+# Such a token lasts a year instead, and a claim holds the time after which each use is noted in the
+# audit log.
 _TRANSITION_SECONDS = 3607
 _EXTENDED_SECONDS = 365 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class TokenIssuer:
-    """Signs tokens for service accounts. `max_seconds` of 0 is no limit."""
+    """Signs tokens for service accounts. `max_seconds` 0 means no limit."""
 
     dialect: Dialect
     issuer: str
@@ -48,7 +49,7 @@ class TokenIssuer:
         pod: Object | None = None,
         secret: Object | None = None,
     ) -> str:
-        """A token of an account for some seconds; bound to an object if one is given."""
+        """Issue a token of an account for `lifetime` seconds, bound to the given object, if any."""
         metadata = account["metadata"]
         now = int(time())
         own: Object = {"namespace": metadata["namespace"], "serviceaccount": _ref(account)}
@@ -75,7 +76,7 @@ class TokenIssuer:
         return self.extends and lifetime == _TRANSITION_SECONDS and ours
 
     def legacy(self, account: Object, secret_name: str) -> str:
-        """The token that stands in a Secret, good while it stands there."""
+        """Issue the token for a Secret; valid while the Secret holds it."""
         names, metadata = self._names, account["metadata"]
         claims: Claims = {
             "iss": names.legacy_issuer,
@@ -94,8 +95,8 @@ def _ref(value: Object) -> Object:
 
 @dataclass(frozen=True, slots=True)
 class IssuerDocuments:
-    """OpenID discovery for our own issuer. `available` is false if the issuer is not the https
-    URL that discovery needs; the paths are then not served."""
+    """OpenID discovery documents of our own issuer. `available` is False if the issuer is not an
+    https URL, which discovery requires; then the paths are not served."""
 
     issuer: str
     keys: KeyRing
@@ -107,7 +108,7 @@ class IssuerDocuments:
         return url.scheme == "https" and not url.query and not url.fragment
 
     def configuration(self, address: str) -> Object:
-        """The document at CONFIGURATION_PATH; `address` is where clients reach this server."""
+        """The document at CONFIGURATION_PATH; `address` is this server's address for clients."""
         return {
             "issuer": self.issuer,
             "jwks_uri": self.jwks_uri or f"https://{address}{JWKS_PATH}",

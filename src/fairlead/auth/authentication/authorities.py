@@ -1,7 +1,7 @@
-"""The CAs whose client certificates are trusted for one purpose, and checking chains against them.
+"""The CAs trusted for client certificates of one purpose, and verification of chains against them.
 
-The TLS layer knows the CAs of all purposes together and refuses what none of them issued. Which
-purpose a certificate is good for is decided here.
+The TLS layer has the CAs of all purposes and rejects certificates that none of them issued. This
+module decides for which purpose a certificate is valid.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _LONGEST_PATH = 8
 
 
 class AuthorityError(ValueError):
-    """A CA file that cannot be used."""
+    """An unusable CA file."""
 
 
 class Untrusted(Exception):
-    """A certificate that is not good for the purpose; the text says why."""
+    """A certificate that is not valid for the purpose; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whom a trusted certificate names, between two unix times."""
+    """The subject of a trusted certificate, with its validity in unix time."""
 
     common_name: str
     organizations: tuple[str, ...]
@@ -46,9 +46,9 @@ class Subject:
 
 
 class Authorities:
-    """The CAs of one purpose, read from PEM files and read again when a file changes.
+    """The CAs of one purpose, read from PEM files and reloaded when a file changes.
 
-    `generation` rises with every change, and `listeners` are called after it.
+    `generation` increases with every change; then `listeners` are called.
     """
 
     def __init__(self, *paths: Path) -> None:
@@ -75,8 +75,8 @@ class Authorities:
                 listener()
 
     def reload(self) -> bool:
-        """Read the files again if one of them changed; a file that became unreadable or
-        malformed leaves what was read before. Tells whether there are other CAs now."""
+        """Read the files again if one of them changed. Keeps the previous CAs if a file is
+        unreadable or malformed. Returns whether the CAs changed."""
         before = self.generation
         try:
             if tuple(_stamp(path) for path in self._paths) != self._stamps:
@@ -87,8 +87,8 @@ class Authorities:
         return self.generation != before
 
     def subject(self, chain: Chain) -> Subject:
-        """Whom a client's chain names; raises Untrusted. What was found out about a chain is
-        kept, except for the passing of time, which is checked on every call."""
+        """The subject of a client's chain; raises Untrusted. The result is cached, except for the
+        validity period, which is checked on every call."""
         found = self._kept.get(chain)
         if found is None:
             found = self._judge(chain)
@@ -125,7 +125,7 @@ def _stamp(path: Path) -> object:
 
 
 def _read(path: Path) -> str:
-    """The content of a file of certificates, of which every one can be loaded."""
+    """Read a file of certificates and check that all of them load."""
     import ssl
 
     try:
@@ -142,7 +142,7 @@ def _read(path: Path) -> str:
 
 
 def _verified(chain: Sequence[Certificate], trusted: Sequence[Certificate]) -> Subject:
-    """Whom the first certificate names if a path leads from it to a trusted one."""
+    """The subject of the first certificate if a path leads from it to a trusted CA."""
     leaf = chain[0]
     _check_client_usage(leaf)
     path = _path([leaf], chain[1:], trusted)
@@ -160,7 +160,7 @@ def _moment(value: datetime) -> float:
 def _path(
     path: list[Certificate], others: Sequence[Certificate], trusted: Sequence[Certificate]
 ) -> list[Certificate] | None:
-    """A chain of issuers from the last certificate of `path` to a trusted one."""
+    """A path of issuers from the last certificate of `path` to a trusted one, or None."""
     last = path[-1]
     if last in trusted:
         return path
@@ -178,7 +178,7 @@ def _path(
 
 
 def _issued(issuer: Certificate, certificate: Certificate, below: int) -> bool:
-    """Whether a CA issued a certificate that has `below` intermediate ones under it."""
+    """Whether a CA issued a certificate with `below` intermediates under it."""
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature
 

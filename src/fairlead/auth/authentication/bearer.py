@@ -1,4 +1,4 @@
-"""Bearer tokens: reading them from a request, and asking the methods that know tokens."""
+"""Bearer tokens: reads them from a request and passes them to the token methods."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ _SPACE_WARNING = (
 
 
 class TokenMethod(Protocol):
-    """One kind of token. None: not one of mine. Rejected: mine, and wrong."""
+    """One kind of token. Returns None for a token of another kind; raises Rejected for an invalid
+    one."""
 
     async def check(self, token: str, audiences: Audiences) -> Grant | None: ...
 
 
 def bearer_token(header: str) -> tuple[str, bool]:
-    """The token of an Authorization header, or nothing, and whether it is ignored only because of
-    a second space."""
+    """The token of an Authorization header, or an empty string, and whether it is ignored because
+    of a second space."""
     parts = header.strip().split(" ", 2)
     if len(parts) < 2 or parts[0].lower() != "bearer":
         return "", False
@@ -32,12 +33,12 @@ def bearer_token(header: str) -> tuple[str, bool]:
 
 
 def as_header_text(token: str) -> str:
-    """A token as header values are read: one character a byte."""
+    """A token in the form of decoded header values: one character per byte."""
     return token.encode().decode("latin-1")
 
 
 def _key(request: Credentials) -> bytes | None:
-    """What a token is kept under, the same for all requests that come with the same headers."""
+    """The cache key of a token, stored with the header facts that identical requests share."""
     key: bytes | None = request.facts.get("token")
     if key is None and (header := request.header(b"authorization")):
         key = request.facts["token"] = hashed(header)
@@ -45,7 +46,7 @@ def _key(request: Credentials) -> bytes | None:
 
 
 class BearerTokens:
-    """The method that reads bearer tokens and asks the token methods in their order."""
+    """The method that reads bearer tokens and asks the token methods in order."""
 
     def __init__(self, methods: Sequence[TokenMethod], audiences: Audiences) -> None:
         self._methods = tuple(methods)
@@ -69,7 +70,7 @@ class BearerTokens:
                 request.warn(_SPACE_WARNING)
             return None
         grant = await self.check(token, self.audiences)
-        if header == f"Bearer {token}":  # other spellings of a good token must not fill the cache
+        if header == f"Bearer {token}":  # other spellings of a valid token must not fill the cache
             self.cache.add(key, grant)
         if grant.on_use is not None:
             grant.on_use.used(request)
@@ -77,7 +78,7 @@ class BearerTokens:
         return grant.user
 
     async def check(self, token: str, audiences: Audiences) -> Grant:
-        """What the first method that knows a token grants; raises Rejected."""
+        """The grant of the first method that accepts a token; raises Rejected."""
         reasons: list[str] = []
         kinds: list[str] = []
         shown: dict[str, str] = {}
@@ -94,7 +95,7 @@ class BearerTokens:
         raise Rejected(*(reasons or (INVALID,)), kinds=kinds or (INVALID,), **shown)
 
     async def review(self, token: str, audiences: Audiences) -> Grant:
-        """What a TokenReview is told of a token; raises Rejected."""
+        """The grant for a TokenReview; raises Rejected."""
         read, _ = bearer_token(f"Bearer {token}")
         if not read:
             raise Rejected(INVALID)
@@ -102,6 +103,6 @@ class BearerTokens:
             grant = await self.check(as_header_text(read), audiences or self.audiences)
         except Rejected as rejection:
             raise Rejected(INVALID, *rejection.reasons) from None
-        if grant.impersonation is not None:  # it holds for requests that the authorizer judges
+        if grant.impersonation is not None:  # valid only for requests that are authorized
             raise Rejected(INVALID)
         return grant

@@ -1,4 +1,4 @@
-"""Bootstrap tokens: Secrets in the system namespace with which new members first log in."""
+"""Bootstrap tokens: Secrets in the system namespace that new members use for their first login."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXTRA_GROUP = re.compile(rf"\A{GROUP}:[a-z0-9:-]{{0,255}}[a-z0-9]\Z")
 
 
 class BootstrapTokens:
-    """A token that breaks any rule is simply not known."""
+    """A token that breaks any rule counts as unknown."""
 
     def __init__(self, dialect: Dialect, own_audiences: Audiences, lookup: Lookup) -> None:
         self._type = dialect.label("bootstrap.@/token")
@@ -63,7 +63,7 @@ def _data(secret: Object) -> dict[str, str]:
 
 
 def expiry(secret: Object) -> float:
-    """The unix time when a token ends; one whose end cannot be read has ended."""
+    """The unix time when a token expires; 0 if the expiration is unreadable."""
     text = _data(secret).get("expiration", "")
     if not text:
         return inf
@@ -74,7 +74,7 @@ def expiry(secret: Object) -> float:
 
 
 def signing_token(secret: Object) -> tuple[str, str] | None:
-    """The id and the secret part of a token that is good for signing."""
+    """The id and the secret part of a token that may be used for signing, else None."""
     data = _data(secret)
     token_id, secret_part = data.get("token-id", ""), data.get("token-secret", "")
     if not token_id or not secret_part or data.get("usage-bootstrap-signing") != "true":
@@ -85,7 +85,7 @@ def signing_token(secret: Object) -> tuple[str, str] | None:
 
 
 def _groups(data: dict[str, str]) -> tuple[str, ...] | None:
-    """All groups of the token's user; None if one of them is not allowed."""
+    """All groups of the token's user; None if one is not allowed."""
     listed = data.get("auth-extra-groups", "")
     extra = listed.split(",") if listed else []
     if not all(_EXTRA_GROUP.match(group) for group in extra):

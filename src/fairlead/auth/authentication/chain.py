@@ -1,4 +1,4 @@
-"""The authentication chain: the first method that knows the credential ends it."""
+"""The authentication chain: the first method that recognizes the credential ends it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _GENERIC = "Unauthorized"
 
 
 class Credentials(Protocol):
-    """What methods may look at of a request. Names in `raw_headers` are in lower case. They set
-    `impersonation` where the credential was made through one."""
+    """The parts of a request that methods may read. Names in `raw_headers` are in lower case.
+    Methods set `impersonation` if the credential was created by impersonation."""
 
     raw_headers: list[tuple[bytes, bytes]]
     impersonation: Impersonation | None
@@ -31,21 +31,21 @@ class Credentials(Protocol):
 
     @property
     def facts(self) -> dict[Any, Any]:
-        """What was found out from the headers; shared by all requests that have the same ones."""
+        """Values derived from the headers; shared by all requests with identical headers."""
 
     def header(self, name: bytes) -> str: ...
 
     def warn(self, text: str) -> None: ...
 
     def note(self, name: str, text: str) -> None:
-        """Let an audit log tell something."""
+        """Add an audit annotation."""
 
 
 class Rejected(Exception):
-    """A credential that is meant for a method and is wrong.
+    """A credential that is meant for a method and is invalid.
 
-    `reasons` are for reviews and never hold a credential; `kinds` are for the log and hold no
-    text of the client at all: the reasons, unless they do; `message` is what the client is told.
+    `reasons` are for reviews and never contain a credential. `kinds` are for the log and contain no
+    text from the client; they default to the reasons. `message` is for the client.
     """
 
     def __init__(
@@ -58,15 +58,15 @@ class Rejected(Exception):
 
 
 class Method(Protocol):
-    """One way to authenticate: a user, or None when the request carries nothing for it.
-    A credential that is meant for it and is wrong raises Rejected."""
+    """One authentication method. Returns a user, or None if the request has no credential for it.
+    Raises Rejected for an invalid credential."""
 
     async def authenticate(self, request: Credentials) -> User | None: ...
 
 
 class Authenticator:
-    """All methods in their order, then anonymous. A method's rejection does not keep the next one
-    from being asked, but it keeps the request from being anonymous."""
+    """All methods in order, then anonymous. After a rejection the next methods are still tried, but
+    the request cannot become anonymous."""
 
     def __init__(self, methods: Sequence[Method], *, anonymous: bool = False) -> None:
         self._methods = tuple(methods)
@@ -80,7 +80,7 @@ class Authenticator:
             try:
                 user = await method.authenticate(request)
             except Rejected as rejection:
-                # Without its traceback, which holds this frame and so the list itself.
+                # Drop the traceback: it references this frame and thus the list itself.
                 rejections = [*(rejections or ()), rejection.with_traceback(None)]
                 continue
             if user is not None:

@@ -1,4 +1,4 @@
-"""Client certificates: the subject's common name is the user, its organizations the groups."""
+"""Client certificates: the subject's common name is the user, its organizations are the groups."""
 
 from __future__ import annotations
 

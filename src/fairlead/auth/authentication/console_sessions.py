@@ -1,10 +1,10 @@
-"""Sessions of the web console: a user who is known by other credentials gets a code, the code is
-exchanged once for a token, and the token is that user for some hours at most.
+"""Sessions of the web console: a user authenticated by other credentials gets a code, exchanges it
+once for a token, and the token authenticates that user for some hours at most.
 
-What a session rests on is kept with it. A session that was made with a token ends with what the
-token stood and fell with: a service account, the content of a Secret, a line of the token file.
-Where one user was impersonated by another, it ends with that one's right to do so, and with an
-impersonated service account.
+A session stores its dependencies. A session created with a token ends when the token would become
+invalid: with its service account, the content of a Secret, or a line of the token file. A session
+created by impersonation ends when the impersonator loses that permission, and with the impersonated
+service account.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from fairlead.base.records import dataclass
 
 PREFIX = "fairlead-console."
 CODE_SECONDS, SESSION_SECONDS, LONGEST_SECONDS = 60.0, 3600.0, 12 * 3600.0
-KnownAnchors = tuple[tuple[Anchor, str], ...]  # with the state of each
+KnownAnchors = tuple[tuple[Anchor, str], ...]  # each with its state
 
 _ENDED = "a session of the console has ended"
 _ABSENT = "what the session would rest on is not there"
@@ -38,8 +38,8 @@ _ABSENT = "what the session would rest on is not there"
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a session rests on: credentials that end at some unix time, the objects behind them,
-    and how whoever came with them impersonates its user, if that is another one."""
+    """The dependencies of a session: the unix time when the credentials expire, the objects behind
+    them, and the impersonation, if the user is impersonated."""
 
     until: float = inf
     anchors: tuple[Anchor, ...] = ()
@@ -48,7 +48,7 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A token that is good until `expires`, and can be renewed until `ends`."""
+    """A token that is valid until `expires` and can be renewed until `ends`."""
 
     token: str
     user: User
@@ -59,8 +59,8 @@ class Session:
 
 
 class ConsoleSessions:
-    """Codes and sessions below `directory`, and the method that knows the tokens of sessions.
-    Codes and sessions raise OSError where the directory cannot be used."""
+    """Codes and sessions in `directory`, and the token method for sessions. Methods raise OSError
+    if the directory is unusable."""
 
     def __init__(
         self,
@@ -76,8 +76,8 @@ class ConsoleSessions:
         self._token_file = token_file
 
     def link(self, user: User, basis: Basis) -> tuple[str, float]:
-        """A code for a user, and until when it can be used. Raises TooManyHandouts, and Rejected
-        if something is not there that the session would rest on."""
+        """Issue a code for a user; returns it with its expiry. Raises TooManyHandouts, and Rejected
+        if a dependency of the session is missing."""
         now = time()
         until = min(now + CODE_SECONDS, basis.until)
         anchors = [(*anchor, self._state(anchor)) for anchor in basis.anchors]
@@ -90,7 +90,7 @@ class ConsoleSessions:
         return self._codes.hand_out(user.name, json.dumps(content).encode(), until), until
 
     def open(self, code: str) -> Session | None:
-        """The session of a code that is good and was not used. Raises TooManyHandouts."""
+        """Exchange an unused, valid code for a session. Raises TooManyHandouts."""
         taken = self._codes.take(code)
         found = self._standing("", taken) if taken is not None else None
         if taken is None or found is None:
@@ -100,23 +100,23 @@ class ConsoleSessions:
         return replace(found, token=f"{PREFIX}{secret}", expires=expires)
 
     def find(self, token: str) -> Session | None:
-        """The session of a token, if it is good."""
+        """The session of a valid token, else None."""
         if not token.startswith(PREFIX):
             return None
         found = self._sessions.find(_secret(token))
         return self._standing(token, found) if found is not None else None
 
     def _standing(self, token: str, found: Handout) -> Session | None:
-        """What was kept, if all is still there that it rests on."""
+        """Decode a stored session; None if a dependency changed."""
         try:
             session = _read(token, found)
-        except ValueError:  # the machine stopped before it was on the disk
+        except ValueError:  # the machine stopped before the file was flushed
             return None
         stands = all(state and self._state(anchor) == state for anchor, state in session.anchors)
         return session if stands else None
 
     def renew(self, session: Session) -> Session | None:
-        """The same session for another while, unless it was ended meanwhile."""
+        """Extend a session; None if it was ended meanwhile."""
         expires = min(time() + SESSION_SECONDS, session.ends)
         if not self._sessions.extend(_secret(session.token), expires):
             return None
@@ -126,7 +126,7 @@ class ConsoleSessions:
         self._sessions.end(_secret(token))
 
     async def check(self, token: str, wanted: Audiences) -> Grant | None:
-        """As a method of bearer tokens."""
+        """Implements TokenMethod."""
         if not token.startswith(PREFIX):
             return None
         session, found = self.find(token), common(wanted, self._audiences)
@@ -138,8 +138,8 @@ class ConsoleSessions:
         return Grant(session.user, found, session.expires, anchors, use, impersonation)
 
     def _state(self, anchor: Anchor) -> str:
-        """What must not change of an anchor for tokens to stay good; nothing if it is not there or
-        is being deleted. A token in a Secret is revoked by a change of the Secret's data."""
+        """The state of an anchor that must stay the same for tokens to remain valid; empty if it is
+        missing or in deletion. Changing a Secret's data revokes the token in it."""
         resource, key = anchor
         if resource == TOKEN_FILE:
             return self._token_file.line(key) if self._token_file is not None else ""
@@ -154,7 +154,7 @@ class ConsoleSessions:
 
 
 class _Use:
-    """Another process may have ended a session that this one has in mind."""
+    """Checks on each use whether another process has ended a cached session."""
 
     __slots__ = ("_ends_at",)
 

@@ -1,4 +1,4 @@
-"""From the command line to the authenticator."""
+"""Constructs the authenticator from the flags."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _RELOAD_EVERY = 1.0
 _WARM_UP_AFTER = 1.0
 _SHORTEST_LIMIT, _LONGEST_LIMIT = 3600.0, float(2**32)
 
-# Calls a listener after each commit to a resource (our name for it).
+# Calls a listener after each commit to a resource (internal name).
 Follow = Callable[[str, Callable[[Change], None]], None]
 
 
 class AuthenticationError(ValueError):
-    """The settings of authentication cannot be used; the text names the flag."""
+    """Invalid authentication settings; the text names the flag."""
 
 
 class Closable(Protocol):
@@ -54,7 +54,7 @@ class Closable(Protocol):
 
 @dataclass(slots=True)
 class Authentication:
-    """Everything that authentication gives to the server."""
+    """The parts of authentication that the server uses."""
 
     authenticator: Authenticator
     tokens: BearerTokens
@@ -62,19 +62,19 @@ class Authentication:
     documents: IssuerDocuments
     client_authorities: Authorities
     proxy_authorities: Authorities | None
-    identity_headers: tuple[bytes, ...]  # how headers begin in which a proxy names users
-    sessions: ConsoleSessions | None  # where there is a console
+    identity_headers: tuple[bytes, ...]  # prefixes of the headers in which a proxy names users
+    sessions: ConsoleSessions | None  # None without a console
     _background: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     _closables: list[Closable] = field(default_factory=list)
 
     @property
     def authorities(self) -> list[Authorities]:
-        """All CAs that the TLS layer has to know."""
+        """All CAs for the TLS layer."""
         proxy = self.proxy_authorities
         return [self.client_authorities, *([proxy] if proxy is not None else [])]
 
     async def run(self) -> None:
-        """Reload files that change and fetch what others publish, until cancelled."""
+        """Reload changed files and fetch provider keys, until cancelled."""
         async with asyncio.TaskGroup() as group:
             for work in self._background:
                 group.create_task(work())
@@ -91,14 +91,14 @@ class Authentication:
 
 
 async def _warm_up() -> None:
-    """Import what the first token needs, so that no request waits for it, nor for this: the first
-    ones after the start have the interpreter to themselves."""
+    """Import the JWT library in a thread, so that the first token does not wait for it. Delayed by
+    a second so that it does not compete with the first requests after startup."""
     await asyncio.sleep(_WARM_UP_AFTER)
     await asyncio.to_thread(import_module, "jwt")
 
 
 def _load_keys(keys: KeyRing) -> None:
-    """Have those who look after the server know at once of keys that cannot be used."""
+    """Load the keys early to log unusable ones at startup."""
     try:
         keys.load()
     except KeyFileError as error:
@@ -116,11 +116,11 @@ def build_authenticator(
     console: Path | None = None,
     authorization_modes: Sequence[str] = (),
 ) -> Authentication:
-    """Put authentication together; raises AuthenticationError.
+    """Construct authentication from the flags; raises AuthenticationError.
 
-    `lookup` reads the newest version of an object, `follow` tells of commits, `own_ca` is the
-    server's CA, whose client certificates are always accepted, `own_key` the signing key that is
-    used unless another is given, `console` the directory of the console's sessions.
+    `lookup` reads the newest version of an object. `follow` subscribes to commits. `own_ca` is the
+    server's CA, whose client certificates are always accepted. `own_key` is the default signing
+    key. `console` is the directory of the console's sessions.
     """
     issuers = options.service_account_issuer or [default_issuer(dialect)]
     audiences: Audiences = tuple(options.api_audiences or issuers[:1])
@@ -134,7 +134,7 @@ def build_authenticator(
     sessions = None
     if console is not None:
         sessions = ConsoleSessions(console, audiences, lookup, token_file)
-        methods.append(sessions)  # before all that would tell others of its tokens
+        methods.append(sessions)  # first: other methods would send its tokens to third parties
     if token_file is not None:
         methods.append(token_file)
     methods.append(
@@ -196,7 +196,7 @@ def _token_file(path: Path | None, audiences: Audiences) -> StaticTokens | None:
 
 
 def _keys(options: argparse.Namespace, own_key: Path) -> KeyRing:
-    """The keys of service account tokens. Our own file needs no check at the start."""
+    """The keys of service account tokens. The server's own key file is loaded lazily."""
     given = options.service_account_signing_key_file
     files = options.service_account_key_file
     if not files and options.tls_private_key_file is not None:
@@ -332,7 +332,7 @@ def _anonymous(options: argparse.Namespace, modes: Sequence[str]) -> bool:
 
 
 def _forget_with_objects(tokens: BearerTokens, follow: Follow) -> None:
-    """Check a token again as soon as an object changed that it stands or falls with."""
+    """Drop cached tokens when an object they depend on changes."""
     for resource in (ACCOUNTS, SECRETS, PODS):
 
         def changed(change: Change, resource: str = resource) -> None:

@@ -1,4 +1,4 @@
-"""The command line of authentication."""
+"""The command-line flags of authentication."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def boolean(text: str) -> bool:
 
 
 def listed(text: str) -> list[str]:
-    """A comma-separated list."""
+    """Parse a comma-separated list."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def pair(text: str) -> tuple[str, str]:
-    """A `key=value` pair."""
+    """Parse a `key=value` pair."""
     key, separator, value = text.partition("=")
     if not separator or not key:
         raise argparse.ArgumentTypeError(f"{text!r} is not a key=value pair")
@@ -34,7 +34,7 @@ def pair(text: str) -> tuple[str, str]:
 def add_authentication_flags(
     parser: argparse.ArgumentParser, duration: Callable[[str], float]
 ) -> None:
-    """Add every flag of authentication; `duration` reads texts such as `2m`."""
+    """Add all authentication flags; `duration` parses texts such as `2m`."""
     group = parser.add_argument_group
     _add_common(group("Authentication"))
     _add_service_accounts(group("Service accounts"), duration)
@@ -50,7 +50,7 @@ def switch(parser: argparse._ActionsContainer, name: str, default: bool | None, 
 
 
 def _list(parser: argparse._ActionsContainer, name: str, metavar: str, text: str) -> None:
-    """A comma-separated flag that may be repeated; the default is an empty list."""
+    """Add a comma-separated flag that may be repeated; the default is an empty list."""
     parser.add_argument(name, type=listed, action="extend", default=[], metavar=metavar, help=text)
 
 

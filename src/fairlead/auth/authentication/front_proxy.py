@@ -1,4 +1,4 @@
-"""The authenticating proxy: it proves itself with a certificate and names the user in headers."""
+"""The authenticating proxy: it presents a client certificate and names the user in headers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fairlead.auth.authentication.user import User, with_authenticated_group
 
 
 class FrontProxy:
-    """Headers are read only after the certificate of the connection was verified against the
-    proxy's own CA and its name was found allowed. No allowed names means any name."""
+    """Reads the headers only after the connection's certificate was verified against the proxy's CA
+    and its common name is allowed. An empty list of names allows any."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class FrontProxy:
 
     @property
     def headers(self) -> tuple[bytes, ...]:
-        """How the names of its headers begin."""
+        """The prefixes of its header names."""
         return (*self._user_headers, *self._group_headers, *self._extra_prefixes)
 
     async def authenticate(self, request: Credentials) -> User | None:
@@ -40,7 +40,7 @@ class FrontProxy:
         try:
             subject = self._authorities.subject(peer.certificates)
         except Untrusted:
-            return None  # not the proxy; the certificate may be good for something else
+            return None  # not the proxy; the certificate may be valid for another purpose
         if self._allowed and subject.common_name not in self._allowed:
             raise Rejected("x509: the proxy's common name is not in the allowed list")
         return self._named_user(request.raw_headers)

@@ -1,4 +1,4 @@
-"""What bearer tokens are good for, and keeping that."""
+"""Grants: the result of checking a bearer token, and their cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.base.clock import time
 from fairlead.base.records import dataclass
 
 Audiences = tuple[str, ...]
-# An object that a token stands or falls with: our name for its resource, and its storage key.
+# An object that a token depends on: internal name of its resource, and its storage key.
 Anchor = tuple[str, str]
 
 _MOST_CACHED = 10_000
@@ -29,11 +29,12 @@ def common(listed: Iterable[str], known: Audiences) -> Audiences:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A token that was found good.
+    """The result of a valid token.
 
-    `audiences` are those of the wanted ones for which it is good. It may be remembered until the
-    unix time `until` and while nothing happens to its `anchors`; `on_use` is told of every request
-    that comes with it. With an `impersonation` it is not enough: each request has to be allowed it.
+    `audiences` are the requested audiences for which it is valid. It may be cached until the unix
+    time `until` and while its `anchors` do not change. `on_use` is called for every request with
+    the token. A grant with an `impersonation` is not sufficient: the impersonation is authorized
+    for each request.
     """
 
     user: User
@@ -46,13 +47,13 @@ class Grant:
 
 class OnUse(Protocol):
     def used(self, request: Credentials) -> None:
-        """A request came with the token; raises Rejected or StatusError if it must not pass."""
+        """Called for each request with the token; raises Rejected or StatusError to reject it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remarks:
-    """What an audit log shall tell whenever a token is used: a name and a text. If it is to be told
-    from a moment on only, the text is followed by the seconds since then."""
+    """An audit annotation for each use of a token: name and text. With `since` it is added only
+    after that time, and the text ends with the seconds since then."""
 
     name: str
     text: str
@@ -66,8 +67,8 @@ class Remarks:
 
 
 class TokenCache(Bounded[bytes, Grant]):
-    """Header value, as `hashed` tells it, to grant. Objects that grants are anchored in call
-    `forget` when they change, so a revoked token stops working with the commit that revokes it."""
+    """Maps the hashed header value to a grant. `forget` is called when an anchor changes, so a
+    revoked token is invalid as soon as the revoking write commits."""
 
     def __init__(self) -> None:
         super().__init__(_MOST_CACHED, _MOST_BYTES, _LONGEST_GRANT)
@@ -91,7 +92,7 @@ class TokenCache(Bounded[bytes, Grant]):
                 self._anchored.setdefault(anchor, set()).add(key)
 
     def forget(self, anchor: Anchor) -> None:
-        """Ask again for every token that is anchored in an object."""
+        """Drop every cached token that depends on an object."""
         for key in tuple(self._anchored.get(anchor, ())):
             self.drop(key)
 

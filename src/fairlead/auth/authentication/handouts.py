@@ -1,8 +1,8 @@
-"""Secrets that the server has handed out, each good until its time is up: as files, so that all
-processes of a server know them, and know them after a restart.
+"""Secrets with an expiry that the server has issued, stored as files so that all processes of a
+server share them and they survive a restart.
 
-A file is named by the hash of its secret: who reads the directory learns none. Its time of
-modification is when it ends, which can be moved without a moment in which there are two or none.
+A file is named by the hash of its secret, so reading the directory reveals no secrets. Its
+modification time is the expiry, which can be changed atomically.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fairlead.base.records import dataclass
 
 _SECRET = re.compile(r"[0-9a-f]{16}\.[-\w]{43}", re.ASCII)
 _BITS = 256
-_NEW, _LONGEST_WRITE = ".new", 60.0  # seconds until what is not yet in its place was left behind
+_NEW, _LONGEST_WRITE = ".new", 60.0  # seconds until an unfinished file counts as abandoned
 _MOST, _MOST_OF_AN_OWNER = 10_000, 32
 
 
 class TooManyHandouts(Exception):
-    """So many are good at once that there can be no more."""
+    """The maximum number of valid secrets is reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Handout:
 
 
 class Handouts:
-    """Raises OSError where the directory cannot be used."""
+    """A directory of issued secrets. Methods raise OSError if it is unusable."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def hand_out(self, owner: str, content: bytes, until: float) -> str:
-        """A new secret. Of those of one owner the oldest ones go when there are many. Raises
+        """Issue a new secret. An owner with many secrets loses the oldest. Raises
         TooManyHandouts."""
         mark = sha256(owner.encode(errors="surrogatepass")).hexdigest()[:16]
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -60,12 +60,12 @@ class Handouts:
         return secret
 
     def find(self, secret: str) -> Handout | None:
-        """What belongs to a secret that is good."""
+        """The content of a valid secret, else None."""
         return self._read(self._file(secret)) if _SECRET.fullmatch(secret) else None
 
     def take(self, secret: str) -> Handout | None:
-        """The same for one who is the first to take it, in whichever process: for others it is not
-        good any more."""
+        """The same, once only across all processes: the first caller gets the content, and the
+        secret becomes invalid."""
         if not _SECRET.fullmatch(secret):
             return None
         taken = self._directory / f"{secrets.token_hex(16)}.taken"
@@ -79,7 +79,7 @@ class Handouts:
             taken.unlink(missing_ok=True)
 
     def extend(self, secret: str, until: float) -> bool:
-        """Move the end of a secret, if it is still there."""
+        """Change the expiry of a secret; returns False if it is gone."""
         try:
             os.utime(self._file(secret), (until, until))
         except FileNotFoundError:
@@ -87,7 +87,7 @@ class Handouts:
         return True
 
     def end(self, secret: str) -> None:
-        """It is not good any more, whatever happens to the machine."""
+        """Revoke a secret durably: fsyncs the directory."""
         if not _SECRET.fullmatch(secret):
             return
         self._file(secret).unlink(missing_ok=True)
@@ -98,8 +98,7 @@ class Handouts:
             os.close(descriptor)
 
     def following(self, secret: str) -> Callable[[], float]:
-        """What tells when a secret ends that was found, each time that it is asked; 0 if it has
-        been ended."""
+        """Returns a function that reads the current expiry of a secret; 0 if it was revoked."""
         path = str(self._file(secret))
 
         def ends_at() -> float:
@@ -118,7 +117,7 @@ class Handouts:
             with path.open("rb") as file:
                 until = os.fstat(file.fileno()).st_mtime
                 return Handout(file.read(), until) if time() < until else None
-        except OSError:  # whatever the reason, nobody knows it
+        except OSError:  # any failure counts as unknown
             return None
 
     def _make_room(self, mark: str) -> None:
@@ -131,11 +130,11 @@ class Handouts:
             raise TooManyHandouts
 
     def _swept(self) -> Iterator[tuple[float, str]]:
-        """The files that are left when those are gone whose time is up."""
+        """Delete expired files and yield the remaining ones with their expiry."""
         now = time()
         with os.scandir(self._directory) as entries:
             for entry in entries:
-                with suppress(FileNotFoundError):  # another process has done it
+                with suppress(FileNotFoundError):  # another process deleted it
                     until = entry.stat(follow_symlinks=False).st_mtime
                     if until + (_LONGEST_WRITE if entry.name.endswith(_NEW) else 0) <= now:
                         os.unlink(entry.path)

@@ -1,4 +1,4 @@
-"""Impersonation: acting as someone else, in the headers of a request, where the rules allow it."""
+"""Impersonation: acting as another user through request headers, if authorized."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _EXTRA = b"impersonate-extra-"
 _HEX = b"0123456789abcdefABCDEF"
 
 
-# Asks whether the caller may: verb, group, resource, subresource, namespace, name. Raises the 403
-# StatusError if not.
+# Authorizes the caller: verb, group, resource, subresource, namespace, name. Raises a 403
+# StatusError.
 Authorize = Callable[[str, str, str, str, str, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """How a credential was made that stands for another user than who asked for it: it is good
-    only while the impersonator may act so."""
+    """The origin of a credential that was created by impersonation: it is valid only while the
+    impersonator is authorized."""
 
     impersonator: User
     headers: tuple[Header, ...]
@@ -42,7 +42,7 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """One thing to act as."""
+    """One impersonation permission to check."""
 
     group: str
     resource: str
@@ -52,7 +52,7 @@ class _Wish:
 
 
 def asks_to_impersonate(headers: RawHeaders) -> bool:
-    """Whether any header is about impersonation; cheap, for the chain."""
+    """Whether any header is about impersonation; a cheap check for every request."""
     for name, _ in headers:  # noqa: SIM110 a generator would cost twice as much
         if name.startswith(_PREFIX):
             return True
@@ -66,11 +66,10 @@ def impersonation_headers(headers: RawHeaders) -> tuple[Header, ...]:
 async def impersonate(
     dialect: Dialect, headers: RawHeaders, user: User, authorize: Authorize
 ) -> User:
-    """The user that a request wants to act as, or the caller itself if it wants none.
+    """The user that a request impersonates, or the caller itself if it has no such headers.
 
-    Raises a 400 StatusError for headers without a user or with unreadable text; `authorize`
-    raises for what the caller may not act as. The caller's own user stays with the chain, for
-    audit.
+    Raises a 400 StatusError for headers without a user or with invalid text; `authorize` raises if
+    the caller lacks permission. The chain keeps the caller's own user for audit.
     """
     read = _Headers(headers)
     if not read.any:
@@ -90,7 +89,7 @@ async def impersonate(
 
 
 class _Headers:
-    """The impersonation headers of a request. `any` tells whether there are any."""
+    """The parsed impersonation headers of a request. `any` is whether there are any."""
 
     def __init__(self, headers: RawHeaders) -> None:
         self.user = self.uid = ""
@@ -120,8 +119,8 @@ def _text(raw: bytes) -> str:
 
 
 def _extra_name(raw: bytes) -> str:
-    """The name of an extra field: lower case, percent-decoded once; what is not a percent
-    encoding stands for itself."""
+    """The name of an extra field: lower case, percent-decoded once; left as is if it is not valid
+    percent encoding."""
     raw = raw.lower()
     steps = raw.split(b"%")[1:]
     encoded = all(len(step) > 1 and step[0] in _HEX and step[1] in _HEX for step in steps)
@@ -145,7 +144,7 @@ def _wishes(dialect: Dialect, read: _Headers, account: tuple[str, str] | None) -
 
 
 def _completed(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
-    """The groups with the one that tells whether the user is authenticated."""
+    """Add the group for authenticated or unauthenticated users."""
     if name == ANONYMOUS_NAME:
         return groups if UNAUTHENTICATED in groups else (*groups, UNAUTHENTICATED)
     if AUTHENTICATED in groups or UNAUTHENTICATED in groups:

@@ -1,4 +1,4 @@
-"""Keys that sign and check JSON Web Tokens, and the files they come from."""
+"""Keys that sign and verify JSON Web Tokens, and loading them from files."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _SMALLEST_RSA = 2048
 
 
 class KeyFileError(ValueError):
-    """A key file that cannot be used; the text never holds any of its content."""
+    """An unusable key file; the text never contains any of its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A key that checks signatures, and the one algorithm for which it is used."""
+    """A key that verifies signatures, and the single algorithm it is used with."""
 
     key: PublicKeyObject
     algorithm: str
     key_id: str
 
     def jwk(self) -> dict[str, str]:
-        """The key as a JSON Web Key set shows it."""
+        """The key in the format of a JSON Web Key set."""
         head = {"use": "sig", "kid": self.key_id, "alg": self.algorithm}
         numbers: Any = self.key.public_numbers()
         if self.algorithm == "RS256":
@@ -48,7 +48,7 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SigningKey:
-    """A private key with the public one that belongs to it."""
+    """A private key with its public key."""
 
     key: PrivateKeyObject
     public: PublicKey
@@ -64,7 +64,7 @@ def encode(data: bytes) -> str:
 
 
 def public_key(key: object) -> PublicKey:
-    """Our view of a public key of the cryptography library; raises KeyFileError."""
+    """Wrap a public key of the cryptography library; raises KeyFileError."""
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
@@ -83,7 +83,7 @@ def public_key(key: object) -> PublicKey:
 
 
 def load_public_keys(path: Path) -> list[PublicKey]:
-    """The public keys of a PEM file of public keys, private keys or certificates."""
+    """Load the public keys from a PEM file of public keys, private keys or certificates."""
     found = []
     for label, block in _blocks(path):
         if label != b"EC PARAMETERS":
@@ -94,7 +94,7 @@ def load_public_keys(path: Path) -> list[PublicKey]:
 
 
 def load_signing_key(path: Path) -> SigningKey:
-    """The first private key of a PEM file."""
+    """Load the first private key of a PEM file."""
     for label, block in _blocks(path):
         if label.endswith(b"PRIVATE KEY"):
             key = _private(block, path)
@@ -103,8 +103,8 @@ def load_signing_key(path: Path) -> SigningKey:
 
 
 class KeyRing:
-    """The signing key and all keys that tokens are checked with, its own first. Files are read at
-    the first use, or at once by `load`; both raise KeyFileError."""
+    """The signing key and all verification keys, the signing key's first. Files are read on first
+    use, or by `load`; both raise KeyFileError."""
 
     def __init__(self, signing: Path, others: Sequence[Path] = ()) -> None:
         self._signing_file = signing
@@ -154,7 +154,7 @@ def _from_block(label: bytes, block: bytes, path: Path) -> PublicKey:
         return _checked(load_pem_public_key(block), path)
     except KeyFileError:
         raise
-    except Exception:  # what the library raises depends on what is wrong
+    except Exception:  # the library raises various exceptions
         raise KeyFileError(f"{path} holds a malformed key") from None
 
 

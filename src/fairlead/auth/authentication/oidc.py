@@ -13,12 +13,12 @@ from fairlead.base.clock import time
 from fairlead.base.records import dataclass, field
 from fairlead.wire.outgoing.client import CallError
 
-_LONGEST_KEPT = 60.0  # a token of a key that the provider withdrew must not live on for long
+_LONGEST_KEPT = 60.0  # seconds; bounds the use of tokens whose key the provider withdrew
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimRules:
-    """From claims to a user. `groups_array_only` refuses a groups claim that is a single text."""
+    """Maps claims to a user. `groups_array_only` rejects a groups claim that is a single string."""
 
     client_id: str
     username_claim: str = "sub"
@@ -30,8 +30,8 @@ class ClaimRules:
 
 
 def username_prefix(given: str, claim: str, issuer: str) -> str:
-    """The prefix of user names: what was asked for, `-` for none, and by default the issuer
-    unless names are mail addresses."""
+    """The prefix of user names: the configured one, none for `-`, and by default the issuer unless
+    names are email addresses."""
     if given == "-":
         return ""
     if given or claim == "email":
@@ -71,7 +71,7 @@ class OidcTokens:
         name = claims.get(rules.username_claim)
         if not isinstance(name, str) or not name:
             raise BadToken(f'parse username claims "{rules.username_claim}": not a text')
-        # A provider that says nothing about verification is taken at its word.
+        # A missing email_verified claim counts as verified.
         if rules.username_claim == "email" and claims.get("email_verified", True) is not True:
             raise BadToken("email not verified")
         groups = tuple(rules.groups_prefix + group for group in self._groups(claims))
@@ -94,15 +94,15 @@ class OidcTokens:
         return value
 
 
-# Distributed claims: an ID token may name a place where one of its claims is to be had, signed.
+# Distributed claims: an ID token may name an endpoint that serves one of its claims, signed.
 
 _NAMES, _SOURCES = "_claim_names", "_claim_sources"
 _MOST_ISSUERS = 16
 
 
 class DistributedClaim:
-    """One claim that may be elsewhere. Who issues it there is asked for its keys as the trusted
-    provider is, with the same CAs and algorithms."""
+    """One claim that may be distributed. Keys of its issuer are fetched as for the trusted
+    provider, with the same CAs and algorithms."""
 
     def __init__(self, claim: str, own: IssuedTokens) -> None:
         self._claim = claim
@@ -110,8 +110,8 @@ class DistributedClaim:
         self._others: dict[str, IssuedTokens] = {}
 
     async def fetched(self, claims: Claims) -> tuple[Claims, float] | None:
-        """The claims with the one that is elsewhere, and the time until which that one is good;
-        None if nothing of it is elsewhere. Raises BadToken."""
+        """The claims including the distributed one, and the expiry of that one; None if the claim
+        is not distributed. Raises BadToken."""
         names = claims.get(_NAMES)
         if self._claim in claims or names is None:
             return None
@@ -141,7 +141,7 @@ class DistributedClaim:
         try:
             content = await documents.get(endpoint, "application/jwt", access_token)
             return content.decode("ascii").strip()
-        except (CallError, UnicodeDecodeError):  # whose text may hold the address
+        except (CallError, UnicodeDecodeError):  # its text may contain the URL
             raise BadToken(f"the distributed claim {self._claim} cannot be fetched") from None
 
     async def _signed(self, token: str) -> tuple[Claims, float]:

@@ -1,5 +1,5 @@
-"""What an OpenID Connect provider publishes: its configuration and its keys, fetched over HTTPS
-and kept, so that nothing waits for a provider that is slow or down."""
+"""The published configuration and keys of an OpenID Connect provider, fetched over HTTPS and
+cached, so that requests do not wait for a slow or unavailable provider."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _keys = Tally(logger, logging.WARNING, "the OIDC provider")
 
 _TIMEOUT = 10.0
 _MOST_BYTES = 1024 * 1024
-_RETRY = 2.0  # seconds between two attempts that fail
-_REFRESH_APART = 1.0  # seconds between two fetches that unknown keys ask for
-_OLDEST_KEYS = 300.0  # seconds after which keys are fetched again, in the background
+_RETRY = 2.0  # seconds between two failed attempts
+_REFRESH_APART = 1.0  # seconds between two fetches because of unknown keys
+_OLDEST_KEYS = 300.0  # seconds until keys are refreshed in the background
 _LONGEST_WAIT = 5.0  # seconds that a request waits for the provider
 _FAMILIES = {"RSA": ("RS", "PS"), "EC": ("ES",)}
 
 
 class ProviderError(Exception):
-    """The provider cannot be asked or answers nonsense."""
+    """The provider is unreachable or returns invalid documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderKey:
-    """A published key; `algorithm` is the only one it is meant for, if the provider says so."""
+    """A published key; `algorithm` is the only one allowed, empty if the provider does not say."""
 
     key: Any
     key_id: str
@@ -58,9 +58,9 @@ class ProviderKey:
 
 
 class Provider:
-    """The algorithms and keys of one issuer. `algorithms` restricts what the provider announces;
-    empty for all that it announces. `ca_file` alone is trusted, the authorities of the machine if
-    there is none. Raises OSError or BundleError."""
+    """The algorithms and keys of one issuer. `algorithms` restricts the announced ones; empty for
+    all. Only `ca_file` is trusted, or the system's CAs if it is None. Raises OSError or
+    BundleError."""
 
     def __init__(
         self,
@@ -86,8 +86,7 @@ class Provider:
         return bool(self._keys)
 
     async def keys(self, key_id: object) -> list[ProviderKey]:
-        """The keys that may have signed a token that names this one. An unknown key asks the
-        provider again."""
+        """The keys that match a key id. Fetches the keys again for an unknown id."""
         found = self._matching(key_id)
         if not found:
             return await self.newer_keys(key_id)
@@ -96,8 +95,7 @@ class Provider:
         return found
 
     async def newer_keys(self, key_id: object) -> list[ProviderKey]:
-        """The same after asking the provider once more, which happens at most once a second, and
-        with a bounded wait."""
+        """The same after another fetch; at most one per second, with a bounded wait."""
         apart = _REFRESH_APART if self.ready else _RETRY
         if self._refreshing is None and monotonic() - self._tried < apart:
             return self._matching(key_id)
@@ -110,7 +108,7 @@ class Provider:
         return [key for key in self._keys if key.key_id == key_id]
 
     def _refresh(self) -> asyncio.Task[None]:
-        """One fetch at a time; everybody who needs it waits for the same one."""
+        """Start a fetch, or return the one in progress: all callers share it."""
         if self._refreshing is None:
             self._tried = monotonic()
             self._refreshing = asyncio.create_task(self._fetch())
@@ -128,7 +126,7 @@ class Provider:
             self._keys = _usable_keys(document)
             self._fetched = monotonic()
         except (ProviderError, CallError) as error:
-            self._jwks_uri = ""  # it may have moved: discover it anew
+            self._jwks_uri = ""  # it may have moved: run discovery again
             brief = error.brief if isinstance(error, CallError) else error
             self._failed.add("it cannot be asked", quoted(brief))
 
@@ -150,14 +148,14 @@ class Provider:
         self._jwks_uri = uri
 
     async def keep_trying(self) -> None:
-        """Learn the keys soon after the start, however long the provider takes to come up."""
+        """Retry until the keys are fetched, since the provider may start later."""
         while not self.ready:
             await asyncio.wait([self._refresh()])
             if not self.ready:
                 await asyncio.sleep(_RETRY)
 
     def like(self, issuer: str) -> Provider:
-        """Another issuer under the same rules, asked over the same connections."""
+        """A provider for another issuer with the same rules and connections."""
         return Provider(issuer, None, self._wanted, self.documents)
 
     async def close(self) -> None:
@@ -165,7 +163,7 @@ class Provider:
 
 
 def _usable_keys(document: dict[str, Any]) -> list[ProviderKey]:
-    """The public signing keys of a key set; what we cannot use is left out."""
+    """The usable public signing keys of a key set."""
     listed = document.get("keys")
     found = [_usable_key(value) for value in listed] if isinstance(listed, list) else []
     usable = [key for key in found if key is not None]
@@ -190,20 +188,20 @@ def _usable_key(value: object) -> ProviderKey | None:
     return ProviderKey(key, str(value.get("kid", "")), value["kty"], str(value.get("alg", "")))
 
 
-# Tokens that one issuer signed for us, and for now.
+# Verifying tokens of one issuer.
 
 _SKEW = 60.0  # seconds by which the provider's clock may be ahead
 
 
 class IssuedTokens:
-    """Checks tokens of a provider for one client."""
+    """Verifies the tokens that a provider issued for one client."""
 
     def __init__(self, provider: Provider, client_id: str) -> None:
         self.provider = provider
         self.client_id = client_id
 
     async def check(self, token: str) -> tuple[Claims, float]:
-        """The claims of a token and when it ends; raises BadToken."""
+        """The claims of a token and its expiry; raises BadToken."""
         read = unverified(token)
         if read is None:
             raise BadToken("verify token: it is malformed")
@@ -211,7 +209,7 @@ class IssuedTokens:
         return claims, self._end(claims)
 
     async def _verified(self, token: str, header: Claims) -> Claims:
-        """The claims, once a key of the provider is found to have signed them."""
+        """The claims, verified with a key of the provider."""
         algorithm = header.get("alg")
         if algorithm not in ALGORITHMS:
             raise BadToken("verify token: the signature algorithm is not allowed")
@@ -221,7 +219,7 @@ class IssuedTokens:
         if algorithm not in self.provider.algorithms:
             raise BadToken("verify token: the signature algorithm is not allowed")
         claims = _signed_by(keys, token, algorithm)
-        if claims is None and not header.get("kid"):  # maybe a new key that nothing names
+        if claims is None and not header.get("kid"):  # maybe signed with a new key without an id
             newer = await self.provider.newer_keys(None)
             claims = _signed_by(newer, token, algorithm) if newer != keys else None
         if claims is None:
@@ -229,7 +227,7 @@ class IssuedTokens:
         return claims
 
     def _end(self, claims: Claims) -> float:
-        """When the token ends; raises BadToken for one that is not for us or not for now."""
+        """The expiry of the token; raises BadToken for a wrong issuer, audience or time."""
         if claims.get("iss") != self.provider.issuer:
             raise BadToken("verify token: id token issued by a different provider")
         if self.client_id not in audiences(claims):

@@ -1,8 +1,8 @@
-"""Service account tokens: signed by us (or by someone whose key we were given), good while the
+"""Service account tokens: signed by this server (or with another configured key), valid while the
 account and the object they are bound to exist.
 
 There are two kinds. A bound token has audiences, an expiry and maybe a Pod or Secret it is bound
-to. A legacy token stands in a Secret, has neither, and is good while that Secret holds it.
+to. A legacy token is stored in a Secret, has neither, and is valid while that Secret holds it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object as Object
 from fairlead.resources.metadata import deletion_end
 
-# Reads an object: our name for its resource, namespace, name.
+# Reads an object by internal resource name, namespace and name.
 Lookup = Callable[[str, str, str], Object | None]
 
 ACCOUNTS, SECRETS, PODS = "core/v1/serviceaccounts", "core/v1/secrets", "core/v1/pods"
-_SKEW = 60.0  # seconds by which the clock of another signer may be ahead
+_SKEW = 60.0  # seconds by which another signer's clock may be ahead
 _BAD_TOKEN = "a service account token is malformed, out of date or for another audience"
 _GONE = "the service account of a token does not exist any more"
 _INVALIDATED = "service account token has been invalidated"
@@ -48,7 +48,7 @@ _INVALIDATED = "service account token has been invalidated"
 
 @dataclass(frozen=True, slots=True)
 class AccountClaims:
-    """How the private claims are called in a dialect."""
+    """The names of the private claims in a dialect."""
 
     bound: str
     legacy_issuer: str
@@ -81,7 +81,7 @@ def account_claims(dialect: Dialect) -> AccountClaims:
 
 
 class ServiceAccountTokens:
-    """Checks both kinds of token. `own_audiences` are those that a token without any has."""
+    """Checks both kinds of token. A token without audiences is valid for `own_audiences`."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class ServiceAccountTokens:
         return Grant(user, found, min(ends), tuple(anchors), self._stale(claims, own))
 
     def _stale(self, claims: Claims, own: Claims) -> Remarks | None:
-        """Tokens of clients that should renew them and do not are worth a remark."""
+        """The audit annotation for tokens that should have been renewed."""
         try:
             since = seconds(own, "warnafter")
         except BadToken as error:
@@ -194,7 +194,7 @@ class ServiceAccountTokens:
         return Grant(user, found, until, anchors, remarks)
 
     def _check_account(self, namespace: str, name: str, uid: str) -> float:
-        """Until when the account exists, as far as is known."""
+        """Check that the account exists; returns when it ends, as far as is known."""
         account = self._lookup(ACCOUNTS, namespace, name)
         if account is None:
             raise Rejected(f'serviceaccounts "{name}" not found', kinds=[_GONE])
@@ -244,7 +244,7 @@ class ServiceAccountTokens:
 
 
 def _check_times(claims: Claims) -> float:
-    """Until when the token is good; no leeway at its end, where the issuer's clock is ours."""
+    """The expiry of the token; without leeway, since the issuer's clock is this server's."""
     now = time()
     expiry = seconds(claims, "exp")
     if expiry is not None and now >= expiry:
@@ -257,7 +257,7 @@ def _check_times(claims: Claims) -> float:
 
 
 def _end(value: Object, dialect: Dialect) -> float:
-    """When an object's time is up: a Pod's containers may use its token in the grace period."""
+    """When an object ends; the containers of a Pod may use its token during the grace period."""
     metadata = value["metadata"]
     going = metadata.get("deletionTimestamp") is not None
     return deletion_end(metadata, dialect) if going else inf

@@ -12,11 +12,11 @@ from fairlead.auth.authentication.chain import Credentials, Rejected
 from fairlead.auth.authentication.grants import Audiences, Grant, common
 from fairlead.auth.authentication.user import User, with_authenticated_group
 
-TOKEN_FILE = "token file"  # as an anchor, with the hash of a token
+TOKEN_FILE = "token file"  # resource of an anchor whose key is the hash of a token
 
 
 class TokenFileError(ValueError):
-    """A token file that cannot be used; the text names the line, never a token."""
+    """An unusable token file; the text names the line, never a token."""
 
 
 def read_token_file(path: Path) -> dict[str, User]:
@@ -56,7 +56,7 @@ def _add(users: dict[str, User], row: list[str], where: str) -> None:
 
 
 class StaticTokens:
-    """Looking a token up in a hash table reveals nothing of other tokens by its timing."""
+    """Tokens by hash table: the timing of a lookup reveals nothing about other tokens."""
 
     def __init__(self, users: dict[str, User], own_audiences: Audiences = ()) -> None:
         self._own_audiences = own_audiences
@@ -72,8 +72,8 @@ class StaticTokens:
         return Grant(user, found, anchors=((TOKEN_FILE, _hash(token)),))
 
     def line(self, hashed: str) -> str:
-        """The hash of the user whose token has a hash, or nothing: the file of the next start may
-        have other lines."""
+        """The hash of the user of a token, given the token's hash; empty if there is none. The file
+        may differ after a restart."""
         user = self._users_by_hash.get(hashed)
         return _hash(repr((user.name, user.uid, user.groups))) if user is not None else ""
 
@@ -82,7 +82,7 @@ class StaticTokens:
         return {_hash(token): user for token, user in self._users.items()}
 
     async def authenticate(self, request: Credentials) -> User | None:
-        """Used on its own, without BearerTokens."""
+        """Stand-alone use, without BearerTokens."""
         token, _ = bearer_token(request.header(b"authorization"))
         if not token:
             return None

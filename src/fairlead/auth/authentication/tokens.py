@@ -1,4 +1,4 @@
-"""JSON Web Tokens: reading, signing and checking them. Claims are the caller's matter."""
+"""JSON Web Tokens: parsing, signing and verifying. Callers check the claims."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 Claims = dict[str, Any]
 
-# What may sign a token. None of them is symmetric: a public key is no secret.
+# The accepted algorithms. None is symmetric, because public keys are not secret.
 ALGORITHMS = tuple(f"{family}{bits}" for family in ("RS", "ES", "PS") for bits in (256, 384, 512))
 _LONGEST = 64 * 1024
 _COMPACT = re.compile(r"\A[-\w]+\.[-\w]+\.[-\w]*\Z", re.ASCII)
 
 
 class BadToken(ValueError):
-    """A token that is not what it claims to be; the text never holds any of it."""
+    """An invalid token; the text never contains any of it."""
 
 
 def unverified(token: str) -> tuple[Claims, Claims] | None:
-    """Header and claims as they stand, good for nothing but finding out who should check them;
-    None if it is no token at all."""
+    """Header and claims without verification, only for choosing the verifier; None if the text is
+    not a token."""
     if len(token) > _LONGEST or not _COMPACT.match(token):
         return None
     try:
@@ -48,7 +48,7 @@ _library: PyJWS | None = None
 
 
 def library() -> PyJWS:
-    """Imported at its first use: no start waits for it."""
+    """Imported on first use, to keep startup fast."""
     global _library
     if _library is None:
         from jwt import PyJWS
@@ -68,14 +68,14 @@ def sign(claims: Claims, key: SigningKey) -> str:
 
 
 def verified(token: str, key: Any, algorithms: Sequence[str]) -> Claims:
-    """The claims of a token that a key signed with one of the algorithms; raises BadToken."""
+    """The claims of a token, verified with a key and one of the algorithms; raises BadToken."""
     from jwt.exceptions import PyJWTError
 
     try:
         found = library().decode_complete(token, key, algorithms=list(algorithms))
         claims = orjson.loads(found["payload"])
     except (PyJWTError, ValueError, TypeError):
-        # The words of the reference, which reviews show.
+        # The reference's message, which reviews show.
         raise BadToken("square/go-jose: error in cryptographic primitive") from None
     if not isinstance(claims, dict):
         raise BadToken("the claims are not an object")
@@ -83,7 +83,7 @@ def verified(token: str, key: Any, algorithms: Sequence[str]) -> Claims:
 
 
 def verified_by_any(token: str, key_id: object, keys: Iterable[PublicKey]) -> Claims:
-    """The claims of a token that one of the keys signed; the key that it names, if we have it."""
+    """The claims of a token, verified with the key it names if known, else with any key."""
     candidates = list(keys)
     named = [key for key in candidates if key.key_id == key_id]
     failure = BadToken("no key to check the token with")
@@ -96,7 +96,7 @@ def verified_by_any(token: str, key_id: object, keys: Iterable[PublicKey]) -> Cl
 
 
 def seconds(claims: Claims, name: str) -> float | None:
-    """A time claim, or None if it is absent; raises BadToken if it is no time."""
+    """A time claim, None if it is absent; raises BadToken if it is not a number."""
     value = claims.get(name)
     if value is None:
         return None
@@ -106,7 +106,7 @@ def seconds(claims: Claims, name: str) -> float | None:
 
 
 def audiences(claims: Claims) -> tuple[str, ...]:
-    """The audience claim: one text or a list of them; raises BadToken."""
+    """The audience claim, a string or a list; raises BadToken."""
     value = claims.get("aud")
     listed = [value] if isinstance(value, str) else value or []
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):

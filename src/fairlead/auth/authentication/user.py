@@ -1,4 +1,4 @@
-"""The identity that authentication attaches to a request."""
+"""The user that authentication attaches to a request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SERVER_NAME = "system:apiserver"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Opaque to authentication, meaningful to authorizers. `groups` keeps its order."""
+    """A user. Authorizers interpret it; `groups` keeps its order."""
 
     name: str
     uid: str = ""
@@ -28,24 +28,24 @@ ANONYMOUS = User(ANONYMOUS_NAME, "", (UNAUTHENTICATED,))
 
 
 def user_bytes(user: User) -> int:
-    """How much a user weighs in a cache."""
+    """The size of a user for cache limits."""
     extra = (len(key) + sum(map(len, values)) for key, values in user.extra.items())
     return len(user.name) + len(user.uid) + sum(map(len, user.groups)) + sum(extra)
 
 
 def is_server(user: User) -> bool:
-    """Whether a write is one by which the server prepares itself."""
+    """Whether the user is the server itself, which writes during startup."""
     return user.name == SERVER_NAME and MASTERS in user.groups
 
 
 def with_authenticated_group(user: User) -> User:
-    """The user as a member of the group that every authenticated user belongs to."""
+    """Add the group of all authenticated users."""
     if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
         return user
     return User(user.name, user.uid, (*user.groups, AUTHENTICATED), user.extra)
 
 
-# How service accounts are called as users.
+# The user names and groups of service accounts.
 
 _PREFIX = "system:serviceaccount:"
 _GROUP = "system:serviceaccounts"
@@ -60,7 +60,7 @@ def account_groups(namespace: str) -> tuple[str, ...]:
 
 
 def split_account_name(user_name: str) -> tuple[str, str] | None:
-    """Namespace and name, or None for a user that is no service account."""
+    """Namespace and name of a service account's user; None for other users."""
     if not user_name.startswith(_PREFIX):
         return None
     parts = user_name[len(_PREFIX) :].split(":")

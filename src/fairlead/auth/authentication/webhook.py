@@ -13,33 +13,33 @@ from fairlead.base.clock import time
 from fairlead.base.records import dataclass
 from fairlead.wire.outgoing.client import CallError
 
-_TIMEOUT = 10.0  # seconds of one call
-_LONGEST = 30.0  # seconds of a call with all its repetitions
+_TIMEOUT = 10.0  # seconds per call
+_LONGEST = 30.0  # seconds for a call with all retries
 _MOST_KEPT = 10_000
 _MOST_BYTES = 16 * 1024 * 1024
 _LONGEST_VERDICT = 4096  # bytes of the audiences and of the user
 
 
 class Poster(Protocol):
-    """Posts JSON to the service, trying again where that may help; raises CallError."""
+    """Posts JSON to the service with retries; raises CallError."""
 
     async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What the service said; no grant means that it does not know the token."""
+    """The service's response; no grant means that it does not know the token."""
 
     grant: Grant | None
     until: float
 
 
-_Key = tuple[bytes, Audiences]  # the token hashed, and who it should be for
+_Key = tuple[bytes, Audiences]  # hashed token, and requested audiences
 
 
 class TokenWebhook:
-    """Asks with a TokenReview and remembers what was said. An answer with an error text is not
-    remembered, nor is a call that failed."""
+    """Sends a TokenReview and caches the response. Responses with an error and failed calls are not
+    cached. Concurrent checks of the same token share one call."""
 
     def __init__(
         self, poster: Poster, api_version: str, own_audiences: Audiences, keep: float
@@ -114,7 +114,7 @@ class TokenWebhook:
 
 
 def _without(token: str, text: str) -> str:
-    """A service that answers with an error may repeat what it was sent."""
+    """Remove the token from an error text, in which the service may repeat it."""
     return text.replace(token, "<token>")
 
 

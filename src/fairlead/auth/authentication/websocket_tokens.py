@@ -1,4 +1,4 @@
-"""Bearer tokens among the protocols that a WebSocket offers: browsers can send none elsewhere."""
+"""Bearer tokens in the WebSocket subprotocol list: browsers cannot send them in another header."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _UNPADDED = re.compile(r"[A-Za-z0-9_-]*")
 
 
 def offers_in(value: bytes) -> list[str]:
-    """The protocols that a header names."""
+    """The subprotocols in a header."""
     return [offer.strip() for offer in value.decode("latin-1").split(",")]
 
 
 def without_tokens(value: bytes) -> bytes:
-    """The same header for somebody who is not to see the token."""
+    """The header without tokens, for forwarding."""
     kept = [offer for offer in offers_in(value) if not offer.startswith(_TOKENS)]
     return ",".join(kept).encode("latin-1")
 
@@ -44,7 +44,7 @@ def _decoded(encoded: str) -> str:
 
 
 class WebSocketTokens:
-    """The method that finds the token and asks those who know tokens."""
+    """The method that extracts the token and passes it to the token methods."""
 
     def __init__(self, dialect: Dialect, tokens: BearerTokens) -> None:
         group = dialect.group_name("authorization.@")
@@ -62,7 +62,7 @@ class WebSocketTokens:
         token = _decoded(found[0].removeprefix(self._prefix)) if found else ""
         if not token:
             return None
-        if len(offers) == 1:  # the answer must name one of them, and not the token
+        if len(offers) == 1:  # the response must select one of them, and not the token
             raise Rejected("missing additional subprotocol")
         grant = await self._tokens.check(as_header_text(token), self._tokens.audiences)
         if grant.on_use is not None:
@@ -71,15 +71,15 @@ class WebSocketTokens:
         return grant.user
 
 
-# Which requests a browser sends for a page of another site.
+# Detecting cross-site requests of browsers.
 
 _OWN_SITES = ("", "same-origin", "none")
 _USUAL_PORT = ":443"
 
 
 def refuse_foreign(request: Credentials) -> None:
-    """Raise a 403 StatusError for a request of a page that this server has not served. Programs
-    that are no browsers say nothing of pages."""
+    """Raise a 403 StatusError for a request from a page of another site. Clients that are not
+    browsers send neither header."""
     site, origin = request.header(b"sec-fetch-site"), request.header(b"origin")
     if site in _OWN_SITES and (not origin or origin.lower() == _own_origin(request)):
         return

@@ -1,1 +1,1 @@
-"""Who may do what: one module a mode, the chain and its decision cache."""
+"""Authorization: one module per mode, the chain and its decision cache."""

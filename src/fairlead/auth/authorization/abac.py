@@ -1,4 +1,4 @@
-"""ABAC: policies from a file, one JSON object a line."""
+"""ABAC: policies from a file, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _FIELDS = {
 
 
 class PolicyFileError(ValueError):
-    """A policy file that cannot be used; the text names the line."""
+    """An unusable policy file; the text names the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One line: who may do what. An empty user and group match nobody."""
+    """One line of the file. If user and group are both empty, it matches no user."""
 
     user: str = ""
     group: str = ""
@@ -45,7 +45,7 @@ class Policy:
     readonly: bool = False
 
     def is_for(self, user: User) -> bool:
-        """Whether each of user and group that it names fits."""
+        """Whether the policy's user and group, where set, match."""
         if not self.user and not self.group:
             return False
         if self.user and self.user != user.name:
@@ -103,7 +103,7 @@ class Abac(ImmediateMode):
 
 
 def read_policy_file(path: Path, dialect: Dialect) -> list[Policy]:
-    """The policies of a file; empty lines and lines that start with `#` do not count."""
+    """Read the policies of a file, skipping empty lines and lines that start with `#`."""
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -144,7 +144,7 @@ def _from_spec(spec: dict[str, Any]) -> Policy:
     if unknown:
         raise PolicyFileError(f"spec has no field {unknown[0]!r}")
     if ALL in (read["user"], read["group"]):
-        read["user"], read["group"] = "", AUTHENTICATED  # all who are authenticated
+        read["user"], read["group"] = "", AUTHENTICATED  # all authenticated users
     return Policy(
         read["user"],
         read["group"],

@@ -1,4 +1,4 @@
-"""Aggregated ClusterRoles: their rules are those of the ClusterRoles that their selectors find."""
+"""Aggregated ClusterRoles: combines the rules of the ClusterRoles that their selectors match."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from fairlead.storage.version import Version
 
 logger = logging.getLogger("fairlead")
 
-# Writes the rules of the ClusterRole of a name onto its newest version and returns once that is
-# committed; a role that is gone meanwhile is no error.
+# Writes the rules to the newest version of the named ClusterRole and returns after the commit.
+# Succeeds if the role was deleted meanwhile.
 WriteRules = Callable[[str, list[Rule]], Awaitable[object]]
 
 _PAUSE_AFTER_ERROR = 1.0
@@ -30,7 +30,7 @@ _ROLES_A_STEP = 100
 
 class _Role(NamedTuple):
     labels: dict[str, str]
-    rules: dict[bytes, bytes]  # encoded, which is small, by their content, which tells them apart
+    rules: dict[bytes, bytes]  # encoded to save memory, keyed by canonical content
     selectors: list[dict[str, Any]]
 
     def selects(self, other: _Role) -> bool:
@@ -38,9 +38,9 @@ class _Role(NamedTuple):
 
 
 class ClusterRoleAggregation:
-    """Follows the ClusterRoles; `reconcile` brings the aggregated ones that a change concerns up
-    to date, `run` does it after every change. A commit is only noted, all work is done later and
-    in small steps."""
+    """Follows the ClusterRoles. `reconcile` updates the aggregated roles that a change affects,
+    `run` does so after every change. The commit callback only records the change; the work is done
+    later, in small steps."""
 
     def __init__(self, write: WriteRules) -> None:
         self._write = write
@@ -58,7 +58,7 @@ class ClusterRoleAggregation:
         self._changed.set()
 
     async def run(self) -> None:
-        """For ever: wait for a change, then reconcile."""
+        """Wait for changes and reconcile, until cancelled."""
         while True:
             await self._changed.wait()
             self._changed.clear()
@@ -70,8 +70,9 @@ class ClusterRoleAggregation:
                 await asyncio.sleep(_PAUSE_AFTER_ERROR)
 
     async def reconcile(self) -> None:
-        """One role after the other until none changes, because aggregated roles may aggregate
-        each other; none more often than there are roles, because they may chase each other."""
+        """Update one role after the other until none changes, because aggregated roles may
+        aggregate each other. Each role is updated at most once per existing role, because cycles
+        may never converge."""
         tries: Counter[str] = Counter()
         while self._noted or self._stale:
             await asyncio.sleep(0)
@@ -87,7 +88,7 @@ class ClusterRoleAggregation:
                 await self._renew(name, role)
 
     def _take(self, name: str, version: Version | None) -> None:
-        """Take over a change and find the roles that it concerns."""
+        """Apply a recorded change and mark the affected aggregated roles as stale."""
         before = self._roles.pop(name, None)
         self._aggregated.pop(name, None)
         versions = [before] if before is not None else []
@@ -132,6 +133,6 @@ def _read(version: Version) -> _Role:
 
 
 def _encoded(rule: Rule) -> tuple[bytes, bytes]:
-    """What tells a rule apart, and the rule as it was written: mostly the same."""
+    """The canonical JSON of a rule and the rule as written; one object if they are equal."""
     key, written = orjson.dumps(rule, option=orjson.OPT_SORT_KEYS), orjson.dumps(rule)
     return key, key if key == written else written

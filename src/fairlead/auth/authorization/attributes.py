@@ -1,4 +1,4 @@
-"""What an authorizer is asked: may this user do this?"""
+"""The authorizer's input and output: attributes of a request, decisions, and error messages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fairlead.resources.causes import quote
 
 
 class Attributes(NamedTuple):
-    """One question. A tuple, because one is made for every request.
+    """One request to authorize. A tuple for speed, because one is created for every request.
 
-    `name` is the object's where the request names one; a list or watch with the field selector
-    `metadata.name=x` names one too. `namespace` is empty for cluster-scoped requests; a request
-    for a Namespace is in that namespace. Requests that are not for a resource have a `path`.
+    `name` is set if the request names an object; a list or watch with the field selector
+    `metadata.name=x` counts too. `namespace` is empty for cluster-scoped requests; a request for a
+    Namespace is in that namespace. Non-resource requests have a `path`.
     """
 
     user: User
@@ -32,25 +32,25 @@ class Attributes(NamedTuple):
 
     @property
     def full_resource(self) -> str:
-        """The resource as roles write it, `pods/log`."""
+        """The resource as written in roles, such as `pods/log`."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 def of_path(user: User, verb: str, path: str) -> Attributes:
-    """A question about a path beside the API."""
+    """The attributes of a non-resource request."""
     return Attributes(user, verb, path=path, is_resource=False)
 
 
-# What an authorizer answers, and what a user may do at all.
+# Decisions of an authorizer, and the rules of a user.
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer of one mode or of all of them. Neither allowed nor denied means no opinion: the
-    next mode is asked, and in the end nobody allowed it.
+    """The decision of one mode or of the chain. Neither allowed nor denied means no opinion: the
+    next mode decides, and after the last one the request is rejected.
 
-    `lasting` says that the answer holds until the roles and bindings change, for every user of
-    the same name and groups, so that it may be kept.
+    `lasting`: the decision holds until roles and bindings change, for every user of the same name
+    and groups, so it may be cached.
     """
 
     allowed: bool = False
@@ -61,12 +61,12 @@ class Decision:
 
     @property
     def final(self) -> bool:
-        """Whether no further mode is asked."""
+        """Whether the chain stops here."""
         return self.allowed or self.denied
 
     @property
     def error(self) -> str:
-        """What went wrong on the way, as one text."""
+        """The evaluation errors as one text."""
         return joined_errors(self.errors)
 
 
@@ -75,7 +75,7 @@ NO_OPINION = Decision()
 
 
 def joined_errors(errors: Sequence[str]) -> str:
-    """Errors as one text, each once."""
+    """Join distinct errors into one text."""
     distinct = list(dict.fromkeys(errors))
     if len(distinct) > 1:
         return f"[{', '.join(distinct)}]"
@@ -84,7 +84,7 @@ def joined_errors(errors: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class UserRules:
-    """What a user may do in a namespace, as far as modes can tell it in rules."""
+    """The rules of a user in a namespace, as far as modes can express them."""
 
     resource_rules: list[dict[str, Any]] = field(default_factory=list)
     path_rules: list[dict[str, Any]] = field(default_factory=list)
@@ -102,13 +102,13 @@ class UserRules:
         return joined_errors(self.errors)
 
 
-# The words in which a request is refused.
+# The messages of rejected requests.
 
 _HARMLESS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def forbidden_message(attributes: Attributes, reason: str = "") -> str:
-    """Who cannot do what where, and the reason if a mode gave one."""
+    """States user, verb, resource and namespace, and the reason if a mode gave one."""
     text = _cannot(attributes).translate(_HARMLESS)
     return f"{text}: {reason}" if reason else text
 
@@ -124,7 +124,7 @@ def _cannot(attributes: Attributes) -> str:
 
 
 class Refused(StatusError):
-    """A 403 of the authorizer: `attributes` is what it was asked, `decision` what it said."""
+    """A 403 by the authorizer, with the attributes and the decision."""
 
     def __init__(self, attributes: Attributes, decision: Decision, why: str) -> None:
         ref = ResourceRef(attributes.group, attributes.resource, attributes.name)
@@ -140,6 +140,6 @@ def refusal(attributes: Attributes, decision: Decision) -> Refused:
 
 
 def creation_refusal(attributes: Attributes, decision: Decision) -> Refused:
-    """The 403 for a PUT or apply that would create, by a user who may not create. It carries the
-    modes' reason alone."""
+    """The 403 for a PUT or apply that would create without create permission. Carries only the
+    modes' reason."""
     return Refused(attributes, decision, decision.reason)

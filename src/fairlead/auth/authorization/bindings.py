@@ -1,4 +1,4 @@
-"""Bindings by subject: which roles a user has, found without a walk over all bindings."""
+"""Bindings indexed by subject: finds a user's roles without scanning all bindings."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from fairlead.auth.authentication.user import User, account_user_name
 from fairlead.resources.causes import quote
 from fairlead.storage.change import Change
 
-# A ClusterRole has no namespace: ("", name).
+# Namespace and name; the namespace of a ClusterRole is empty.
 RoleKey = tuple[str, str]
 Subject = dict[str, Any]
 
-_NOWHERE = "/"  # no namespace has this name
+_NOWHERE = "/"  # not a valid namespace name
 
 
 class Binding:
-    """A RoleBinding, or with no namespace a ClusterRoleBinding."""
+    """A RoleBinding, or a ClusterRoleBinding if it has no namespace."""
 
     __slots__ = ("name", "namespace", "role", "role_kind", "subjects")
 
@@ -30,7 +30,7 @@ class Binding:
         self.subjects: list[Subject] = value.get("subjects") or []
 
     def user_of(self, subject: Subject) -> str | None:
-        """The user name that a User or ServiceAccount subject stands for."""
+        """The user name of a User or ServiceAccount subject; None for others."""
         if subject["kind"] == "User":
             return str(subject["name"])
         if subject["kind"] == "ServiceAccount":
@@ -39,7 +39,8 @@ class Binding:
         return None
 
     def explain(self, user: User) -> str:
-        """Why it gives the user its role: itself, the role and the first subject that fits."""
+        """The reason for a grant: this binding, its role and the first subject that matches the
+        user."""
         for subject in self.subjects:
             if self._fits(subject, user):
                 shown = f"{subject['kind']} {quote(self._subject_name(subject))}"
@@ -63,18 +64,18 @@ class Binding:
 
 
 def _role_namespace(kind: str, namespace: str) -> str:
-    """Where the role is; a reference that can lead nowhere must not lead to a ClusterRole."""
+    """The namespace of the role; an invalid reference must not resolve to a ClusterRole."""
     if kind == "ClusterRole":
         return ""
     return namespace if kind == "Role" and namespace else _NOWHERE
 
 
-# The bindings that give a role to a subject, by their names.
+# The bindings of a subject, by role and then by binding name.
 Grants = dict[RoleKey, dict[str, Binding]]
 
 
 class Scope:
-    """The bindings of one namespace, or those of the whole cluster."""
+    """The bindings of one namespace, or the cluster-wide ones, indexed by user and group."""
 
     __slots__ = ("_groups", "_users", "bindings")
 
@@ -113,17 +114,18 @@ class Scope:
                 yield self._users, user
 
     def grants(self, user: User) -> list[Grants]:
-        """What the user has by its name and by each of its groups."""
+        """The grants of the user's name and of each of its groups."""
         groups = self._groups
         found = [self._users[user.name]] if user.name in self._users else []
         found += [groups[group] for group in user.groups if group in groups]
         return found
 
 
-# How authorization learns of the objects it depends on.
+# Subscribing authorization to the objects it depends on.
 
 Listener = Callable[[Change], None]
 
-# Calls a listener with every object of a resource (our name for it, `rbac/v1/roles`) that exists,
-# and then after each commit, before the write is answered. A resource that is not served has none.
+# Calls a listener with every existing object of a resource (internal name, `rbac/v1/roles`), and
+# then after each commit, before the client of the write gets the response. A resource that is not
+# served has no objects.
 Follow = Callable[[str, Listener], None]

@@ -1,23 +1,24 @@
-"""The roles and bindings that exist in a fresh server, read from `bootstrap.table`.
+"""The roles and bindings of a fresh server, read from `bootstrap.table`.
 
-A line that is not indented opens a role:
+A line that is not indented starts a role:
 
     clusterrole NAME [to=ROLE] [from=ROLE]
     role NAME in system|public
 
-`to=` labels it for the aggregated role of that name, `from=` makes it that aggregated role. The
+`to=` labels it for aggregation into that role, `from=` makes it that aggregated role. The indented
 lines below it:
 
-    bound [as NAME] to SUBJECT...       a binding of its own name, or of another
+    bound [as NAME] to SUBJECT...       a binding with the role's name, or another
     GROUP[+GROUP...] RESOURCE... : VERB...
     paths PATH... : VERB...
-    events                              the right to record events
-    if GATE RULE                        where a feature gate is on
+    events                              permission to record events
+    if GATE RULE                        a rule that depends on a feature gate
 
 A subject is `user:`, `group:` or `account:` (of the system namespace) and a name, or `nobody`.
-`core` is the group without a name. The last resource of a rule may carry names: `configmaps[a,b]`.
-`read` are the verbs get, list and watch, `write` the other five of a collection, `all` both.
-`@` is the dialect's domain of groups; words in braces are other names of the dialect.
+`core` is the group with the empty name. The last resource of a rule may have names:
+`configmaps[a,b]`. `read` stands for the verbs get, list and watch, `write` for the other five of a
+collection, `all` for both. `@` is the dialect's group domain; words in braces are other names of
+the dialect.
 """
 
 from __future__ import annotations
@@ -45,18 +46,19 @@ _NAMED = re.compile(r"(.*)\[(.*)\]")
 
 
 def autoupdate_annotation(dialect: Dialect) -> str:
-    """The annotation whose value `false` keeps a bootstrap object from being reconciled."""
+    """The annotation that, set to `false`, excludes a bootstrap object from reconciliation."""
     return dialect.label("rbac.authorization.@/autoupdate")
 
 
 def bootstrap_objects(dialect: Dialect, gates: Gates | None = None) -> list[tuple[str, Object]]:
-    """All of them, each with our name for its resource; without kind and apiVersion."""
+    """All bootstrap objects with the internal names of their resources, without kind and
+    apiVersion."""
     text = text_beside(__file__, "bootstrap.table")
     return list(_Reader(dialect, gates or Gates()).read(text))
 
 
 def bootstrap_rules(dialect: Dialect, cluster_role: str) -> list[Rule]:
-    """The rules of one ClusterRole of the table."""
+    """The rules of one ClusterRole in the table."""
     for key, value in bootstrap_objects(dialect):
         if key == CLUSTER_ROLES and value["metadata"]["name"] == cluster_role:
             rules: list[Rule] = value["rules"]

@@ -12,12 +12,13 @@ from fairlead.base.compiled import mypyc_attr
 
 _MOST_KEPT = 50_000
 _MOST_BYTES = 32 * 1024 * 1024
-_LONGEST_QUESTION = 512  # bytes of what is asked
-_LONGEST_KEY = 2048  # bytes of that and of who asks, with all groups
+_LONGEST_QUESTION = 512  # bytes of the attributes
+_LONGEST_KEY = 2048  # bytes of the attributes, the user name and all groups
 
 
 class Epoch:
-    """Counts the changes that can turn a decision; kept decisions of an older count are void."""
+    """Counts the changes that can affect decisions; cached decisions of an older count are
+    invalid."""
 
     __slots__ = ("count",)
 
@@ -29,17 +30,17 @@ class Epoch:
 
 
 class Mode(Protocol):
-    """One way to decide. It never raises: what goes wrong stands in the decision's errors."""
+    """One authorization mode. Never raises: failures go into the decision's errors."""
 
     async def authorize(self, attributes: Attributes) -> Decision: ...
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
-        """What the user may do, as far as this mode can tell it in rules."""
+        """The rules of the user, as far as this mode can express them."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ImmediateMode:
-    """A mode that waits for nothing: it implements `decide`."""
+    """A mode that decides synchronously: implement `decide`."""
 
     def decide(self, attributes: Attributes) -> Decision:
         raise NotImplementedError
@@ -49,8 +50,8 @@ class ImmediateMode:
 
 
 class Authorizer:
-    """Asks the modes in their order; the first that allows or denies ends it. The privileged
-    group may do everything, whatever the modes say."""
+    """Asks the modes in order until one allows or denies. Members of `system:masters` may do
+    everything, regardless of the modes."""
 
     def __init__(self, modes: Sequence[Mode], epoch: Epoch | None = None) -> None:
         self._modes = tuple(modes)
@@ -61,7 +62,7 @@ class Authorizer:
         self._kept_at = self._epoch.count
 
     def decide_cached(self, attributes: Attributes) -> Decision | None:
-        """The decision if it is known already."""
+        """The decision if it is cached, else None."""
         user = attributes[0]
         if MASTERS in user.groups:
             return ALLOWED
@@ -117,7 +118,7 @@ class Authorizer:
         self._kept_at = self._epoch.count
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
-        """What a user may do in a namespace, in the order of the modes."""
+        """The rules of a user in a namespace, in the order of the modes."""
         found = UserRules()
         for mode in self._modes:
             found.add(mode.rules_for(user, namespace))

@@ -1,4 +1,4 @@
-"""Whether the rules that somebody has cover the rules that somebody wants to give."""
+"""Compares rules: finds the parts of wanted rules that owned rules do not cover."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PARTS = (
 
 
 class TooManyRules(Exception):
-    """Rules grant more single permissions than can be compared one by one."""
+    """The rules have too many combinations to compare."""
 
 
 class _Comparison:
-    """The rules that somebody has against those that are wanted. Verbs are compared as sets; what
-    is left is groups times resources times names, of which only so many are looked at."""
+    """Compares a user's rules with wanted rules. Verbs are compared as sets; the remaining
+    combinations of groups, resources and names are limited to _MOST_STEPS."""
 
     def __init__(self, owned: Iterable[Rule]) -> None:
         self._owned = CompiledRules(owned)
@@ -37,8 +37,8 @@ class _Comparison:
             raise TooManyRules
 
     def look_for(self, rule: Rule) -> None:
-        """Add the parts of a wanted rule that no owned rule covers: some verbs on one resource of
-        one group (and one name), or on one path."""
+        """Add to `missing` the parts of a wanted rule that no owned rule covers: verbs on one
+        resource of one group (and one name), or on one path."""
         verbs = list(dict.fromkeys(rule.get("verbs") or ()))
         groups = dict.fromkeys(rule.get("apiGroups") or ())
         names = dict.fromkeys(rule.get("resourceNames") or (None,))
@@ -65,7 +65,7 @@ class _Comparison:
 
 
 def _uncovered(verbs: list[str], owned: list[ResourceRule], name: str | None) -> list[str]:
-    """The verbs that none of the rules grants on a name, or on all names."""
+    """The verbs that none of the rules grants on a name, or on all names if it is None."""
     for rule in owned:
         if rule.names is None or (name is not None and name in rule.names):
             if rule.verbs is None:
@@ -77,8 +77,7 @@ def _uncovered(verbs: list[str], owned: list[ResourceRule], name: str | None) ->
 
 
 def missing_rules(owned: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """The parts of the wanted rules that no owned rule covers, the first thousand of them; raises
-    TooManyRules."""
+    """The first 1000 parts of the wanted rules that no owned rule covers; raises TooManyRules."""
     comparison = _Comparison(owned)
     for rule in wanted:
         comparison.look_for(rule)
@@ -86,12 +85,12 @@ def missing_rules(owned: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
 
 
 def atoms(rules: Iterable[Rule]) -> list[Rule]:
-    """Rules taken apart into those of one verb."""
+    """Split rules into rules of one verb each."""
     return [{**rule, "verbs": [verb]} for rule in rules for verb in rule["verbs"]]
 
 
 def compact(rules: Sequence[Rule]) -> list[Rule]:
-    """Parts put together where they differ in the verb only."""
+    """Merge rules that differ only in the verbs."""
     kept: list[Rule] = []
     merged: dict[tuple[str, ...], Rule] = {}
     for rule in rules:
@@ -107,7 +106,7 @@ def compact(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def described(rule: Rule) -> str:
-    """A rule as messages show it."""
+    """A rule as shown in messages."""
     parts = (f"{shown}:{quoted_list(rule[name])}" for name, shown in _PARTS if rule.get(name))
     return "{" + ", ".join(parts) + "}"
 

@@ -1,4 +1,4 @@
-"""Nobody gives rights that they do not have: what writes of roles and bindings must hold to."""
+"""Escalation prevention: users cannot grant permissions they do not have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fairlead.base.errors import ResourceRef, bad_request, forbidden
 from fairlead.codec.types.model import Object as Object
 from fairlead.resources.causes import absent, quote
 
-# The newest version of a role, one that is not yet committed included.
+# Returns the newest version of a role, which may be uncommitted.
 FindRole = Callable[[RoleKey], Object | None]
 
 FULL_AUTHORITY: list[Rule] = [
@@ -32,7 +32,7 @@ _ROLE_RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
 
 
 class EscalationGuard:
-    """Checks writes of the four RBAC kinds; raises the 403 that refuses one."""
+    """Checks writes of the four RBAC kinds; raises a 403."""
 
     def __init__(self, authorizer: Authorizer, rbac: Rbac) -> None:
         self._authorizer = authorizer
@@ -41,8 +41,8 @@ class EscalationGuard:
     async def check_role(
         self, user: User, ref: ResourceRef, namespace: str, value: Object, old: Object | None
     ) -> None:
-        """`ref` names the role that is written; on create by POST the request named none, so
-        `escalate` on named roles does not help there."""
+        """`ref` names the written role. A create by POST names none in its URL, so `escalate` on
+        specific role names does not apply there."""
         if MASTERS in user.groups or only_housekeeping(value, old):
             return
         name = ref.name if old is not None else ""
@@ -70,7 +70,7 @@ class EscalationGuard:
         role = value.get("roleRef") or {}
         resource, name = _ROLE_RESOURCES.get(role.get("kind", "")), role.get("name", "")
         if resource is None:
-            return  # the kind's rules refuse it
+            return  # validation rejects it
         asked = Attributes(user, "bind", role["apiGroup"], "*", resource, "", namespace, name)
         if await self._authorizer.allowed(asked):
             return
@@ -84,7 +84,7 @@ class EscalationGuard:
             raise forbidden(ref, missing)
 
     def _missing(self, user: User, namespace: str, wanted: list[Rule]) -> str:
-        """Which of the wanted rules the user does not hold, in words; nothing if all are held."""
+        """The message about wanted rules that the user does not hold; empty if all are held."""
         held = self._rbac.held_rules(user, namespace, once=True)
         if not held.is_complete:
             return f"user {quote(user.name)} has too many rules to compare"
@@ -112,7 +112,7 @@ _HOUSEKEEPING = ("finalizers", "ownerReferences", "managedFields", "resourceVers
 
 
 def only_housekeeping(value: Object, old: Object | None) -> bool:
-    """Whether an update changes nothing but what the garbage collector needs to change."""
+    """Whether an update changes only the metadata that the garbage collector writes."""
     if old is None:
         return False
     return _without_housekeeping(value) == _without_housekeeping(old)

@@ -1,4 +1,4 @@
-"""`--authorization-mode`: which modes decide, in which order."""
+"""`--authorization-mode`: the modes and their order."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ DEFAULT_MODES = (NODE, RBAC)
 
 
 class ModeError(ValueError):
-    """The modes cannot be what the command line says."""
+    """Invalid values of the authorization flags."""
 
 
 def parse_modes(text: str) -> tuple[str, ...]:
-    """The modes of a comma-separated list, in its order."""
+    """Parse a comma-separated list of modes, keeping its order."""
     modes = tuple(text.split(",")) if text else ()
     if not modes:
         raise ModeError("at least one authorization-mode must be passed")
@@ -31,7 +31,7 @@ def parse_modes(text: str) -> tuple[str, ...]:
 
 
 def check_files(modes: tuple[str, ...], policy_file: bool, webhook_config: bool) -> None:
-    """A file that a mode needs must be given, and none without its mode."""
+    """Check that each mode has the file it needs, and that no file is given without its mode."""
     for mode, given, what, flag in (
         (ABAC, policy_file, "authorization policy file", "--authorization-policy-file"),
         (
@@ -47,7 +47,7 @@ def check_files(modes: tuple[str, ...], policy_file: bool, webhook_config: bool)
             raise ModeError(f"cannot specify {flag} without mode {mode}")
 
 
-# The modes that look at nothing: AlwaysAllow and AlwaysDeny.
+# The constant modes: AlwaysAllow and AlwaysDeny.
 
 _EVERYTHING_IS_FORBIDDEN = Decision(reason="Everything is forbidden.")
 
@@ -64,7 +64,7 @@ class AlwaysAllow(ImmediateMode):
 
 
 class AlwaysDeny(ImmediateMode):
-    """Has no opinion on anything, so that a mode after it may still allow."""
+    """Always without an opinion, so a later mode may still allow."""
 
     def decide(self, attributes: Attributes) -> Decision:
         return _EVERYTHING_IS_FORBIDDEN

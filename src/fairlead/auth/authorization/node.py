@@ -1,4 +1,4 @@
-"""Node: what node agents may do; of some kinds only the objects that their own pods need."""
+"""Node: authorizes node agents; for some kinds only the objects that their own pods need."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _YES = Decision(allowed=True, lasting=False)
 
 
 def node_name(user: User) -> str | None:
-    """The node that a user is, None if it is none."""
+    """The node name of a node agent's user; None for other users."""
     if user.name.startswith(NODE_PREFIX) and NODES_GROUP in user.groups:
         return user.name[len(NODE_PREFIX) :]
     return None
@@ -38,8 +38,8 @@ def _no(reason: str) -> Decision:
 
 
 class Node(ImmediateMode):
-    """Decisions that rest on the graph are never kept: asking it again costs no more, and pods
-    change all the time."""
+    """Decisions based on the graph are not cached: a lookup costs no more, and pods change
+    often."""
 
     def __init__(self, dialect: Dialect, graph: NodeGraph) -> None:
         self._graph = graph
@@ -121,7 +121,8 @@ class Node(ImmediateMode):
         return self._own(node, attributes, "CSINode")
 
     def _own(self, node: str, attributes: Attributes, what: str) -> Decision:
-        """Only what has the node's own name. A create does not tell it here; admission looks."""
+        """Allow only objects with the node's name. A create has no name here; admission checks
+        it."""
         if attributes.verb != "create" and attributes.name != node:
             return _no(f"can only access {what} with the same name as the requesting node")
         return _YES

@@ -1,4 +1,5 @@
-"""Which nodes need which objects: every answer is one look-up, every change is counted."""
+"""Which nodes need which objects: reference counts, updated with each change; a query is one
+lookup."""
 
 from __future__ import annotations
 
@@ -41,9 +42,8 @@ class _Volume:
 
 
 class NodeGraph:
-    """A node needs what its pods refer to, the volumes bound to their claims, the secrets of
-    those volumes, and its own volume attachments. For every object it is counted how often each
-    node needs it."""
+    """A node needs the objects its pods refer to, the volumes bound to their claims, the secrets of
+    those volumes, and its own volume attachments. Counts references by object and node."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._mirror = dialect.label("@/config.mirror")
@@ -68,7 +68,7 @@ class NodeGraph:
         node = node_of(pod)
         if not node and known is None:
             return
-        # What a scheduled pod refers to cannot change as long as it is the same pod.
+        # The references of a scheduled pod are immutable while it is the same pod.
         if pod is not None and known is not None and known.node == node and not change.added:
             return
         if known is not None:
@@ -79,7 +79,7 @@ class NodeGraph:
             self._add_pod(change.key, node, pod.object())
 
     def _add_pod(self, key: str, node: str, pod: Object) -> None:
-        """A mirror pod gives its node nothing: the node itself chose what it refers to."""
+        """A mirror pod grants its node nothing: the node itself chose the references."""
         if self._mirror in (pod["metadata"].get("annotations") or {}):
             added = _Pod(node, ())
         else:

@@ -1,4 +1,4 @@
-"""Which other objects a pod or a persistent volume refers to."""
+"""The objects that a pod or a persistent volume refers to."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from fairlead.codec.types.model import Object as Object
 from fairlead.storage.version import Version
 
-# Kind, namespace and name of an object, the kind as the resource is named.
+# Resource name, namespace and name of an object.
 Vertex = tuple[str, str, str]
 
 SECRETS, CONFIG_MAPS, CLAIMS = "secrets", "configmaps", "persistentvolumeclaims"
 ACCOUNTS, VOLUMES, ATTACHMENTS = "serviceaccounts", "persistentvolumes", "volumeattachments"
 
-# Volume sources of pods that name a secret: the reference's field, and the name's field in it.
+# Pod volume sources that name a secret: the field of the reference, and the field of the name in
+# it.
 _POD_VOLUME_SECRETS = {
     "azureFile": ("", "secretName"),
     "cephfs": ("secretRef", "name"),
@@ -26,8 +27,7 @@ _POD_VOLUME_SECRETS = {
     "secret": ("", "secretName"),
     "storageos": ("secretRef", "name"),
 }
-# Sources of persistent volumes with secrets that the node agent needs, and the fields that refer
-# to them.
+# Persistent volume sources with secrets that the node agent needs, and their reference fields.
 _VOLUME_SECRETS = {
     "cephfs": ("secretRef",),
     "cinder": ("secretRef",),
@@ -43,19 +43,19 @@ _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def node_of(pod: Version | None) -> str:
-    """The name of the node that a pod is bound to, if there is one."""
+    """The name of the node that a pod is bound to; empty if it is not bound."""
     if pod is None or pod.body is None:
         return ""
     fields = pod.known_fields
     if fields is None:
         if _NODE_NAME not in pod.body:
-            return ""  # most pods of a store that is loaded: nothing is parsed for them
+            return ""  # fast path at startup: most stored pods need no parsing
         fields = pod.fields
     return fields.get("spec.nodeName", "")
 
 
 def pod_references(pod: Object) -> set[Vertex]:
-    """Everything that a pod's node needs to read for it."""
+    """All objects that the pod's node needs to read for it."""
     spec, metadata = pod["spec"], pod["metadata"]
     namespace = metadata["namespace"]
     found = {(kind, namespace, name) for kind, name in _pod_names(spec, metadata["name"]) if name}
@@ -111,8 +111,8 @@ def volume_claim(volume: Object) -> Vertex | None:
 
 
 def volume_secrets(volume: Object) -> set[Vertex]:
-    """The secrets that a node needs to mount a persistent volume. A reference without a
-    namespace is to the claim's."""
+    """The secrets that a node needs to mount a persistent volume. References without a namespace
+    are in the claim's namespace."""
     spec = volume["spec"]
     fallback = (spec.get("claimRef") or {}).get("namespace", "")
     found: set[Vertex] = set()

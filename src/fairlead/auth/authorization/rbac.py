@@ -1,4 +1,4 @@
-"""RBAC: roles, and bindings that give them to users, groups and service accounts."""
+"""RBAC: roles, and bindings that grant them to users, groups and service accounts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_HELD = 10_000  # rules of one user that are listed or compared
 
 
 class HeldRules(NamedTuple):
-    """The rules that a user has, and the bindings whose role is missing."""
+    """The rules of a user, and the bindings whose role is missing."""
 
     rules: list[Rule]
     dangling: list[Binding]
@@ -45,7 +45,7 @@ class HeldRules(NamedTuple):
 
 
 class Rbac(ImmediateMode):
-    """The compiled roles and bindings, kept current change by change."""
+    """The compiled roles and indexed bindings, updated with each change."""
 
     def __init__(self, dialect: Dialect, epoch: Epoch) -> None:
         self._group = dialect.group_name("rbac.authorization.@")
@@ -111,9 +111,8 @@ class Rbac(ImmediateMode):
         return f"{resource}.{self._group} {quote(binding.role[1])} not found"
 
     def held_rules(self, user: User, namespace: str, *, once: bool = False) -> HeldRules:
-        """The rules that bindings give a user in a namespace (and everywhere), in the order of
-        the bindings' names; no more than a few thousand of them. A role that is bound several
-        times is repeated unless `once`."""
+        """The rules that bindings grant a user in a namespace and cluster-wide, ordered by binding
+        name; at most 10,000. A role that is bound several times is repeated unless `once`."""
         rules: list[Rule] = []
         dangling: list[Binding] = []
         seen: set[RoleKey] = set()
@@ -151,7 +150,8 @@ class Rbac(ImmediateMode):
         )
 
     def dangling_errors(self, bindings: list[Binding]) -> str:
-        """What is said of missing roles where they are looked up in the store."""
+        """The message about missing roles, with plural resource names as in a lookup in the
+        store."""
         plural = {kind: f"{resource}s" for kind, resource in _ROLE_RESOURCES.items()}
         return joined_errors([self._missing(binding, plural) for binding in bindings])
 

@@ -1,4 +1,4 @@
-"""Putting the bootstrap roles and bindings back where they are missing or lack something."""
+"""Restores missing bootstrap roles and bindings, and missing parts of existing ones."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from fairlead.fields.values import copied
 from fairlead.resources.gates import Gates
 
 _ATTEMPTS = 3
-# Bindings that were part of another one once: whom that one was taken from is not let in again.
+# Bindings that were split off from another one. Subjects that were removed from the original are
+# not added to the new binding.
 _SPLIT_FROM = {"system:public-info-viewer": "system:discovery"}
 
 
 class Objects(Protocol):
-    """Reading and writing by our name for a resource; values are without kind and apiVersion."""
+    """Reads and writes by internal resource name; values are without kind and apiVersion."""
 
     def serves(self, key: str) -> bool:
-        """Whether the resource is switched on."""
+        """Whether the resource is enabled."""
 
     def find(self, key: str, namespace: str, name: str) -> Object | None:
-        """A copy of the object as it is."""
+        """A copy of the current object."""
 
     async def create(self, key: str, value: Object) -> object: ...
 
     async def replace(self, key: str, value: Object) -> object:
-        """Write over the version that `find` gave."""
+        """Replace the version that `find` returned."""
 
     async def delete(self, key: str, namespace: str, name: str) -> object: ...
 
@@ -39,9 +40,9 @@ class Objects(Protocol):
 async def reconcile_bootstrap_objects(
     dialect: Dialect, objects: Objects, gates: Gates | None = None
 ) -> None:
-    """Create what is missing; give back rules, subjects and labels that were taken away. More
-    than that stays, and an object whose autoupdate annotation is `false` is left alone. All
-    writes are on their way at once, so that they share their commits."""
+    """Create missing objects; restore removed rules, subjects and labels. Additions stay, and an
+    object whose autoupdate annotation is `false` is left unchanged. All writes run concurrently, so
+    that they share commits."""
     every = bootstrap_objects(dialect, gates)
     wanted = [(key, value) for key, value in every if objects.serves(key)]
     wanted = [(key, _as_split(dialect, objects, key, value)) for key, value in wanted]
@@ -49,7 +50,8 @@ async def reconcile_bootstrap_objects(
 
 
 def _as_split(dialect: Dialect, objects: Objects, key: str, wanted: Object) -> Object:
-    """A binding that is missing, with what was made of the one that it was split from."""
+    """A missing binding, with the labels, annotations and subjects of the binding it was split
+    from."""
     name = wanted["metadata"]["name"]
     if key != CLUSTER_ROLE_BINDINGS or name not in _SPLIT_FROM or objects.find(key, "", name):
         return wanted
@@ -71,7 +73,7 @@ def _is_left_alone(dialect: Dialect, found: Object) -> bool:
 
 
 async def _reconcile(dialect: Dialect, objects: Objects, key: str, wanted: Object) -> None:
-    """Another server may be at the same work: look again after a conflict."""
+    """Reconcile one object; retries on Conflict, since another server may do the same."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return await _reconcile_once(dialect, objects, key, copied(wanted))
@@ -100,7 +102,7 @@ async def _reconcile_once(dialect: Dialect, objects: Objects, key: str, wanted: 
 
 
 def completed(key: str, wanted: Object, found: Object) -> Object:
-    """The object that exists with what it lacks of the wanted one."""
+    """The existing object with the missing parts of the wanted one added."""
     better: Object = copied(found)
     for name in ("labels", "annotations"):
         existing = found["metadata"].get(name) or {}

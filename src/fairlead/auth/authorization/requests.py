@@ -1,4 +1,4 @@
-"""From a routed request to the question that is asked about it."""
+"""Converts a routed request to authorization attributes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAMED_BY_SELECTOR = ("list", "watch")
 
 
 class Target(Protocol):
-    """What a request is about, as routing reads it."""
+    """The parsed request, from routing."""
 
     path: str
     verb: str
@@ -29,7 +29,7 @@ class Target(Protocol):
 
 
 def attributes_of(user: User, target: Target, field_selector: str) -> Attributes:
-    """`field_selector` is the parameter that a list or watch would use."""
+    """`field_selector` is the query parameter of a list or watch."""
     if not target.is_resource:
         return Attributes(user, target.verb, path=target.path, is_resource=False)
     name = target.name
@@ -49,7 +49,7 @@ def attributes_of(user: User, target: Target, field_selector: str) -> Attributes
 
 @remembered(longest=512)
 def _selected_name(field_selector: str) -> str:
-    """The one name that a field selector asks for, or nothing."""
+    """The single name that a field selector matches, or an empty string."""
     try:
         name = Selection(fields=parse_fields(field_selector)).name
     except SelectorError:

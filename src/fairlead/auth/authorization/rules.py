@@ -1,4 +1,4 @@
-"""Policy rules, compiled so that a question costs a few look-ups."""
+"""Policy rules, compiled into lookup tables."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class _PathRule(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Attributes in the form in which rules are asked; made once for all roles of a user.
+    """Attributes in the form that rules match; computed once for all roles of a user.
 
-    `resources` are the ways in which a rule can name the resource. None of them is `pods/*`,
-    which names nothing.
+    `resources` are the spellings by which a rule can match the resource. `pods/*` is not among
+    them: it matches nothing.
     """
 
     verb: str
@@ -57,7 +57,7 @@ def question(attributes: Attributes) -> Question:
 
 
 class CompiledRules:
-    """The rules of one role. `rules` keeps them as they were written."""
+    """The rules of one role, indexed by resource. `rules` keeps the originals."""
 
     __slots__ = ("_by_resource", "_paths", "rules")
 
@@ -109,20 +109,20 @@ class CompiledRules:
         return False
 
     def rules_on(self, resource: str) -> list[ResourceRule]:
-        """The rules that name a resource as a rule would write it, `pods/log` or `*`, or cover
-        it with a wildcard."""
+        """The rules that match a resource in rule notation, such as `pods/log` or `*`, wildcards
+        included."""
         _, slash, subresource = resource.partition("/")
         ways = dict.fromkeys((resource, ALL, f"*/{subresource}") if slash else (resource, ALL))
         return [rule for way in ways for rule in self._by_resource.get(way, ())]
 
     @property
     def path_count(self) -> int:
-        """How many paths a question about a path is compared with at most."""
+        """The maximum number of comparisons for a path."""
         return sum(1 + len(rule.prefixes) for rule in self._paths)
 
 
 def without_partial_wildcards(rules: Iterable[Rule]) -> list[Rule]:
-    """The rules without paths such as `/met*`: a wildcard stands for a whole last step only."""
+    """Drop paths such as `/met*`: a wildcard may only replace the whole last segment."""
     found = []
     for rule in rules:
         paths = rule.get("nonResourceURLs") or ()
@@ -140,6 +140,6 @@ def _is_partial(path: str) -> bool:
 
 
 def _any_or_set(values: list[str] | None) -> frozenset[str] | None:
-    """None if the values hold the wildcard, which stands for any."""
+    """None if the values contain the wildcard, else a set."""
     found = frozenset(values or ())
     return None if ALL in found else found

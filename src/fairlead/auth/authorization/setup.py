@@ -1,4 +1,4 @@
-"""Putting authorization together from the command line's choices."""
+"""Constructs authorization from the flags."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fairlead.auth.authorization.rbac import Rbac
 from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass
 
-if TYPE_CHECKING:  # what only the mode Webhook needs is imported when it is asked for
+if TYPE_CHECKING:  # imported lazily: only the mode Webhook needs it
     from fairlead.auth.authorization.webhook import Webhook
     from fairlead.wire.outgoing.json_calls import JsonPoster
 
@@ -43,9 +43,8 @@ class AuthorizationOptions:
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
-    """What a server needs: who decides, what refuses escalation, and what to close at the end.
-    RBAC's objects are followed whether or not it decides, because escalation is measured by
-    them."""
+    """The authorizer, the escalation guard, and the function that closes connections. RBAC objects
+    are always followed, even if RBAC is not a mode, because the guard needs them."""
 
     authorizer: Authorizer
     guard: EscalationGuard
@@ -55,7 +54,7 @@ class Authorization:
 def build_authorization(
     dialect: Dialect, follow: Follow, options: AuthorizationOptions
 ) -> Authorization:
-    """Raises ModeError with a text for the person who starts the server."""
+    """Raises ModeError with a text for the administrator."""
     names = parse_modes(options.mode)
     check_files(names, options.policy_file is not None, options.webhook_config_file is not None)
     epoch = Epoch()

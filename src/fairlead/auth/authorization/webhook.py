@@ -1,4 +1,4 @@
-"""Webhook: another server decides, asked with a SubjectAccessReview."""
+"""Webhook: an external service decides, by SubjectAccessReview."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ VERSIONS = ("v1", "v1beta1")
 _TIMEOUT = 30.0
 _MOST_KEPT = 8192
 _MOST_BYTES = 16 * 1024 * 1024
-_LONGEST_KEY = 4096  # bytes of the question, who asks included, and of the reason
-_LONGEST_KEPT_QUESTION = 10_000  # characters that the client of the request chooses
+_LONGEST_KEY = 4096  # bytes of the encoded attributes and user, and of the reason
+_LONGEST_KEPT_QUESTION = 10_000  # characters of attributes, which the client controls
 _ERROR_BOTH = "webhook subject access review returned both allow and deny response"
 
 
 class Poster(Protocol):
-    """Posts a review and gives the answer; raises CallError."""
+    """Posts a review and returns the response; raises CallError."""
 
     async def post_patiently(self, body: dict[str, Any], timeout: float) -> dict[str, Any]: ...
 
 
 class Webhook:
-    """Allowed and other answers are kept for their own times. A call that fails means no
+    """Caches decisions, with separate times for allowed and other responses. A failed call is no
     opinion."""
 
     def __init__(

@@ -1,1 +1,1 @@
-"""PodSecurity: pods keep to the security standard that their namespace asks for."""
+"""PodSecurity: checks pods against the pod security standard of their namespace."""

@@ -1,4 +1,4 @@
-"""The checks of the level `baseline`: no known way to more than a pod is meant to have."""
+"""The checks of the level `baseline`: they prevent known privilege escalations."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def seccomp_annotations(pod: Pod) -> Violation | None:
 
 
 def seccomp_type(context: Object) -> str | None:
-    """The type of the profile that a security context sets."""
+    """The type of the profile that a security context sets; None if it sets none."""
     profile = context.get("seccompProfile")
     return profile.get("type", "") if profile is not None else None
 

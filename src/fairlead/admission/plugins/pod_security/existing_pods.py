@@ -1,4 +1,4 @@
-"""What a stricter policy would have said of the pods that are in a namespace already."""
+"""Warnings about existing pods in a namespace whose policy becomes stricter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.storage.version import Version
 
 MOST_PODS = 3000
 LONGEST = 1.0  # seconds
-_TURN = 0.005  # seconds after which other requests have their turn
+_TURN = 0.005  # seconds of work before yielding to the event loop
 
 
 async def warnings_about(
@@ -24,8 +24,9 @@ async def warnings_about(
     exempt_classes: Collection[str],
     keys: Keys,
 ) -> list[str]:
-    """The warnings for somebody who asks for the standard. Pods with the same fault share one. Of
-    a large namespace only a part is looked at: one pod of each controller before the others."""
+    """The warnings for a new enforce level. Pods with the same violations share one. At most
+    MOST_PODS pods are checked, for at most LONGEST seconds: one pod of each controller before the
+    others."""
     look = _Look(enforce, exempt_classes, keys)
     others: list[Version] = []
     for entry in entries:
@@ -42,7 +43,7 @@ async def warnings_about(
 
 
 class _Look:
-    """What was found so far. Lets other requests have their turn now and then."""
+    """The results so far and the limits of a scan. Yields to the event loop every 5 ms."""
 
     def __init__(self, enforce: Standard, exempt_classes: Collection[str], keys: Keys) -> None:
         self._enforce = enforce
@@ -63,7 +64,7 @@ class _Look:
         return known
 
     async def goes_on_after(self, entry: Version, pod: Object) -> bool:
-        """Look at a pod; False if it has to be the last one."""
+        """Check a pod; returns False if the limit is reached."""
         if pod["spec"].get("runtimeClassName") in self._exempt_classes:
             self._exempt += 1
             return True

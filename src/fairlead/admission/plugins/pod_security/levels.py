@@ -1,4 +1,4 @@
-"""The levels and versions of the standards, and which of them a namespace asks for."""
+"""The levels and versions of the standards, and the policy in a namespace's labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRONG_VERSION = 'must be "latest" or "v1.x"'
 
 
 class Standard(NamedTuple):
-    """A level as it was in a version, given by its minor number."""
+    """A level in a version, given by its minor number."""
 
     level: str = PRIVILEGED
     minor: int = _NEWEST
@@ -35,12 +35,12 @@ class Standard(NamedTuple):
         return self == other or (self.allows_all and other.allows_all)
 
     def is_stricter_than(self, other: Standard) -> bool:
-        """Of the same version: whether the level is a higher one."""
+        """Whether the level is higher; both standards must have the same version."""
         return LEVELS.index(self.level) > LEVELS.index(other.level)
 
 
 class Policy(NamedTuple):
-    """What pods must keep to, what is written down, and what their makers are warned of."""
+    """The standards that are enforced, recorded in the audit log, and warned about."""
 
     enforce: Standard = Standard()
     audit: Standard = Standard()
@@ -58,7 +58,7 @@ class Policy(NamedTuple):
         return all(mine.is_like(theirs) for mine, theirs in zip(self, other, strict=True))
 
     def __str__(self) -> str:
-        """What it asks for, mode by mode."""
+        """The modes that restrict pods."""
         modes = zip(self._fields, self, strict=True)
         return ", ".join(
             f"{mode}={standard}" for mode, standard in modes if standard.level != PRIVILEGED
@@ -66,7 +66,7 @@ class Policy(NamedTuple):
 
 
 def minor_of(version: str) -> int | None:
-    """The minor number of a version's name; None if it is no such name."""
+    """The minor number of a version such as `v1.25` or `latest`; None if it is invalid."""
     if version == LATEST:
         return _NEWEST
     found = _VERSION.match(version)
@@ -75,7 +75,7 @@ def minor_of(version: str) -> int | None:
 
 
 class Labels:
-    """Reads the labels of namespaces in one dialect."""
+    """Parses the pod security labels of namespaces in one dialect."""
 
     def __init__(self, dialect: Dialect, defaults: Policy) -> None:
         self._defaults = defaults
@@ -83,8 +83,9 @@ class Labels:
         self._modes = [(f"{prefix}{mode}", f"{prefix}{mode}-version") for mode in Policy._fields]
 
     def policy(self, labels: Mapping[str, str], causes: Causes) -> Policy:
-        """The policy that the labels ask for. What is wrong goes into `causes`: a wrong level is
-        the highest one where it is enforced and none elsewhere, a wrong version the latest."""
+        """The policy in the labels. Errors go into `causes`: an invalid level counts as
+        `restricted` for enforce and as `privileged` for the other modes, an invalid version as the
+        latest."""
         if not labels:
             return self._defaults
         standards: list[Standard] = []

@@ -1,4 +1,4 @@
-"""The plugin: judges pods, warns of templates, and looks after the labels of namespaces."""
+"""The plugin: checks pods, warns about pod templates, and checks the labels of namespaces."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fairlead.base.errors import ResourceRef, invalid
 from fairlead.resources.causes import Causes, quote
 from fairlead.storage.version import Version
 
-if TYPE_CHECKING:  # what pods are judged by is loaded with the first that has to be
+if TYPE_CHECKING:  # the checks are imported lazily, with the first pod that needs them
     from fairlead.resources.core.pods.annotations import Keys
 
 NAMESPACES = "core/v1/namespaces"
 _POD_WRITES = (PODS, f"{PODS}/ephemeralcontainers")
 _IN_SPEC = ("spec", "template")
-# Where the templates of pods are in the objects that controllers make pods from.
+# The paths of pod templates in workload objects.
 _TEMPLATES = {
     "core/v1/podtemplates": ("template",),
     "core/v1/replicationcontrollers": _IN_SPEC,
@@ -36,8 +36,8 @@ _JUDGED = frozenset({NAMESPACES, *_POD_WRITES, *_TEMPLATES})
 
 
 class _Asked(NamedTuple):
-    """What a namespace asks for, what is wrong with how it says so, and what follows from both:
-    whether pods need no look, and templates."""
+    """The policy of a namespace, the error in its labels, and whether pods and templates can skip
+    the checks."""
 
     policy: Policy
     error: str
@@ -54,7 +54,7 @@ def _asked(policy: Policy, error: str = "") -> _Asked:
 class PodSecurity(PluginBase):
     name = "PodSecurity"
     concerns: frozenset[str] | None = frozenset({NAMESPACES, PODS, *_TEMPLATES})
-    # Whether a change of a namespace is warned of depends on the pods in it.
+    # The warnings for a namespace update depend on the pods in it.
     judged_by_more: tuple[str, ...] = (NAMESPACES,)
 
     def __init__(
@@ -130,7 +130,7 @@ class PodSecurity(PluginBase):
         return True
 
     def _asked_in(self, namespace: str) -> _Asked:
-        """A namespace that is not there, which other plugins refuse, asks for nothing."""
+        """The policy of a namespace; the default for a missing one, which other plugins reject."""
         found = self._find_namespace(namespace)
         return self._asked.of(found) if found is not None else _asked(self._settings.defaults)
 
@@ -215,15 +215,15 @@ def _would(standard: Standard, faults: str) -> str:
 
 
 def _is_tightened(new: Standard, old: Standard) -> bool:
-    """Whether pods that were allowed may not be so any more."""
+    """Whether pods that were allowed before may now be rejected."""
     if new == old or new.allows_all:
         return False
     return new.minor != old.minor or new.is_stricter_than(old)
 
 
 def _is_significant(pod: Object, old: Object, known: Keys) -> bool:
-    """Whether a change of a pod is one that a policy can have something to say about: of what may
-    change that is images, profiles and ephemeral containers."""
+    """Whether an update of a pod can affect the checks: of the mutable fields these are images,
+    seccomp profiles and ephemeral containers."""
     return not _essence(pod, known) <= _essence(old, known)
 
 

@@ -1,4 +1,4 @@
-"""A pod as the checks look at it, and the words in which they find fault with it."""
+"""A pod as the checks see it, and helpers for their messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NOTHING: Object = {}
 
 
 class Violation(NamedTuple):
-    """What is wrong in a word or two, and who does it."""
+    """A violation: a short reason, and the containers or values at fault."""
 
     reason: str
     detail: str
@@ -29,13 +29,13 @@ class Container(NamedTuple):
 
 
 class Pod(NamedTuple):
-    """The parts of a pod, or of a pod's template."""
+    """The parts of a pod or a pod template that the checks need."""
 
     annotations: dict[str, str]
     spec: Object
-    context: Object  # the securityContext of the pod
+    context: Object  # the pod's securityContext
     containers: list[Container]
-    settings: set[str]  # the fields that its security contexts have
+    settings: set[str]  # field names set in any of its security contexts
     keys: Keys
 
     @property
@@ -43,12 +43,12 @@ class Pod(NamedTuple):
         return (self.spec.get("os") or _NOTHING).get("name") == "windows"
 
     def names(self, is_bad: Callable[[Container], Any]) -> list[str]:
-        """The containers for which something holds."""
+        """The names of the containers that satisfy the predicate."""
         return [container.name for container in self.containers if is_bad(container)]
 
 
 def pod_of(value: Object, keys: Keys) -> Pod:
-    """The pod that an object with `metadata` and `spec` stands for."""
+    """Parse an object with `metadata` and `spec`."""
     spec = value["spec"]
     containers = [
         Container(found["name"], found.get("securityContext") or _NOTHING, found)
@@ -74,7 +74,7 @@ def named(word: str, names: Collection[str]) -> str:
 
 
 def setters(pod_too: bool, names: Collection[str]) -> str:
-    """Who sets a field: the pod, some containers, or both."""
+    """Names the setters of a field for a message: the pod, some containers, or both."""
     found = ["pod"] if pod_too else []
     if names:
         found.append(named("container", names))

@@ -1,4 +1,4 @@
-"""The checks that the level `restricted` adds: what good practice asks of a pod."""
+"""The checks that the level `restricted` adds: current hardening practice."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VOLUMES = frozenset(
 def except_for_windows(
     check: Callable[[Pod], Violation | None],
 ) -> Callable[[Pod], Violation | None]:
-    """Since v1.25 nothing that only Linux has is asked of pods for another system."""
+    """Skip a Linux-only check for Windows pods, as since v1.25."""
 
     def checked(pod: Pod) -> Violation | None:
         return None if pod.is_for_windows else check(pod)
@@ -104,7 +104,7 @@ def run_as_user(pod: Pod) -> Violation | None:
 
 
 def seccomp(pod: Pod) -> Violation | None:
-    """Everybody must have a profile, an own one or the pod's."""
+    """Every container must have a profile, its own or the pod's."""
     wrong = seccomp_profile(pod)
     if wrong is not None or seccomp_type(pod.context) is not None:
         return wrong

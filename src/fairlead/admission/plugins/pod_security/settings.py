@@ -1,4 +1,4 @@
-"""What the person who starts the server says of pod security: defaults and exemptions."""
+"""The configuration of PodSecurity: defaults and exemptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fairlead.codec.types.names import dns_label, dns_subdomain
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The policy of namespaces that say nothing, and whom no policy touches."""
+    """The default policy of namespaces without labels, and the exemptions from all policies."""
 
     defaults: Policy = field(default_factory=Policy)
     usernames: frozenset[str] = frozenset()
@@ -28,7 +28,7 @@ class Settings:
 
 
 def settings_of(section: Section | None) -> Settings:
-    """Raises ConfigurationError."""
+    """Parse the plugin's configuration; raises ConfigurationError."""
     if section is None:
         return Settings()
     return Settings(

@@ -1,4 +1,4 @@
-"""Which checks make up each level, in each version."""
+"""The table of checks by level and version."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ Check = Callable[[Pod], Violation | None]
 
 
 class _Entry(NamedTuple):
-    """One check: from which minor versions on it is which, which check of the lower level it makes
-    superfluous, and the setting without which it finds no fault, if there is one."""
+    """One check: its implementations by the minor version since which they apply, the baseline
+    check that it replaces, and the security context field without which it can be skipped (empty:
+    never)."""
 
     name: str
     level: str
@@ -33,7 +34,7 @@ class _Entry(NamedTuple):
 
 
 _linux = restricted.except_for_windows
-# In the order in which messages list what is wrong.
+# In the order in which messages list violations.
 _CHECKS = (
     _Entry("appArmorProfile", BASELINE, ((0, baseline.app_armor_profile),)),
     _Entry("capabilities_baseline", BASELINE, ((0, baseline.capabilities),), about="capabilities"),
@@ -76,12 +77,12 @@ _CHECKS = (
         instead_of="seccompProfile_baseline",
     ),
 )
-# Newer versions are the same as this one.
+# Later versions equal this one.
 LAST_CHANGE = max(since for entry in _CHECKS for since, _ in entry.history)
 
 
 def checks_of(standard: Standard) -> tuple[tuple[str, Check], ...]:
-    """Each check, with the setting that it is about."""
+    """The checks of a standard, each with the field it depends on."""
     return _checks(standard.level, min(standard.minor, LAST_CHANGE))
 
 
@@ -105,7 +106,7 @@ def _at(minor: int) -> Iterator[tuple[_Entry, Check]]:
 
 
 def violations(standard: Standard, pod: Pod) -> list[Violation]:
-    """All that is wrong with a pod by a standard."""
+    """All violations of a standard by a pod."""
     settings = pod.settings
     return [
         found

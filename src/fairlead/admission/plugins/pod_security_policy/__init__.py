@@ -1,1 +1,1 @@
-"""PodSecurityPolicy: every pod needs a policy that its maker or its account may use."""
+"""PodSecurityPolicy: every pod needs a policy that its creator or its service account may use."""

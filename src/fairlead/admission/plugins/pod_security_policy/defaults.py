@@ -1,4 +1,4 @@
-"""What a policy gives to a pod that says nothing."""
+"""The defaults that a policy sets on a pod."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def context_of(holder: Object) -> Object:
 
 
 def effective(spec: Object, container: Object, name: str) -> Any:
-    """A setting of a container, which may be the pod's."""
+    """A setting of a container, inherited from the pod if the container does not set it."""
     own = context_of(container).get(name)
     return own if own is not None else context_of(spec).get(name)
 
@@ -64,7 +64,7 @@ def _fill_container(policy: SecurityPolicy, spec: Object, container: Object) -> 
 
 
 def _fill_capabilities(policy: SecurityPolicy, container: Object) -> None:
-    """Default ones are added unless the container drops them."""
+    """Add the default capabilities that the container does not drop, and the required drops."""
     given = context_of(container).get("capabilities") or {}
     adds, drops = set(given.get("add") or ()), set(given.get("drop") or ())
     all_adds = adds | (set(policy.spec.get("defaultAddCapabilities") or ()) - drops)

@@ -1,4 +1,4 @@
-"""The plugin: finds the policy under which a pod may be, and gives the pod what it says."""
+"""The plugin: finds a policy that allows a pod, and applies the policy's defaults."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from fairlead.resources.core.pods.annotations import keys
 
 POLICIES = "policy/v1beta1/podsecuritypolicies"
 _EPHEMERAL = f"{PODS}/ephemeralcontainers"
-_GROUPS = ("policy", "extensions")  # rules may name the group that policies were in at first
+_GROUPS = ("policy", "extensions")  # rules may name the former group `extensions`
 _NO_POLICIES = "PodSecurityPolicy: no providers available to validate pod request"
 
 
 class _Found(NamedTuple):
-    """A policy under which a pod may be, and the pod with what the policy gave it."""
+    """A policy that allows a pod, and the pod with the policy's defaults."""
 
     policy: str
     pod: Object
@@ -76,7 +76,7 @@ class PodSecurityPolicy(PluginBase):
         policies = self._policies.get()
         if not policies:
             raise refusal(attributes, _NO_POLICIES)
-        # The policy that the pod was given is most likely the one that allows it now.
+        # Try the annotated policy first: it most likely still allows the pod.
         hint = (pod["metadata"].get("annotations") or {}).get(self._mark)
         ordered = sorted(policies, key=lambda policy: policy.name != hint)
         found, causes = await self._search(attributes, pod, ordered, changing=False)
@@ -93,8 +93,9 @@ class PodSecurityPolicy(PluginBase):
         *,
         changing: bool,
     ) -> tuple[_Found | None, list[Cause]]:
-        """The first policy that allows the pod as it is, or else the first that allows it with
-        its defaults; and what those forbid that could have been used."""
+        """The first policy that allows the pod unchanged, else the first that allows it with
+        defaults. If there is none, also returns the violations of the policies that could be
+        used."""
         changed: _Found | None = None
         refused: list[tuple[str, list[Cause]]] = []
         for policy in policies:
@@ -121,7 +122,7 @@ class PodSecurityPolicy(PluginBase):
         return None, told
 
     async def _may_use(self, attributes: Attributes, pod: Object, policy: str) -> bool:
-        """Whether the user may use a policy, or the account that the pod runs as."""
+        """Whether the user or the pod's service account may use a policy."""
         namespace = attributes.namespace
         users = [attributes.user]
         account = pod["spec"].get("serviceAccountName")

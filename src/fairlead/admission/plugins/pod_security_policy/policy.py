@@ -1,4 +1,4 @@
-"""A stored PodSecurityPolicy, in the form in which pods are held against it."""
+"""A stored PodSecurityPolicy, parsed for checks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _DEFAULTS = frozenset({RUNTIME_DEFAULT, DOCKER_DEFAULT})
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Which user or group ids there may be."""
+    """The allowed user or group ids."""
 
     rule: str = RUN_AS_ANY
     ranges: tuple[tuple[int, int], ...] = ()
 
     @property
     def default(self) -> int | None:
-        """The id of whoever names none; None if they need none."""
+        """The id for pods that set none; None if none is needed."""
         return self.ranges[0][0] if self.rule == MUST_RUN_AS else None
 
     def allows(self, number: int) -> bool:
@@ -34,7 +34,7 @@ class Ids:
         return any(low <= number <= high for low, high in self.ranges)
 
     def __str__(self) -> str:
-        """The ranges as messages show them."""
+        """The ranges as shown in messages."""
         return f"[{' '.join(f'{{{low} {high}}}' for low, high in self.ranges)}]"
 
 
@@ -47,14 +47,15 @@ def _ids(strategy: Object | None) -> Ids:
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """The profiles that annotations of a policy allow; `allowed` is None where they say nothing."""
+    """The profiles that a policy's annotations allow; `allowed` is None without an annotation."""
 
     default: str
     allowed: frozenset[str] | None
-    text: str  # as it stands in the annotation
+    text: str  # the raw annotation
 
     def allows(self, profile: str) -> bool:
-        """The two names of the runtime's own profile count as one."""
+        """Whether a profile is allowed; the two names of the runtime's default profile are
+        equivalent."""
         allowed = self.allowed or frozenset()
         if ANY_PROFILE in allowed or profile in allowed:
             return True
@@ -80,7 +81,7 @@ class SecurityPolicy:
 
     @property
     def selinux(self) -> Object | None:
-        """The options that everybody must have; None if they may have any."""
+        """The required options; None if any are allowed."""
         strategy = self.spec["seLinux"]
         if strategy.get("rule") != MUST_RUN_AS:
             return None
@@ -108,13 +109,13 @@ def policy_of(entry: Version, dialect: Dialect) -> SecurityPolicy:
 
 
 def policies_of(entries: Iterable[Version], dialect: Dialect) -> list[SecurityPolicy]:
-    """All policies, by their names."""
+    """All policies, sorted by name."""
     found = [policy_of(entry, dialect) for entry in entries]
     return sorted(found, key=lambda policy: policy.name)
 
 
 def covers(patterns: Iterable[str] | None, name: str) -> bool:
-    """Whether a name, or the beginning of it before a `*`, is among the patterns."""
+    """Whether a name matches a pattern, which may end in `*`."""
     return any(
         name.startswith(pattern[:-1]) if pattern.endswith(ANY) else name == pattern
         for pattern in patterns or ()

@@ -1,4 +1,4 @@
-"""What a policy forbids a pod to which it gave its defaults."""
+"""Checks a pod, with a policy's defaults applied, against the policy."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _check_groups(ids: Ids, groups: list[int], path: str, causes: Causes) -> Non
 
 
 def _seccomp_name(context: Object) -> str:
-    """The profile of a security context, as annotations name it."""
+    """The profile of a security context, in the notation of annotations."""
     profile = context.get("seccompProfile") or {}
     names = {"Unconfined": UNCONFINED, "RuntimeDefault": RUNTIME_DEFAULT}
     if profile.get("type") == "Localhost":
@@ -99,7 +99,7 @@ def _check_selinux(
 
 
 def _same_level(one: str, other: str) -> bool:
-    """Levels are the same whatever the order of their categories, and `s0-s0` is `s0`."""
+    """Compare levels regardless of the order of their categories; `s0-s0` equals `s0`."""
     return one == other or (":" in one and _level_parts(one) == _level_parts(other))
 
 

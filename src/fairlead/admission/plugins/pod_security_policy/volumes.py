@@ -1,4 +1,4 @@
-"""Which volumes a policy lets pods have."""
+"""Checks the volumes of a pod against a policy."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from fairlead.codec.types.model import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.core.pods.every_container import containers_with_paths
 
-_OTHER_NAMES = {"cephfs": "cephFS"}  # types whose volumes have them under another name
+_OTHER_NAMES = {"cephfs": "cephFS"}  # volume types whose field has another spelling
 
 
 def check_volumes(policy: SecurityPolicy, spec: Object, ca_map: str, causes: Causes) -> None:
-    """`ca_map` is the config map whose certificate comes with the token of an account."""
+    """`ca_map` is the config map with the CA certificate in the token volume of service
+    accounts."""
     allowed = frozenset(policy.spec.get("volumes") or ())
     for index, volume in enumerate(spec.get("volumes") or ()):
         path = f"spec.volumes[{index}]"
@@ -38,7 +39,7 @@ def _source(volume: Object) -> tuple[str, Object]:
 
 
 def _is_allowed(kind: str, source: Object, allowed: frozenset[str], ca_map: str) -> bool:
-    """Where secrets are allowed, so is the volume with the token of an account, which was one."""
+    """Allowing secrets includes the projected token volume, which used to be a secret."""
     if kind in allowed:
         return True
     if kind != "projected" or "secret" not in allowed:
@@ -83,7 +84,7 @@ def _check_host_path(
 
 
 def _is_below(path: str, prefix: str) -> bool:
-    """`/foo` is below `/foo` and `/foo/`, and so is `/foo/bar`, but not `/food`."""
+    """`/foo` and `/foo/bar` are below `/foo` and `/foo/`; `/food` is not."""
     return f"{path.rstrip('/')}/".startswith(f"{prefix.rstrip('/')}/")
 
 

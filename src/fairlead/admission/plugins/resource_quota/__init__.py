@@ -1,8 +1,8 @@
-"""ResourceQuota: nothing new in a namespace beyond what its quotas allow.
+"""ResourceQuota: rejects writes that exceed the quotas of their namespace.
 
-What a write adds is charged to the status of the quotas in the same commit as the write, on the
-condition that they are still as they were when it was judged. So whatever fails charges nothing,
-and no number of writes at once comes to more than is allowed.
+The usage that a write adds is charged to the status of the quotas in the same commit, with the
+precondition that the quotas are unchanged since the check. A failed write charges nothing, and
+concurrent writes cannot exceed a quota together.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from fairlead.storage.version import Version
 
 QUOTAS = "core/v1/resourcequotas"
 
-# All quotas that a write is charged to are written in one go: together they have a largest size.
+# Bytes: all quotas that a write charges are written in one commit, whose size is bounded.
 _MOST_CHARGED = 2 * 1024 * 1024
-_BYTES_A_CHARGE = 4 * 1024  # that writing one costs as much as, beside its own
+_BYTES_A_CHARGE = 4 * 1024  # added per quota for the cost of writing it
 
 
 class ResourceQuota(PluginBase):
-    """An update that uses no more than before is never refused, whatever quotas there are. So
-    updates that change nothing are judged by themselves alone."""
+    """An update that does not increase usage is never rejected. So the decision on an update that
+    changes nothing does not depend on the quotas."""
 
     name = "ResourceQuota"
 
@@ -66,7 +66,7 @@ class ResourceQuota(PluginBase):
             await self._judge(attributes, measure, versions, added)
 
     def _measure(self, attributes: Attributes) -> Measure | None:
-        """None for writes that add nothing to any quota."""
+        """The measure of a write's resource; None for writes that add to no quota."""
         if not attributes.namespace or attributes.operation not in (CREATE, UPDATE):
             return None
         found = self._measures.of(attributes.resource)
@@ -75,8 +75,7 @@ class ResourceQuota(PluginBase):
         return None
 
     def _of(self, namespace: str) -> list[Version]:
-        """The quotas of a namespace in their newest versions, charges that are still on their way
-        to the disk included."""
+        """The newest versions of a namespace's quotas, including uncommitted charges."""
         newest = [
             self._find(QUOTAS, namespace, entry.name)
             for entry in self._collection.current(namespace)
@@ -86,8 +85,8 @@ class ResourceQuota(PluginBase):
     async def _judge(
         self, attributes: Attributes, measure: Measure, versions: list[Version], added: Usage
     ) -> None:
-        """Work on large quotas is done in a thread. They may move meanwhile: then the write, which
-        rests on what they were, is refused by the store and judged again."""
+        """Check and charge the quotas. Large quotas are processed in a thread and may change
+        meanwhile: then the write's precondition fails, and the write is admitted again."""
         assert attributes.value is not None
         scopes = None
         if attributes.resource.key == PODS:
@@ -127,7 +126,7 @@ class ResourceQuota(PluginBase):
         context.alongside.append(self._quotas.charge(self._collection, version, charged))
 
     def _check_covered(self, attributes: Attributes, usage: Usage, covered: set[str]) -> None:
-        """Refuse what is limited and what no quota gives."""
+        """Reject limited resources that no quota covers."""
         resource = attributes.resource
         of_resource = [
             one
@@ -151,7 +150,7 @@ class ResourceQuota(PluginBase):
 
 
 def _added(attributes: Attributes, measure: Measure) -> Usage:
-    """What a write uses more than what was there before."""
+    """The usage that a write adds to the previous usage."""
     assert attributes.value is not None
     usage = measure.usage(attributes.value)
     return usage if attributes.old is None else increase(usage, measure.usage(attributes.old))
@@ -160,8 +159,9 @@ def _added(attributes: Attributes, measure: Measure) -> Usage:
 def _limited_by(
     attributes: Attributes, measure: Measure, quota: Quota, scopes: PodScopes | None
 ) -> list[str]:
-    """What a quota limits of an object, nothing if it is not about it. Nothing is let through
-    before it is known how much there is already."""
+    """The names in a quota that apply to an object; empty if the quota's scopes do not match.
+    Raises Forbidden if the object lacks required requests or limits, or the quota's status has no
+    usage yet."""
     assert attributes.value is not None
     names = measure.matching(quota.names)
     if not names or not quota.is_about(scopes):
@@ -177,7 +177,7 @@ def _limited_by(
 
 
 def _charged(attributes: Attributes, quota: Quota, charge: Usage) -> Quota:
-    """The quota with what a write adds to it."""
+    """The quota with a charge added; raises Forbidden if it exceeds the quota."""
     excess = quota.excess(charge)
     if excess:
         raise refusal(attributes, excess)

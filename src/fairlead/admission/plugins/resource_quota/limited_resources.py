@@ -1,4 +1,4 @@
-"""What may be used only where a quota says how much of it: the configuration of the plugin."""
+"""Resources that require a quota: the configuration of the plugin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class Limited(NamedTuple):
-    """A resource, the parts of names that are limited for it, and the scopes that are."""
+    """A resource, the substrings of resource names that are limited for it, and the limited
+    scopes."""
 
     group: str
     resource: str
@@ -23,7 +24,7 @@ class Limited(NamedTuple):
 
 
 def read_limited(section: Section | None) -> tuple[Limited, ...]:
-    """Raises ConfigurationError."""
+    """Parse the plugin's configuration; raises ConfigurationError."""
     if section is None:
         return ()
     found = []
@@ -52,7 +53,7 @@ def _check(section: Section, path: str, scope: str, operator: str) -> None:
 
 
 def limited_names(limited: Iterable[Limited], usage: Usage) -> Iterator[str]:
-    """What an object uses that is limited."""
+    """The limited names among an object's usage."""
     for one in limited:
         for name, used in usage.items():
             if used.value > 0 and any(part in name for part in one.parts):
@@ -60,7 +61,7 @@ def limited_names(limited: Iterable[Limited], usage: Usage) -> Iterator[str]:
 
 
 def limited_scopes(limited: Iterable[Limited], scopes: PodScopes | None) -> Iterator[Selector]:
-    """The limited scopes that an object is in."""
+    """The limited scopes that match an object."""
     if scopes is not None:
         for one in limited:
             yield from (selector for selector in one.selectors if scopes.match(selector))

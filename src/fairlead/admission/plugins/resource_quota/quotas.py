@@ -1,4 +1,4 @@
-"""Quotas as they stand: what they allow, what is used, and what a write would add."""
+"""Parsed quotas: limits, usage, and charges."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from fairlead.storage.version import Version
 
 
 class Quota(NamedTuple):
-    """A quota at one time. `names` are what it shall limit, `hard` and `used` what its status
-    says: those are what holds. `value` is the object as it is stored."""
+    """A quota in one version. `names` are from its spec; `hard` and `used` are from its status, and
+    these are enforced. `value` is the stored object."""
 
     name: str
     value: Object
@@ -30,13 +30,13 @@ class Quota(NamedTuple):
     used: Usage
 
     def is_about(self, scopes: PodScopes | None) -> bool:
-        """Whether an object is in all scopes of the quota; only pods are in any."""
+        """Whether an object is in all scopes of the quota; only pods can be in a scope."""
         if not self.selectors:
             return True
         return scopes is not None and all(scopes.match(selector) for selector in self.selectors)
 
     def excess(self, added: Usage) -> str:
-        """What of an addition goes beyond the quota, in words; empty if nothing does."""
+        """The message if an addition exceeds the quota; empty if it does not."""
         over = sorted(
             name
             for name, more in added.items()
@@ -83,7 +83,7 @@ def shown(usage: Mapping[str, Amount], names: list[str]) -> str:
 
 
 def increase(new: Usage, old: Usage) -> Usage:
-    """What is more than it was."""
+    """The amounts by which usage grows."""
     found: Usage = {}
     for name, wanted in new.items():
         more = wanted.value - old.get(name, NOTHING).value
@@ -93,9 +93,9 @@ def increase(new: Usage, old: Usage) -> Usage:
 
 
 class Quotas:
-    """Quotas by what they are stored as, each worked out once; what a charge makes of one is known
-    before it is stored. Versions that are not committed yet have a revision that may still change,
-    so they are told apart by what they are. Large ones are not kept."""
+    """Cache of parsed quotas by version. The result of a charge is cached before it is stored. The
+    revision of an uncommitted version may still change, so versions are compared by identity. Large
+    quotas are not cached."""
 
     def __init__(self) -> None:
         self._known: Bounded[str, tuple[Version, Quota]]
@@ -117,7 +117,7 @@ class Quotas:
         return quota
 
     def charge(self, collection: Collection, version: Version, charged: Quota) -> Companion:
-        """The change of a quota that goes with a write which adds to it."""
+        """The companion write that charges a quota in the commit of a write."""
         made = Companion(collection, charged.value, version)
         self._charges.keep(version.key, (made, charged), len(version.body or b""))
         return made

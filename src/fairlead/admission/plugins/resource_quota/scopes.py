@@ -1,4 +1,4 @@
-"""Which pods a quota is about."""
+"""The scopes of quotas, and matching pods to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _AFFINITIES = ("podAffinity", "podAntiAffinity")
 
 
 class Selector(NamedTuple):
-    """One requirement of a quota or of the configuration."""
+    """One scope requirement of a quota or of the configuration."""
 
     scope: str
     operator: str = "Exists"
@@ -24,7 +24,7 @@ class Selector(NamedTuple):
 
 
 class PodScopes(NamedTuple):
-    """What selectors ask about a pod."""
+    """The properties of a pod that selectors match."""
 
     terminating: bool
     best_effort: bool
@@ -81,7 +81,7 @@ def _terms(affinity: Object) -> Iterator[Object]:
 
 
 def selectors_of(spec: Object) -> tuple[Selector, ...]:
-    """The requirements of a quota, however it states them."""
+    """The requirements of a quota, from both `scopes` and `scopeSelector`."""
     scopes = [Selector(scope) for scope in spec.get("scopes") or ()]
     expressions = (spec.get("scopeSelector") or {}).get("matchExpressions")
     return (*scopes, *selectors(expressions or ()))

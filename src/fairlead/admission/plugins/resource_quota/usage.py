@@ -1,4 +1,4 @@
-"""How much of what a quota counts an object uses."""
+"""Measures the usage of objects in the units of quotas."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Usage = dict[str, Amount]
 ONE = Amount(Decimal(1))
 NOTHING = Amount(Decimal(0))
 _REQUESTS, _LIMITS = "requests.", "limits."
-# Resources of the core group that can be counted by their bare names too.
+# Resources of the core group that quotas may count by their plain names too.
 _BARE_NAMES = ("configmaps", "replicationcontrollers", "resourcequotas", "secrets")
-# What is never counted: it is not kept, or too short-lived.
+# Never counted: not stored, or too short-lived.
 _IGNORED = (
     "core/events",
     "events/events",
@@ -39,25 +39,26 @@ _IGNORED = (
     "authorization/localsubjectaccessreviews",
 )
 _ONE_POD: Usage = {"count/pods": ONE}
-# A quota of these asks every container to name its share.
+# A quota on these requires every container to state its share.
 _NAMED_BY_ALL = frozenset(
     f"{prefix}{name}" for prefix in ("", _REQUESTS, _LIMITS) for name in ("cpu", "memory")
 )
 
 
 class Measure(Protocol):
-    """What objects of one resource use. Where updates are not measured they change nothing. What
-    is given as usage must not be changed."""
+    """Computes the usage of objects of one resource. Without `measures_updates`, updates cannot
+    change usage. Returned usage is shared and must not be modified."""
 
     measures_updates: bool
 
     def matching(self, names: AbstractSet[str]) -> list[str]:
-        """Those of the names in a quota that are about this resource."""
+        """The names in a quota that apply to this resource."""
 
     def usage(self, value: Object) -> Usage: ...
 
     def missing(self, names: Iterable[str], value: Object) -> str:
-        """What an object must say to be counted by these names and does not; empty if nothing."""
+        """The requests or limits that an object lacks to be counted by these names; empty if
+        none."""
 
 
 def count_name(resource: Resource) -> str:
@@ -65,7 +66,7 @@ def count_name(resource: Resource) -> str:
 
 
 class Counting:
-    """One each."""
+    """Counts objects."""
 
     measures_updates = False
 
@@ -84,7 +85,7 @@ class Counting:
 
 
 class Services(Counting):
-    """Each, the balancers among them, and their ports on nodes."""
+    """Counts services, load balancers and node ports."""
 
     measures_updates = True
 
@@ -110,7 +111,7 @@ class Services(Counting):
 
 
 class Claims(Counting):
-    """Each and its storage, of all classes and of its own."""
+    """Counts claims and their storage, in total and by storage class."""
 
     measures_updates = True
 
@@ -142,7 +143,7 @@ class Claims(Counting):
 
 
 def _storage(claim: Object) -> Amount | None:
-    """What is asked for, or what was allocated if that is more; in whole bytes."""
+    """The requested or the allocated storage, whichever is more, in whole bytes."""
     asked = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
     if asked is None:
         return None
@@ -154,7 +155,7 @@ def _storage(claim: Object) -> Amount | None:
 
 
 class Pods:
-    """Each, and while it lives what its containers ask for and are limited to."""
+    """Counts pods and, until they end, their requests and limits."""
 
     measures_updates = False
 
@@ -177,7 +178,7 @@ class Pods:
         return self._asked(value["spec"]) if is_counted(value) else _ONE_POD
 
     def _asked(self, spec: Object) -> Usage:
-        """What a pod uses while it lives."""
+        """The usage of a pod that has not ended."""
         key = self._known.key(demands(spec))
         known = self._known.get(key)
         if known is None:
@@ -219,8 +220,8 @@ def _names(container: Object, name: str) -> bool:
 
 
 def is_counted(pod: Object) -> bool:
-    """Whether a pod holds what it asked for: not one that is through, nor one that should have
-    been gone for as long as it was given to go."""
+    """Whether a pod's requests still count: not if it has finished, nor if its grace period for
+    deletion has passed."""
     if (pod.get("status") or {}).get("phase") in FINISHED:
         return False
     end = given_up_at(pod)
@@ -228,7 +229,8 @@ def is_counted(pod: Object) -> bool:
 
 
 def given_up_at(pod: Object) -> datetime | None:
-    """When a pod that is being deleted is counted no more, even if it is still there."""
+    """When a pod in deletion stops counting, even if it still exists; None if it is not in
+    deletion."""
     metadata = pod["metadata"]
     going, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
     if going is None or grace is None:
@@ -237,7 +239,7 @@ def given_up_at(pod: Object) -> datetime | None:
 
 
 class Measures:
-    """How to measure each resource, custom ones included."""
+    """The measures of all resources, custom ones included."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._special: dict[str, Measure] = {
@@ -247,7 +249,7 @@ class Measures:
         }
 
     def of(self, resource: Resource) -> Measure | None:
-        """None for what is not counted."""
+        """The measure of a resource; None if it is not counted."""
         if not resource.namespaced or resource.parent is not None:
             return None
         if f"{resource.group_version.short}/{resource.name}" in _IGNORED:
