@@ -1,4 +1,4 @@
-"""Encodes and decodes values: JSON, YAML, protobuf and CEL. May use `base`.
+"""Encodes and decodes JSON, YAML and protobuf, and evaluates CEL. May use `base`.
 
 - `types/`: the type model, the built-in types (`types/builtin/*.types`), decoding and defaulting
 - `bodies`, `json_syntax`, `strictness`: JSON bodies, their limits and their errors
