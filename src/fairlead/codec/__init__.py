@@ -1,7 +1,7 @@
-"""Bytes to values and back. May use `base`.
+"""Encodes and decodes JSON, YAML and protobuf, and evaluates CEL. May use `base`.
 
 - `types/`: the type model, the built-in types (`types/builtin/*.types`), decoding and defaulting
-- `bodies`, `json_syntax`, `strictness`: JSON bodies, their limits, and what is wrong with them
+- `bodies`, `json_syntax`, `strictness`: JSON bodies, their limits and their errors
 - `yaml_reader`, `yaml_scalars`, `yaml_writer`: YAML
 - `protobuf`, `protobuf_wire`, `messages/`: protobuf; `gnostic` and `gnostic_v3` for OpenAPI in it
 - `continuation`: the tokens of paged lists

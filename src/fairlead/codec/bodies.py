@@ -1,4 +1,4 @@
-"""Parsing request bodies: JSON and YAML to plain values, with errors in the reference's words."""
+"""Parses request bodies: JSON and YAML to plain values, with the reference's error messages."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from fairlead.codec.types.mismatch import Number, json_kind
 from fairlead.codec.types.scalars import UNCOUNTED as UNCOUNTED
 
 _SHOWN = 30
-_MOST_DIGITS = 20  # of a number of 64 bits, with its sign
+_MOST_DIGITS = 20  # of a 64-bit number, with its sign
 _NO_NUMBER = "json: cannot unmarshal number into Go value of type float64"
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class BodyError(ValueError):
-    """Bytes that are not a document of the format they claim to be."""
+    """Bytes that are not a document of the declared format."""
 
 
 def parse_json(raw: bytes) -> Any:
@@ -35,8 +35,8 @@ def parse_json(raw: bytes) -> Any:
 
 
 def _parse_json_slowly(raw: bytes) -> Any:
-    """Read what the fast parser refuses but the format allows: bad UTF-8 and lone surrogates, each
-    replaced by U+FFFD. Say what is wrong with anything else."""
+    """Parse documents that the fast parser refuses but JSON allows: invalid UTF-8 and lone
+    surrogates, each replaced by U+FFFD. Raises `BodyError` with the reason for all others."""
     if _is_text(raw) and not _SURROGATE_ESCAPE.search(raw):
         raise BodyError(describe_json_error(raw) or _NO_NUMBER)
     try:
@@ -56,7 +56,7 @@ def _is_text(raw: bytes) -> bool:
 
 
 def parse_json_exactly(raw: bytes) -> Any:
-    """The same, with numbers that remember their text; for the messages of a failed decode."""
+    """Parse JSON with numbers that keep their notation; for the messages of a failed decode."""
     return json.loads(raw, parse_float=Number, parse_int=_exact_int)
 
 
@@ -70,15 +70,15 @@ def _any_int(text: str) -> int | float:
 
 
 def parse_yaml(raw: bytes) -> tuple[Any, list[str]]:
-    """The first document of a YAML stream, and the keys that it repeats. JSON, which is YAML too,
-    is read a hundred times faster as what it is."""
+    """The first document of a YAML stream, and the keys that it repeats. JSON, which is valid YAML,
+    is parsed as JSON: a hundred times faster."""
     if raw[:1] == b"{":
         try:
             value = orjson.loads(raw)
             if not duplicate_fields(raw, value):
                 return value, []
         except (orjson.JSONDecodeError, TooDeep):
-            pass  # the YAML reader says what is wrong
+            pass  # the YAML reader reports the error
     from fairlead.codec.yaml_reader import YamlError, load
 
     try:
@@ -88,7 +88,7 @@ def parse_yaml(raw: bytes) -> tuple[Any, list[str]]:
 
 
 def not_an_object(value: Any) -> str:
-    """What is said of a document that is no object where one was wanted."""
+    """The message for a document that is not an object where an object is required."""
     wanted = (
         'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
         ' "json:\\"kind,omitempty\\"" }'
@@ -97,7 +97,7 @@ def not_an_object(value: Any) -> str:
 
 
 def summary(raw: bytes) -> str:
-    """The beginning of a body, for messages: text if it looks like JSON, hexadecimal if not."""
+    """The beginning of a body, for messages: text if it looks like JSON, else hexadecimal."""
     shown, more = raw[:_SHOWN], " ..." if len(raw) > _SHOWN else ""
     if not raw:
         return "<empty>"
@@ -105,20 +105,20 @@ def summary(raw: bytes) -> str:
     return text + more
 
 
-# Finding keys that stand twice in one JSON object, which parsers silently merge.
+# Detection of duplicate keys in a JSON object, which parsers silently merge.
 
-MOST_FOUND = 100  # more than that are not told
+MOST_FOUND = 100  # duplicates that are reported
 _ESCAPE = b"\\"
 _COLON_ESCAPE = b"\\u003"
 
 
 def duplicate_fields(raw: bytes, parsed: Any, texts: int = UNCOUNTED) -> list[str]:
-    """The paths of repeated keys in the order of the document; raises TooDeep. `texts` are those of
-    the parsed value, where they have been counted.
+    """The paths of duplicate keys in document order; raises TooDeep. `texts` is the number of
+    strings in the parsed value, if it has been counted.
 
-    The common case costs two counts: where nothing is escaped each text has two quotes, and a key
-    that was merged away is missing in the parsed value. Otherwise it is encoded again: every key
-    has a colon, and colons in texts count alike on both sides unless the document escapes them.
+    The common case needs two counts: without escapes each string has two quotes, and a merged
+    duplicate key is missing in the parsed value. Otherwise the value is encoded again: every key
+    has a colon, and colons inside strings occur on both sides unless the document escapes them.
     """
     if _ESCAPE not in raw:
         if texts == UNCOUNTED:
@@ -133,11 +133,11 @@ def duplicate_fields(raw: bytes, parsed: Any, texts: int = UNCOUNTED) -> list[st
 
 @mypyc_attr(native_class=False)
 class Pairs(list[tuple[str, Any]]):
-    """An object as it was written, with keys that repeat."""
+    """A JSON object as written, including duplicate keys."""
 
 
 def as_written(raw: bytes) -> Any:
-    """A document whose objects are Pairs; None for what cannot be read."""
+    """A document with objects as `Pairs`; None if it cannot be parsed."""
     try:
         text = raw.decode("utf-8", "replace")
         return json.loads(text, object_pairs_hook=Pairs, parse_int=float)
@@ -146,7 +146,7 @@ def as_written(raw: bytes) -> Any:
 
 
 def _repeated(value: Any) -> Iterator[str]:
-    """Walk the document in its order, with the path to the present place at hand."""
+    """Walk the document in order, keeping the path to the current place."""
     path: list[str] = []
     open_: list[Iterator[tuple[str, Any, bool]]] = [_members(value)]
     while open_:
@@ -164,7 +164,7 @@ def _repeated(value: Any) -> Iterator[str]:
 
 
 def _members(value: Any) -> Iterator[tuple[str, Any, bool]]:
-    """The steps from a value to those in it, and whether a step was taken before."""
+    """The steps from a value to its members, and whether a step repeats an earlier one."""
     if isinstance(value, Pairs):
         seen: set[str] = set()
         for key, item in value:
@@ -175,13 +175,13 @@ def _members(value: Any) -> Iterator[tuple[str, Any, bool]]:
             yield f"[{index}]", item, False
 
 
-# Counting the texts of a parsed document.
+# Counting the strings of a parsed document.
 
-_DEEPEST: Final = 100  # levels; how deep a document may be at all is found out otherwise
+_DEEPEST: Final = 100  # levels to count; `MOST_DEPTH` limits documents
 
 
 def texts_in(value: Any, depth: int = 0) -> int:
-    """How many texts a value consists of, names of fields included; UNCOUNTED if it is deep."""
+    """The number of strings in a value, including field names; UNCOUNTED if it is too deep."""
     if depth > _DEEPEST:
         return UNCOUNTED
     if isinstance(value, str):
@@ -203,43 +203,43 @@ def texts_in(value: Any, depth: int = 0) -> int:
     return count
 
 
-# How large and how deep a document may be, whatever format it comes in.
+# Limits on the size and depth of a document, in any format.
 
-# The encoder bears 254 levels. What is put around an object (lists, tables, events, reviews) and
-# into it (owned fields) needs some of them.
+# The encoder supports 254 levels. Wrappers of an object (lists, tables, events, reviews) and its
+# owned fields need some of them.
 MOST_DEPTH = 240
 _ENCODER_DEPTH = 254
-STORED_DEPTH = 248  # the owned fields of a document of MOST_DEPTH levels included
+STORED_DEPTH = 248  # of a document of MOST_DEPTH levels including its owned fields
 
-MOST_STORED_BYTES = 3 * 512 * 1024  # 1.5 MiB, as much as the reference's store takes
+MOST_STORED_BYTES = 3 * 512 * 1024  # 1.5 MiB, the limit of the reference's store
 
 
-# What decoding may make of a body. A list of empty items grows tenfold, and only the rules of the
-# kind, which look at every item, come before the store says no.
+# The size of a decoded body. A list of empty items grows tenfold when decoded, and the validation
+# of the kind, which visits every item, runs before the store refuses the object.
 MOST_DECODED_BYTES = 4 * 1024 * 1024
 MOST_GROWN_BYTES = 2 * 1024 * 1024  # with defaults; owned fields may be dropped to store it
 
 
-MOST_VALUES = 100_000  # lists and objects in a body; each takes some 500 bytes once it is decoded
+MOST_VALUES = 100_000  # lists and objects in a body; each takes about 500 bytes when decoded
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class TooDeep(ValueError):
-    """A document nested deeper than it could ever be written."""
+    """A document nested too deeply to be encoded."""
 
     def __init__(self) -> None:
         super().__init__("exceeded max depth")
 
 
 class TooLarge(ValueError):
-    """An object of more bytes than the store takes."""
+    """An object of more bytes than the store accepts."""
 
     def __init__(self) -> None:
         super().__init__("etcdserver: request is too large")
 
 
 def _within_six(value: Any) -> Any:
-    """As many levels around a value as STORED_DEPTH leaves; written out, which takes no time."""
+    """Wrap a value in as many levels as STORED_DEPTH leaves; a literal costs nothing."""
     return ((((((value,),),),),),)
 
 
@@ -249,7 +249,7 @@ def _within_fourteen(value: Any) -> Any:
 
 def bounded_json(value: Any, depth: int = MOST_DEPTH) -> bytes:
     """A value as JSON; raises TooDeep for more levels than MOST_DEPTH or STORED_DEPTH. The encoder
-    counts them, so that this costs next to nothing beside the encoding."""
+    counts the levels, so the check costs next to nothing."""
     deeper = _within_fourteen if depth == MOST_DEPTH else _within_six
     brackets = _ENCODER_DEPTH - depth
     try:
@@ -261,9 +261,9 @@ def bounded_json(value: Any, depth: int = MOST_DEPTH) -> bytes:
 
 
 def check_values(raw: bytes, most: int = MOST_VALUES) -> None:
-    """Raise OverSize for JSON with so many lists and objects that reading it would take hundreds of
-    megabytes. Strings are left out only where there are too many brackets with them: that takes
-    longer."""
+    """Raise OverSize for JSON with so many lists and objects that parsing it would take hundreds of
+    megabytes. Strings are excluded only if there are too many brackets including them, because
+    excluding them takes longer."""
     if len(raw) <= 2 * most or brackets(raw) <= most:
         return
     if brackets(_STRING.sub(b"", raw)) > most:
@@ -275,6 +275,6 @@ def brackets(raw: bytes) -> int:
 
 
 def check_size(value: Any, most: int) -> None:
-    """Raise TooDeep, or TooLarge for a value of more bytes."""
+    """Raise TooDeep, or TooLarge for a value of more than `most` bytes."""
     if len(bounded_json(value)) > most:
         raise TooLarge

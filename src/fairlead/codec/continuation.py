@@ -1,5 +1,5 @@
-"""The tokens by which a paged list goes on. They are opaque to clients; what is wrong with one that
-a client made up is said in the reference's words."""
+"""The continue tokens of paged lists. They are opaque to clients; the errors for malformed tokens
+are the reference's."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _TYPES = {"v": (str, "string"), "rv": (int, "int64"), "start": (str, "string")}
 
 
 class ContinuationError(ValueError):
-    """A token that was not made here."""
+    """A token that this server did not create."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """Where a paged list goes on: the snapshot's revision and the last key that was sent. A
-    revision of -1 goes on in the newest state. `version` names the form of the token."""
+    """The position in a paged list: the snapshot's revision and the last key sent. A revision of -1
+    continues in the newest state. `version` of the methods names the format of the token."""
 
     revision: int
     key: str

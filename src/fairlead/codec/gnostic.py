@@ -1,9 +1,9 @@
-"""OpenAPI documents as protobuf messages: those of version 2 here, of version 3 in `gnostic_v3`.
+"""Encodes OpenAPI documents as protobuf messages: version 2 here, version 3 in `gnostic_v3`.
 
-Some clients read documents in this form only. A row of the messages is `keyword  form  number`;
-keywords that have no row are left out. Forms beside the scalars: `yaml` (any value, as text),
-`[F]` (repeated), `{F}` (a message with pairs of name and value), a message's name, and the choices.
-Keywords that start with `x-` go to the row of that name.
+Some clients read documents in this form only. A row of a message is `keyword  form  number`;
+keywords without a row are dropped. Forms beside the scalars: `yaml` (any value, as text), `[F]`
+(repeated), `{F}` (a message with pairs of name and value), a message name, and the choices.
+Keywords that start with `x-` use the row of that name.
 """
 
 from __future__ import annotations
@@ -63,19 +63,19 @@ Encode = Callable[[Any], bytes]
 
 
 def encode_document(value: Mapping[str, Any]) -> bytes:
-    """A document of version 2, as `openapi.v2.Document`."""
+    """Encode a document of version 2 as `openapi.v2.Document`."""
     return _form("Document")(value)
 
 
 class Messages:
-    """The messages of a version, and what is a choice among several of them."""
+    """The encoders of the messages of a version. `choices` encode values with several forms."""
 
     def __init__(self, rows: str, choices: Mapping[str, Encode]) -> None:
         self._rows = _read(rows)
         self._forms = dict(choices)
 
     def form(self, form: str) -> Encode:
-        """The encoder of a value that stands behind a length."""
+        """The encoder of a length-delimited value."""
         known = self._forms.get(form)
         if known is None:
             known = self._forms[form] = self._made(form)
@@ -102,7 +102,7 @@ class Messages:
         return encode
 
     def _field(self, form: str, number: int) -> Encode:
-        """The encoder of a field, key included."""
+        """The encoder of a field, including its key."""
         if form[0] == "[":
             one = self._form_later(form[1:-1])
             head = key(number, BYTES)
@@ -117,7 +117,7 @@ class Messages:
         return lambda value: delimited(head, whole(value))
 
     def _form_later(self, form: str) -> Encode:
-        """Messages may hold themselves, so an encoder is looked up when it is first used."""
+        """Looks up an encoder on first use, because messages may contain themselves."""
         return lambda value: self.form(form)(value)
 
 
@@ -151,7 +151,7 @@ def string(value: str) -> bytes:
 
 
 def yaml(value: Any) -> bytes:
-    """JSON is YAML, too."""
+    """Encode any value as YAML text: JSON is valid YAML."""
     return part(2, orjson.dumps(value))
 
 

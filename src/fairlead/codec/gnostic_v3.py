@@ -1,4 +1,4 @@
-"""OpenAPI 3.0 documents as the protobuf messages of `openapi.v3.Document`; see `gnostic`."""
+"""Encodes OpenAPI 3.0 documents as protobuf messages `openapi.v3.Document`; see `gnostic`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def encode_document(value: Mapping[str, Any]) -> bytes:
 
 
 def _or_reference(form: str) -> Encode:
-    """A message, or the address of one."""
+    """The encoder of a message, or of a reference to one."""
 
     def encode(value: Mapping[str, Any]) -> bytes:
         if "$ref" in value:
@@ -86,7 +86,7 @@ def _additional(value: Mapping[str, Any] | bool) -> bytes:
 
 
 def _default(value: Any) -> bytes:
-    """Only scalars have a place there."""
+    """Encode a scalar; the message has no field for other defaults."""
     if isinstance(value, bool):
         return key(2, VARINT) + varint(int(value))
     if isinstance(value, int | float):

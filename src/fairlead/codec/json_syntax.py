@@ -1,7 +1,7 @@
-"""Says what is wrong with a text that is not JSON, in the words clients of this API know.
+"""Describes JSON syntax errors in the reference's words.
 
-A parser in C finds the place, so that a long text costs little; what
-stands there is looked at here.
+A parser in C finds the place, so that a long text costs little; this module only examines that
+place.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _LITERALS = ("true", "false", "null")
 
 
 def describe_json_error(raw: bytes) -> str:
-    """What is wrong; nothing if all is well-formed. Messages know bytes, not letters."""
+    """The error of a text; empty if it is well-formed. Messages show bytes, not characters."""
     text = raw.decode("latin-1")
     found = _failure(text)
     return found if isinstance(found, str) else _described(text, *found)
 
 
 def _failure(text: str) -> tuple[int, str] | str:
-    """Where a parser gives up and what it says, or what is wrong if that has no place. The error
-    itself would hold on to the frames that hold on to it."""
+    """The place where the parser fails and its message, or the final message if there is no place.
+    Returns plain values: the exception and its frames would form a reference cycle."""
     try:
         json.loads(text, parse_constant=_refuse, parse_int=len, parse_float=len)
     except json.JSONDecodeError as error:
@@ -44,7 +44,7 @@ def _failure(text: str) -> tuple[int, str] | str:
 
 
 class _Constant(Exception):
-    """A number that JSON does not know."""
+    """A number that JSON does not allow: NaN or an infinity."""
 
 
 def _refuse(name: str) -> NoReturn:
@@ -77,7 +77,7 @@ _KEY = "looking for beginning of object key string"
 
 
 def _described(text: str, at: int, what: str) -> str:
-    if what.startswith("Illegal trailing comma"):  # releases that point at the comma
+    if what.startswith("Illegal trailing comma"):  # Python releases that point at the comma
         at = _skip(text, at + 1)
         what = "Expecting value" if what.endswith("array") else "Expecting property name"
     if what == "Expecting value":
@@ -111,14 +111,14 @@ def _no_value(text: str, at: int) -> str:
 
 
 def _no_hexadecimal(text: str, at: int) -> str:
-    """The first of the four digits behind a `u` that is none."""
+    """The error for the first of the four digits after a `u` that is not hexadecimal."""
     places = range(at + 1, at + 5)
     place = next((place for place in places if text[place : place + 1] not in _DIGIT), len(text))
     return _unexpected(text, place, "in \\u hexadecimal character escape")
 
 
 def _no_end(text: str, at: int, top: bool) -> str:
-    """Something stands behind a value that should not; it may be part of an unfinished number."""
+    """The error for a character after a value; it may belong to an unfinished number."""
     if at >= len(text):
         return ENDED
     number = _number_before(text, at)
@@ -131,7 +131,7 @@ def _no_end(text: str, at: int, top: bool) -> str:
 
 
 def _number_before(text: str, at: int) -> str:
-    """The number that ends right here, or nothing."""
+    """The number that ends at a place, or an empty text."""
     start = at
     while start and text[start - 1] in "0123456789.eE+-":
         start -= 1
@@ -139,8 +139,8 @@ def _number_before(text: str, at: int) -> str:
 
 
 def _container(text: str, at: int) -> str:
-    """Whether the value that ended stands in a list or an object: only a list can end
-    with a `]`."""
+    """Whether the value before a place is in a list or an object: only a list can be closed with
+    a `]`."""
     probe = _failure(text[:at] + "]")
     in_list = probe == "" or (isinstance(probe, tuple) and probe[0] > at)
     return "after array element" if in_list else "after object key:value pair"

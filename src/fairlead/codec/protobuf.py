@@ -1,7 +1,7 @@
-"""Objects in the envelope that protobuf messages of the API come in.
+"""Encodes and decodes objects in the API's protobuf envelope.
 
-Values are the JSON values that the rest of the server works with: bytes are base64 text, times are
-text, quantities are text.
+Values are JSON values, as in the rest of the server: bytes are base64 text, times and quantities
+are text.
 """
 
 from __future__ import annotations
@@ -32,44 +32,45 @@ MAGIC = b"k8s\x00"
 
 
 class ProtobufError(ValueError):
-    """Bytes that are not an object of the type they claim to be."""
+    """Bytes that are not an object of the declared type."""
 
 
 _FIRST, _SECOND = key(1, BYTES), key(2, BYTES)
-CONTENT = _SECOND  # begins the field of an envelope that its message is
+CONTENT = _SECOND  # the key of the envelope field that holds the message
 _SMALLEST = 12  # bytes of an envelope
 EMPTY_TAIL = delimited(key(3, BYTES), b"") + delimited(key(4, BYTES), b"")
 
 
 def to_message(struct: Struct, value: dict[str, Any]) -> bytes:
-    """An object with kind and apiVersion in its envelope."""
+    """Encode an object that has kind and apiVersion, in its envelope."""
     return enveloped(value["apiVersion"], value["kind"], writer(struct)(value))
 
 
 def enveloped(api_version: str, kind: str, message: bytes) -> bytes:
-    """A message in the envelope of its type."""
+    """Wrap a message in the envelope of its type."""
     opening, closing = envelope_around(api_version, kind, len(message))
     return b"".join((opening, message, closing))
 
 
 def enveloped_field(api_version: str, kind: str, field: bytes) -> bytes:
-    """The same of a message that is its field already, see `CONTENT`."""
+    """Wrap a message that already is encoded as the envelope's field, see `CONTENT`."""
     return b"".join((_type_field(api_version, kind), field, EMPTY_TAIL))
 
 
 def envelope_around(api_version: str, kind: str, size: int) -> tuple[bytes, bytes]:
-    """What stands before and behind a message of some bytes in the envelope of its type."""
+    """The bytes before and after a message of `size` bytes in the envelope of its type."""
     return envelope_head(api_version, kind) + varint(size), EMPTY_TAIL
 
 
 def envelope_head(api_version: str, kind: str) -> bytes:
-    """What stands before the size of a message there."""
+    """The bytes of an envelope before the size of the message."""
     return _type_field(api_version, kind) + CONTENT
 
 
 @cache
 def _type_field(api_version: str, kind: str) -> bytes:
-    """What stands before the field of a message there. The types are ours, not of clients."""
+    """The bytes of an envelope before the field of the message. Cached without a limit: the types
+    are those of this server, not of clients."""
     meta = delimited(_FIRST, text_bytes(api_version)) + delimited(_SECOND, text_bytes(kind))
     return MAGIC + delimited(_FIRST, meta)
 
@@ -98,7 +99,7 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
 
 
 def usual_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
-    """The same of one that has nothing but its type and content, as most writers make it."""
+    """Fast path of `envelope` for the usual layout: only a type and content. None for others."""
     if (
         len(raw) < _SMALLEST
         or not (raw.startswith(MAGIC) and raw.endswith(EMPTY_TAIL))
@@ -116,7 +117,7 @@ def usual_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
 
 @remembered(512)
 def _type_meta(raw: bytes) -> tuple[str, str]:
-    """The apiVersion and kind that stand before a message."""
+    """The apiVersion and kind in the type field of an envelope."""
     try:
         meta = {n: v for n, _, v in fields(raw) if isinstance(v, bytes)}
         return meta.get(1, b"").decode(), meta.get(2, b"").decode()
@@ -125,7 +126,8 @@ def _type_meta(raw: bytes) -> tuple[str, str]:
 
 
 def from_message(struct: Struct, content: bytes) -> dict[str, Any]:
-    """The object in an envelope, as JSON values that are still to be decoded."""
+    """Decode the message of an envelope to JSON values, which the struct's decoder still has to
+    decode."""
     try:
         value: dict[str, Any] = reader(struct)(content)
         if _may_be_deep(struct, content):
@@ -138,8 +140,8 @@ def from_message(struct: Struct, content: bytes) -> dict[str, Any]:
 
 
 def decoded_message(struct: Struct, content: bytes) -> dict[str, Any] | None:
-    """The same as the decoder of the struct would make it, in one go; None if something about it is
-    wrong or unusual, which is to be found out step by step."""
+    """Decode a message and apply the struct's decoder in one pass. None if something is wrong or
+    unusual; the caller then uses the two separate steps to find the error."""
     if recurs(struct):
         return None
     try:
@@ -149,36 +151,36 @@ def decoded_message(struct: Struct, content: bytes) -> dict[str, Any] | None:
     return value
 
 
-_FEW_BRACKETS = 100  # with those, and the levels of a type, a document is far from too deep
+_FEW_BRACKETS = 100  # with these and the levels of a type, a document is far from too deep
 
 
 def _may_be_deep(struct: Struct, content: bytes) -> bool:
-    """Whether it is worth to look: only types that contain themselves, and JSON inside of messages,
+    """Whether to check the depth: only types that contain themselves, and JSON inside of messages,
     can be deep."""
     return recurs(struct) or content.count(b"{") + content.count(b"[") > _FEW_BRACKETS
 
 
 def _told(error: ValueError) -> str:
-    """What is wrong, without the bytes that are."""
+    """The error message without the invalid bytes."""
     is_text = not isinstance(error, UnicodeDecodeError)
     return str(error) if is_text else "proto: a text contains invalid UTF-8"
 
 
 def watch_frame(kind: str, message: bytes) -> bytes:
-    """One event of a watch stream: a length, then the event with its object."""
+    """One event of a watch stream: its length, then the event with its object."""
     raw = delimited(_FIRST, message)
     event = delimited(_FIRST, text_bytes(kind)) + delimited(_SECOND, raw)
     return len(event).to_bytes(4, "big") + event
 
 
-# What an envelope says about its content: in which form it is, and whether it is encoded.
+# Content type and content encoding of an envelope.
 
 _ENCODING, _TYPE = 3, 4
 
 
 def content_type(raw: bytes) -> str:
-    """The media type of an envelope's content; empty for a message. Raises ProtobufError for
-    content that is encoded."""
+    """The media type of an envelope's content; empty for a protobuf message. Raises ProtobufError
+    if the content has an encoding."""
     if usual_envelope(raw):
         return ""
     found: dict[int, bytes] = {}

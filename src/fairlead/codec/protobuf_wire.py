@@ -18,8 +18,8 @@ _FIRST_OF_MORE: Final = [bytes([value | 0x80]) for value in range(0x80)]
 
 
 def varint(value: int) -> bytes:
-    """An unsigned varint; negative numbers as 64-bit two's complement. Most are lengths, and
-    short."""
+    """An unsigned varint; negative numbers as 64-bit two's complement. Optimized for short lengths,
+    the usual case."""
     if 0 <= value < 0x80:
         return _ONE_BYTE[value]
     if 0 < value < 0x4000:
@@ -48,7 +48,7 @@ def delimited(field_key: bytes, body: bytes) -> bytes:
 
 
 def fields(raw: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """The fields of a message: number, wire type, and the number or bytes that it holds."""
+    """Yields the fields of a message: number, wire type, and value as an integer or bytes."""
     at, end = 0, len(raw)
     while at < end:
         number, wire_type, value, at = field_at(raw, at)
@@ -56,7 +56,7 @@ def fields(raw: bytes) -> Iterator[tuple[int, int, int | bytes]]:
 
 
 def field_at(raw: bytes, at: int) -> tuple[int, int, int | bytes, int]:
-    """The field at a place, and the place behind it."""
+    """The field at an offset, and the offset after it."""
     number, wire_type, start, at = place_at(raw, at, len(raw))
     if wire_type == VARINT:
         return number, wire_type, long_varint(raw, start)[0], at
@@ -64,8 +64,8 @@ def field_at(raw: bytes, at: int) -> tuple[int, int, int | bytes, int]:
 
 
 def place_at(raw: bytes, at: int, end: int) -> tuple[int, int, int, int]:
-    """The number and the wire type of the field at a place, where its content begins, and the place
-    behind it, which is not behind `end`. Most keys and sizes are one byte, read in place."""
+    """The number and wire type of the field at an offset, the offset of its content, and the offset
+    after it, at most `end`. Keys and sizes of one byte, the usual case, are read in place."""
     head = raw[at]
     at += 1
     if head > 0x7F:
@@ -93,7 +93,7 @@ def place_at(raw: bytes, at: int, end: int) -> tuple[int, int, int, int]:
 
 
 def packed(raw: bytes) -> Iterator[int]:
-    """The numbers of a repeated field that were written into one."""
+    """The numbers of a packed repeated field."""
     at = 0
     while at < len(raw):
         value, at = long_varint(raw, at)
@@ -101,7 +101,7 @@ def packed(raw: bytes) -> Iterator[int]:
 
 
 def long_varint(raw: bytes, at: int) -> tuple[int, int]:
-    """The number at a place, and the place behind it."""
+    """The varint at an offset, and the offset after it."""
     if at < len(raw) and raw[at] < 0x80:
         return raw[at], at + 1
     result = shift = 0
@@ -117,13 +117,13 @@ def long_varint(raw: bytes, at: int) -> tuple[int, int]:
 
 
 def sized_end(raw: bytes, at: int) -> int:
-    """The place behind a value whose size stands at a place."""
+    """The offset after a length-delimited value whose size is at `at`."""
     size, start = long_varint(raw, at)
     return start + size
 
 
 def double(raw: bytes) -> float:
-    if not raw:  # a value that a map entry leaves out
+    if not raw:  # a map entry without a value
         return 0.0
     value: float = struct.unpack("<d", raw)[0]
     return value

@@ -1,4 +1,4 @@
-"""What a strict reader says of a JSON document, in the order of the document."""
+"""Reports unknown and duplicate fields of a JSON document, in document order."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _TEXT = Scalar("string")
 
 
 def strict_problems(raw: bytes, struct: Struct) -> list[str]:
-    """The fields of an object that its type does not have, and those that stand twice. An unknown
-    field is not looked into, nor is it told that it stands twice."""
+    """The fields of an object that its type does not have, and duplicate fields. Does not descend
+    into unknown fields, nor report them as duplicates."""
     found: dict[str, None] = {}
     for problem in _problems(struct, as_written(raw), []):
         found[problem] = None
@@ -25,7 +25,7 @@ def strict_problems(raw: bytes, struct: Struct) -> list[str]:
 
 
 def _problems(node: Type, value: Any, way: list[str]) -> Iterator[str]:
-    """`way` are the steps to the value."""
+    """`way` holds the steps to the value."""
     if isinstance(value, Pairs):
         yield from _of_object(node, value, way)
     elif isinstance(node, ListOf) and isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Reading YAML over libyaml; imported only when a request asks for it."""
+"""Parses YAML with libyaml; imported lazily, when a request needs it."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ except ImportError:  # a build of PyYAML without libyaml
 
 __all__ = ["YamlError", "load"]
 
-MOST_NODES = 400_000  # of a document, aliases written out
+MOST_NODES = 400_000  # of a document with aliases expanded
 MOST_ALIASED_BYTES = 4 * 1024 * 1024  # that aliases may add to a document
-MOST_REPEATED = 100  # repeated keys that are told
+MOST_REPEATED = 100  # repeated keys that are reported
 
-_NODE = 16  # bytes that the smallest value is taken to have
+_NODE = 16  # bytes to account for the smallest value
 _TEXT = "tag:yaml.org,2002:str"
 _MERGE = "<<"
 _LONGEST_KEY_SHOWN = 1024
 
 
 class _Size:
-    """What a value would come to with its aliases written out: values, bytes and levels."""
+    """The size of a value with its aliases expanded: values, bytes and levels."""
 
     __slots__ = ("bytes", "levels", "nodes")
 
@@ -54,7 +54,7 @@ class _Size:
 
 
 class _Open:
-    """A list or mapping that is being read."""
+    """A list or mapping that is being parsed."""
 
     __slots__ = ("anchor", "is_map", "key", "merges", "size", "value")
 
@@ -68,8 +68,8 @@ class _Open:
 
 
 class _Builder:
-    """Makes JSON values of events, without recursion: neither depth nor aliases of a hostile
-    document can hurt."""
+    """Builds JSON values from parser events, without recursion and with limits on depth and
+    aliases, so that hostile documents are harmless."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -81,7 +81,7 @@ class _Builder:
         self.repeated: list[str] = []
 
     def build(self) -> None:
-        """Read the first document."""
+        """Parse the first document."""
         next_event = self._loader.get_event
         while True:
             event = next_event()
@@ -199,7 +199,7 @@ def _copied(value: Any) -> Any:
 
 
 def _place(error: yaml.MarkedYAMLError) -> str:
-    """The line, counted as clients are used to: from 0, but from 1 while scanning."""
+    """The line number as clients know it: from 0, but from 1 for scanner errors."""
     for mark in (error.problem_mark, error.context_mark):
         if mark is not None and mark.line:
             is_scanner = mark is error.problem_mark and isinstance(error, yaml.scanner.ScannerError)

@@ -1,5 +1,5 @@
-"""What YAML scalars mean, by the rules of YAML 1.1 as clients of this API know them: no timestamps
-and no numbers of base 60."""
+"""Resolves YAML scalars by the rules of YAML 1.1 as the reference applies them: no timestamps and
+no base 60 numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 class YamlError(ValueError):
-    """Text that is not YAML, or holds what JSON cannot."""
+    """Text that is not YAML, or has values that JSON does not support."""
 
 
 def plain(text: str) -> Any:
@@ -65,7 +65,7 @@ def _integer(digits: str) -> int:
 
 
 def tagged(tag: str, text: str) -> Any:
-    """The value of a scalar that says what it is."""
+    """The value of a scalar with a tag."""
     name = tag.removeprefix(_CORE)
     if name == "binary":
         return _binary(text)
@@ -89,7 +89,7 @@ def _kind(value: Any) -> str:
 
 
 def as_json(value: Any) -> Any:
-    """The value, which JSON must be able to hold."""
+    """The value itself; raises YamlError if JSON does not support it."""
     if value.__class__ is float and not math.isfinite(value):
         shown = {math.inf: "+Inf", -math.inf: "-Inf"}.get(value, "NaN")
         raise YamlError(f"json: unsupported value: {shown}")

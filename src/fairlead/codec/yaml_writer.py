@@ -1,5 +1,5 @@
-"""Writing JSON values as YAML, in the layout that clients of this API are used to: block style,
-sorted keys, long text folded at spaces, and quotes where text would be read as something else."""
+"""Writes JSON values as YAML in the reference's layout: block style, sorted keys, long text folded
+at spaces, and quotes where plain text would be parsed as another type."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fairlead.base.caches import remembered
 from fairlead.codec.yaml_scalars import plain
 
 _LONGEST_SIMPLE_KEY = 128
-_WIDTH = 80  # a text that went beyond this column goes on in the next line
-# Text that needs no second look: starts with a letter, and has no character with a meaning.
+_WIDTH = 80  # text beyond this column continues on the next line
+# Text that is safe without further checks: starts with a letter, no special characters.
 _SAFE = re.compile(r"[A-Za-z_/](?:[\w./@+=-]|:(?=[\w./]))*", re.ASCII)
 _UNPRINTABLE = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
-# What a plain text may not be: start like a marker, an indicator, a comment or a pair within it,
-# space at either end.
+# Text that cannot be plain: starts with a marker or indicator, contains a comment or a pair, or has
+# a space at either end.
 _NOT_PLAIN = re.compile(
     r"---|\.\.\.|[#,\[\]{}&*!|>'\"%@`\s]|[-?:](?:\s|\Z)|.*(?::(?:\s|\Z)|\s#|\s\Z)", re.DOTALL
 )
@@ -40,7 +40,7 @@ _ESCAPED = re.compile(_UNPRINTABLE.pattern + '|["\\\\\n]')
 
 
 def dump(value: Any) -> bytes:
-    """A document; ends with a line break."""
+    """Encode a document; ends with a line break."""
     out: list[str] = []
     if isinstance(value, str):
         out.append(_text(value, "  ", 0))
@@ -50,14 +50,14 @@ def dump(value: Any) -> bytes:
 
 
 def dump_item(value: Any) -> bytes:
-    """A value as an item of a list that stands in a mapping without indentation of its own."""
+    """Encode an item of a list that is in a mapping without extra indentation."""
     out = ["- "]
     _node(value, "  ", out)
     return "".join(out).encode("utf-8", "replace")
 
 
 def _node(value: Any, indent: str, out: list[str]) -> None:
-    """Write a value where the line stands; further lines are indented."""
+    """Write a value at the current position; further lines are indented."""
     if isinstance(value, dict) and value:
         _mapping(value, indent, out)
     elif value.__class__ is list and value:
@@ -99,7 +99,7 @@ def _sequence(value: list[Any], indent: str, out: list[str]) -> None:
 
 
 def _scalar(value: Any, indent: str, column: int) -> str:
-    """A value without parts that begins at a column, to the end of its line."""
+    """A scalar that starts at a column, up to the end of its line."""
     if value.__class__ is str:
         return _text(value, indent, column)
     if value is None:
@@ -114,15 +114,15 @@ def _scalar(value: Any, indent: str, column: int) -> str:
 
 
 def _text(text: str, indent: str, column: int) -> str:
-    """Text to the end of its last line; all but the first line are indented."""
+    """Text up to the end of its last line; all lines but the first are indented."""
     if "\n" in text:
         return _literal(text, indent, column)
     return _folded(_line(text), indent, column) + "\n"
 
 
 def _folded(shown: str, indent: str, column: int) -> str:
-    """Text as it is written, in several lines where it is long: a line ends at the first single
-    space beyond the width. In double quotes more of them may follow, behind a backslash."""
+    """Fold long text: a line ends at the first single space beyond the width. In double quotes more
+    spaces may follow, after a backslash."""
     if column + len(shown) <= _WIDTH or " " not in shown:
         return shown
     quote = shown[0] if shown[0] in "'\"" else ""
@@ -154,7 +154,7 @@ def _line(text: str) -> str:
 
 
 def _reads_as_other(text: str) -> bool:
-    """Whether plain text would be read as a number, a time or something else that is no text."""
+    """Whether plain text would be parsed as a number, a time or another type than text."""
     if plain(text) is not text or text == "<<":
         return True
     return bool(_LOOKS_LIKE_TIME.fullmatch(text) or _BASE_60.fullmatch(text))
@@ -176,7 +176,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _literal(text: str, indent: str, column: int) -> str:
-    """Text of several lines, as it is where the format can hold it so."""
+    """Text of several lines, as a literal block if the format allows it, else quoted."""
     if _UNPRINTABLE.search(text) or " \n" in text or text[-1] == " ":
         return _folded(_quoted(text), indent, column) + "\n"
     hint = "2" if text[0] in " \n" else ""

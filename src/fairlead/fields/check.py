@@ -1,8 +1,8 @@
-"""Whether a value is of its type, to the extent that apply insists on it, and why not.
+"""Checks an object against its type, as strictly as apply requires, and explains the problems.
 
-Apply refuses unknown fields, values of another type and list items that cannot be told apart,
-whatever the field validation level; a dialect may have unknown fields dropped before it tries
-again. The texts are the reference's, which print values in the notation of its language.
+Apply refuses unknown fields, values of another type and list items without unique keys, whatever
+the field validation level; a dialect may drop unknown fields and retry. The messages are the
+reference's, which prints values in Go syntax.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _Found = list[tuple[_Path, str]]
 
 
 def problems(struct: Struct, value: Any) -> list[str]:
-    """Everything wrong with an object, each with its path; empty when it is of the type."""
+    """Every problem of an object, with its path; empty if the object matches the type."""
     found: _Found = []
     _struct(struct, value, None, found)
     return [f"{_text(path)}: {why}" if path else why for path, why in found]
 
 
 def fits(struct: Struct, value: Any) -> bool:
-    """Whether it is sure at a glance that nothing is wrong with an object, but for list items that
-    cannot be told apart, which extracting its fields finds out."""
+    """Quick check that an object matches its type; False may be wrong. Does not check that list
+    items have unique keys: extracting the fields does."""
     return _fitter(struct)(value)
 
 
@@ -37,7 +37,7 @@ _Fits = Callable[[Any], bool]
 
 
 def _fitter(kind: Type) -> _Fits:
-    """The function that looks at values of a type; nulls are of any type."""
+    """Return the function that checks values of a type; null matches every type."""
     if isinstance(kind, Struct):
         known: _Fits | None = kind.walkers.get("fits")
         if known is None:
@@ -61,7 +61,7 @@ def _struct_fitter(kind: Struct) -> _Fits:
     def fits(value: Any) -> bool:
         if type(value) is not dict:
             return value is None
-        if not parts:  # on first use, since types may refer to themselves
+        if not parts:  # on first use: a type may contain itself
             for name, item in kind.fields.items():
                 is_leaf = isinstance(item.type, Scalar)
                 parts[name] = _or_null(item.type), None if is_leaf else _fitter(item.type)
@@ -104,7 +104,7 @@ def _list_fitter(kind: ListOf) -> _Fits:
         return all(map(below, value))
 
     def fits_inside(value: Any) -> bool:
-        """Extracting fields does not look into an atomic list, so this does."""
+        """Checks atomic lists in full: extracting fields does not descend into them."""
         found: _Found = []
         _value(kind, value, None, found)
         return not found
@@ -113,7 +113,7 @@ def _list_fitter(kind: ListOf) -> _Fits:
 
 
 def _names_items(kind: Type) -> bool:
-    """Whether there are lists in a type whose items must be told apart."""
+    """Whether a type contains lists whose items must have unique keys."""
     for struct in structs(kind):
         for field in struct.fields.values():
             below: Type = field.type
@@ -125,7 +125,7 @@ def _names_items(kind: Type) -> bool:
 
 
 def explained(found: list[str]) -> str:
-    """The problems as one text."""
+    """The problems as one message."""
     return found[0] if len(found) == 1 else "\n  ".join(["errors:", *found])
 
 
@@ -219,7 +219,7 @@ def _value_element(value: Any) -> str:
 
 
 def _unnamable(kind: ListOf, item: Any) -> str:
-    """Why an item has no name among its likes."""
+    """Why an item has no path step."""
     if not kind.keys:
         if isinstance(item, dict):
             return "associative list without keys has an element that's a map type"
@@ -250,7 +250,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _accepted(kind: Type) -> tuple[type, ...]:
-    """The types of values that need no further look."""
+    """The Python types of values that need no further check."""
     return _TYPES[kind.name] if type(kind) is Scalar else ()
 
 

@@ -1,8 +1,7 @@
-"""What changed between two objects of a type, as sets of fields.
+"""Compares two objects of a type and returns the changes as sets of fields.
 
-Only the parts that differ are walked: what is the same object, or equal, is passed over, so the
-cost goes with the size of the change. The order of items in a keyed or set list is no change.
-What is touched comes out in order, see `field_sets.in_order`.
+Skips identical and equal parts, so the cost depends on the size of the change. Reordering the items
+of a keyed or set list is not a change. Touched fields come out in order, see `field_sets.in_order`.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ from fairlead.fields.values import equal
 
 
 class Changes(NamedTuple):
-    """`touched` holds what the newer object has added or set anew, `removed` what it lacks."""
+    """`touched`: fields that the newer object adds or changes; `removed`: fields that it lacks."""
 
     touched: FieldSet
     removed: FieldSet
 
     def outside(self, ignored: FieldSet) -> Changes:
-        """The changes without those at or below some fields."""
+        """The changes except those at or below ignored fields."""
         return Changes(
             recursive_difference(self.touched, ignored),
             recursive_difference(self.removed, ignored),
@@ -65,7 +64,7 @@ _TOUCHED: _Nodes = (LEAF, None)
 
 
 def compare(struct: Struct, old: dict[str, Any], new: dict[str, Any]) -> Changes:
-    """The changes that make `new` out of `old`. Raises `Untrackable`."""
+    """The changes from `old` to `new`. Raises `Untrackable`."""
     if old is new:
         return NO_CHANGES
     touched, removed = _comparer(shape_of(struct)).compare(old, new)
@@ -73,15 +72,15 @@ def compare(struct: Struct, old: dict[str, Any], new: dict[str, Any]) -> Changes
 
 
 class _Comparer:
-    """Gives the nodes of touched and removed fields at two values that are there and differ. This
-    one is of what has one owner."""
+    """Returns the nodes of touched and removed fields of two values that are present on both sides.
+    This base class handles values with a single owner."""
 
     def compare(self, old: Any, new: Any) -> _Nodes:
         return _TOUCHED if old != new else _SAME
 
 
 class _SingleFree(_Comparer):
-    """The same of what may hold anything."""
+    """Compares single-owner values that may contain undescribed data."""
 
     def compare(self, old: Any, new: Any) -> _Nodes:
         return _SAME if equal(old, new) else _TOUCHED
@@ -116,12 +115,12 @@ class _Part:
         self.exact = not shape.free
 
     def all_of(self, value: Any) -> FieldSet:
-        """The node of a value that is on one side only."""
+        """The node of a value that only one side has."""
         return (self.whole.extract(value) or LEAF) if value else LEAF
 
 
 class _Fields(_Comparer):
-    """Of objects, field by field."""
+    """Compares objects field by field."""
 
     def __init__(self, shape: Record | Table | Free) -> None:
         self._parts: Parts[_Part] = Parts(shape, _Part)
@@ -160,7 +159,7 @@ class _Fields(_Comparer):
 
 
 def _emptied(old: Any, new: Any, below: Extractor) -> _Nodes:
-    """Two values that are there on both sides, at least one of them null or empty."""
+    """Compares two values of which at least one is null or empty."""
     if new:
         return below.extract(new), None
     if old:
@@ -169,7 +168,7 @@ def _emptied(old: Any, new: Any, below: Extractor) -> _Nodes:
 
 
 class _Listed(_Comparer):
-    """Of lists whose items are told apart."""
+    """Compares keyed lists and set lists item by item."""
 
     def __init__(self, shape: Items | Values, indexed: Index, item: Shape) -> None:
         self._below = extractor(shape, True, False)
@@ -204,7 +203,7 @@ class _Listed(_Comparer):
         return touched or None, removed or None
 
     def _compare_aligned(self, old: list[Any], new: list[Any]) -> _Nodes:
-        """Lists that have the same items in the same order, each with a text for its key."""
+        """Compares lists with the same items in the same order, each with a string key."""
         touched: FieldSet = {}
         removed: FieldSet = {}
         changed = [(b, a) for b, a in zip(old, new, strict=True) if b is not a]
@@ -224,14 +223,14 @@ class _Listed(_Comparer):
 
 
 class _Undescribed(_Comparer):
-    """Of what the model does not describe: objects are compared field by field, all else whole."""
+    """Compares values that the model does not describe: objects by field, all others as a whole."""
 
     def compare(self, old: Any, new: Any) -> _Nodes:
         if isinstance(old, _OBJECT) and isinstance(new, _OBJECT):
             return _free_objects.compare(old, new)
         if equal(old, new):
             return _SAME
-        # What turns from an object into something else loses its fields, and the other way round.
+        # A value that stops being an object loses its fields; one that becomes one gains them.
         touched: FieldSet = LEAF
         removed: FieldSet | None = None
         if isinstance(new, dict) and new:

@@ -1,4 +1,4 @@
-"""Whether a configuration can be applied at all, and what the client is told when it cannot."""
+"""Checks whether a configuration can be applied, and makes the error if it cannot."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from fairlead.fields.entries import entries_of
 
 
 def check_configuration(struct: Struct, config: Object, api_version: str) -> None:
-    """Raises `BadConfiguration` for one that is not for this request, or not one to apply, and
-    `InvalidConfiguration` for one that is not of its type; whether its list items can be told apart
-    is left to `check_items`, when it is found that some cannot."""
+    """Raise `BadConfiguration` if the version is wrong or `managedFields` is set, and
+    `InvalidConfiguration` if the configuration does not match its type. Does not check that list
+    items have unique keys: the caller runs `check_items` when extracting the fields fails."""
     given = config.get("apiVersion")
     if given != api_version:
         if not isinstance(given, str) or given.count("/") > 1:
-            given = ""  # what is no version is shown as none
+            given = ""  # a malformed version is shown as empty
         raise BadConfiguration(
             "Incorrect version specified in apply patch."
             f" Specified patch version: {given}, expected: {api_version}"
@@ -29,7 +29,7 @@ def check_configuration(struct: Struct, config: Object, api_version: str) -> Non
 
 
 def check_items(struct: Struct, config: Object) -> None:
-    """Raises `InvalidConfiguration` for whatever is wrong with a configuration."""
+    """Raise `InvalidConfiguration` with all problems of a configuration, if it has any."""
     found = problems(struct, config)
     if found:
         raise InvalidConfiguration(
@@ -38,7 +38,7 @@ def check_items(struct: Struct, config: Object) -> None:
 
 
 def untrackable(struct: Struct, live: Object) -> InvalidConfiguration:
-    """The refusal to apply to an object that has list items that cannot be told apart."""
+    """The error for applying to an object that has list items without unique keys."""
     why = explained(problems(struct, live) or ["list items cannot be told apart"])
     if entries_of(live):
         return InvalidConfiguration(f"failed to create typed live object ({_named(live)}): {why}")

@@ -1,4 +1,4 @@
-"""Why an apply is refused, and in which words."""
+"""Errors of apply, with the messages for the client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.fields.field_sets import FieldSet, Path, path_text, paths
 
 
 class ApplyError(Exception):
-    """A configuration that cannot be applied; `str()` of it is the text for the client."""
+    """A configuration that cannot be applied; `str()` is the message for the client."""
 
 
 class BadConfiguration(ApplyError):
@@ -18,7 +18,7 @@ class BadConfiguration(ApplyError):
 
 
 class InvalidConfiguration(ApplyError):
-    """The configuration, or the object it would change, is not of its type.
+    """The configuration, or the object it would change, does not match its type.
 
     The reference answers 500 without a reason; a 4xx is as good.
     """
@@ -37,12 +37,12 @@ class Conflict:
 
     @property
     def field(self) -> str:
-        """The field, in the words of the owner's version."""
+        """The path of the field in the owner's version."""
         return path_text(self.path)
 
     @property
     def owner(self) -> str:
-        """The owner as messages name it."""
+        """The owner as named in messages."""
         text = f'"{self.manager}"'
         if self.subresource:
             text += f' with subresource "{self.subresource}"'
@@ -56,8 +56,8 @@ class Conflict:
 class ApplyConflict(ApplyError):
     """The configuration would change fields of other managers (409).
 
-    `conflicts` are in the order of the message; each is one `FieldManagerConflict` cause with the
-    `message` and `field` of the conflict.
+    `conflicts` are in the order of the message; each becomes one `FieldManagerConflict` cause with
+    the `message` and `field` of the conflict.
     """
 
     def __init__(self, conflicts: Iterable[Conflict]) -> None:
@@ -66,7 +66,7 @@ class ApplyConflict(ApplyError):
 
 
 def conflicts_with(owner: ManagedEntry, fields: FieldSet) -> list[Conflict]:
-    """One conflict for each field of an owner that would change."""
+    """One conflict for each field of the owner that would change."""
     _, operation, _, subresource = identity_of(owner)
     return [
         Conflict(

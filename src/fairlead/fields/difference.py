@@ -1,4 +1,4 @@
-"""What a write changes, seen in each version in which others own fields."""
+"""Computes the changes of a write in each version in which managers own fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def served(versions: Versions, api_version: str) -> Struct:
 
 
 class Difference:
-    """What changes between two objects, seen in any served version."""
+    """The changes between two objects in any served version, computed once per version."""
 
     def __init__(
         self, versions: Versions, api_version: str, old: Object, new: Object, ignored: FieldSet
@@ -41,8 +41,8 @@ class Difference:
         return known
 
     def others_after(self, standing: list[ManagedEntry]) -> list[ManagedEntry]:
-        """Entries without the fields that changed or are gone; none without fields, and none of a
-        version that is not served any more."""
+        """The entries without the fields that changed or were removed. Drops entries left without
+        fields and entries of versions that are no longer served."""
         left: list[ManagedEntry] = []
         for item in standing:
             version = item["apiVersion"]

@@ -1,7 +1,7 @@
-"""The entries of `metadata.managedFields`: who owns which fields, since when, in which version.
+"""The entries of `metadata.managedFields`: manager, operation, version, time and fields.
 
-Entries are the dictionaries of the object itself, with `fieldsV1` as a set of `field_sets`, which
-in those of `stored_entries` is not read yet. They are never changed; a new state is a new list.
+Entries are the dictionaries of the object itself, with `fieldsV1` as a set of `field_sets`; a
+`StoredEntry` decodes its set lazily. Entries are never changed; a new state is a new list.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNKNOWN = "unknown"
 
 
 def entries_of(value: dict[str, Any] | None) -> list[ManagedEntry]:
-    """The entries an object carries; the list itself, so that it can be told to be unchanged."""
+    """The entries of an object: the list itself, so that `is` detects an unchanged one."""
     if value is None:
         return []
     found = (value.get("metadata") or {}).get("managedFields")
@@ -44,12 +44,12 @@ def entry(identity: Identity, api_version: str, fields: FieldSet, time: str | No
 
 
 def applier(manager: str, subresource: str) -> Identity:
-    """Who applies: one entry, whatever version the configuration is in."""
+    """The identity of an applier: one entry, whatever version the configuration is in."""
     return manager or UNKNOWN, APPLY, "", subresource
 
 
 def updater(manager: str, api_version: str, subresource: str) -> Identity:
-    """Who updates: an entry for each version in which it did."""
+    """The identity of an updater: one entry per version in which it writes."""
     return manager or UNKNOWN, UPDATE, api_version, subresource
 
 
@@ -77,7 +77,7 @@ def fields_of(item: ManagedEntry) -> FieldSet:
 
 
 def ordered(items: Iterable[ManagedEntry]) -> list[ManagedEntry]:
-    """Appliers first, then by time (an entry without comes before all), then by name."""
+    """Appliers first, then by time (entries without a time come first), then by name."""
     found = list(items)
     ranks = [_rank(item) for item in found] if len(found) > 1 else []
     for place in range(1, len(ranks)):
@@ -97,7 +97,7 @@ def _rank(item: ManagedEntry) -> tuple[str, str, str, str, str]:
 
 
 def asks_for_reset(sent: Any) -> bool:
-    """A list with one empty entry."""
+    """Whether the client sent a list with one empty entry, which resets the ownership."""
     return (
         isinstance(sent, list)
         and len(sent) == 1
@@ -107,7 +107,7 @@ def asks_for_reset(sent: Any) -> bool:
 
 
 def decoded(sent: Any) -> list[ManagedEntry]:
-    """Entries sent by a client, in normal form. Raises `InvalidFields` when they are none."""
+    """Entries sent by a client, in normal form. Raises `InvalidFields` if they are malformed."""
     if not isinstance(sent, list):
         raise InvalidFields("managedFields must be a list")
     made: dict[Identity, ManagedEntry] = {}
@@ -150,9 +150,9 @@ def _time(sent: Any) -> str | None:
 
 
 def capped(items: list[ManagedEntry]) -> list[ManagedEntry]:
-    """At most `MAX_UPDATE_ENTRIES` entries of updates: the oldest of a version become one.
+    """Merge the oldest update entries of a version until `MAX_UPDATE_ENTRIES` are left.
 
-    There can be more when each is of a version of its own.
+    More remain if each is of a different version.
     """
     updates = [item for item in items if item["operation"] == UPDATE]
     excess = len(updates) - MAX_UPDATE_ENTRIES

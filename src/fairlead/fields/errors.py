@@ -1,10 +1,10 @@
-"""What can be wrong with a patch. The caller turns each class into one kind of Status.
+"""Errors of patches. The caller turns each class into one kind of Status.
 
 | exception | the reference's answer |
 |---|---|
 | `MalformedPatch` | 400 BadRequest with the text |
 | `TooManyOperations` | 413 RequestEntityTooLarge with the text |
-| `OperationFailed` | 422 Invalid, without details; the text is shown of a webhook's patch only |
+| `OperationFailed` | 422 Invalid, without details; the text is shown for a webhook's patch only |
 | `UnsupportedPatch` | 500 with the text and no reason (a 4xx is as good) |
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 
 class PatchError(Exception):
-    """A patch that cannot be applied; `str()` of it is the text for the client or the log."""
+    """A patch that cannot be applied; `str()` is the text for the client or the log."""
 
 
 class MalformedPatch(PatchError):
@@ -28,4 +28,4 @@ class OperationFailed(PatchError):
 
 
 class UnsupportedPatch(PatchError):
-    """A strategic merge patch with an unknown directive or elements that cannot be told apart."""
+    """A strategic merge patch with an unknown directive or list elements that lack their key."""

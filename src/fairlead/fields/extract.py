@@ -1,10 +1,9 @@
-"""Which fields an object holds: the set an Update manager, or an applier, comes to own.
+"""Extracts the set of fields that an object holds, as an updater or an applier owns it.
 
-Both see the same fields and differ in the nodes above them. What an update brings into being is its
-own at every level: a new map with its keys, a new struct with its fields. An applied configuration
-owns what it states: leaves, list items, keys of free maps, and a struct or map only when it is
-empty; an empty list states nothing unless it is atomic. Sets come out in order, see
-`field_sets.in_order`.
+Both own the same leaves and differ in the nodes above them. An updater owns what it adds at every
+level: a new map with its keys, a new struct with its fields. An applier owns what its configuration
+states: leaves, list items, keys of free maps, and a struct or map only if it is empty; an empty
+list is owned only if it is atomic. Sets come out in order, see `field_sets.in_order`.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from fairlead.fields.shapes import (
 
 
 class Extractor:
-    """Makes the node of a value that is not empty; None when there is nothing to own. This one is
-    of what has one owner."""
+    """Extracts the node of a non-empty value; None if there is nothing to own. This base class
+    handles values with a single owner."""
 
     def extract(self, value: Any) -> FieldSet | None:
         return LEAF
 
 
 def applied_fields(struct: Struct, config: dict[str, Any]) -> FieldSet:
-    """The fields a configuration owns once it is applied. It must have passed `check.problems`."""
+    """The fields an applier of this configuration owns. It must have passed `check.problems`."""
     return extractor(shape_of(struct), False, False).extract(config) or EMPTY
 
 
@@ -48,8 +47,8 @@ _SINGLE = Extractor()
 
 
 def extractor(shape: Shape, whole: bool, member: bool) -> Extractor:
-    """What extracts values of a shape: `whole` as an update owns them, else as an
-    applier does; `member` when the value itself belongs to the set too."""
+    """The extractor for values of a shape: `whole` as an updater owns them, else as an applier
+    does; `member` if the set includes the value itself."""
     key = shape, whole, member
     known = _made.get(key)
     return known if known is not None else _made.keep(key, _make(shape, whole, member))
@@ -70,7 +69,7 @@ def _make(shape: Shape, whole: bool, member: bool) -> Extractor:
 
 
 class _Nested:
-    """A field that has fields of its own, which says nothing when it is empty if it is `silent`."""
+    """A field with fields of its own. `silent`: an empty value adds nothing to the set."""
 
     def __init__(self, name: str, element: str, below: Extractor, silent: bool) -> None:
         self.name = name
@@ -80,8 +79,8 @@ class _Nested:
 
 
 class _Plan:
-    """What objects with the same fields have in common: the set as if all were leaves, and those
-    that are not."""
+    """The plan for objects with the same field names: the set with every field as a leaf, and the
+    fields that are nested."""
 
     def __init__(self, made: FieldSet, nested: list[_Nested]) -> None:
         self.made = made
@@ -89,7 +88,7 @@ class _Plan:
 
 
 class _Fields(Extractor):
-    """Of a struct."""
+    """Extracts structs."""
 
     def __init__(self, shape: Record, whole: bool, member: bool) -> None:
         self._shape = shape
@@ -124,7 +123,7 @@ class _Fields(Extractor):
         return LEAF if self._member else None
 
     def _plan(self, names: tuple[str, ...]) -> _Plan:
-        # Made when first met, because a type may contain itself.
+        # Built on first use, because a type may contain itself.
         members = self._shape.members
         made: FieldSet = {".": LEAF} if self._member else {}
         made.update(dict.fromkeys(sorted("f:" + name for name in names), LEAF))
@@ -147,7 +146,7 @@ class _Fields(Extractor):
 
 
 class _Entries(Extractor):
-    """Of a map."""
+    """Extracts maps."""
 
     def __init__(self, shape: Table, whole: bool, member: bool) -> None:
         self._start: FieldSet = {".": LEAF} if member else {}
@@ -170,7 +169,7 @@ class _Entries(Extractor):
 
 
 class _Keyed(Extractor):
-    """Of a list whose items are told apart by their keys."""
+    """Extracts lists whose items have keys."""
 
     def __init__(self, shape: Items, whole: bool, member: bool) -> None:
         self._start: FieldSet = {".": LEAF} if member else {}
@@ -185,7 +184,7 @@ class _Keyed(Extractor):
 
 
 class _Texts(Extractor):
-    """Of a list of scalars, each of which is there once."""
+    """Extracts lists of unique scalars."""
 
     def __init__(self, member: bool) -> None:
         self._member = member
@@ -196,7 +195,7 @@ class _Texts(Extractor):
 
 
 class _Undescribed(Extractor):
-    """Of what the model does not describe."""
+    """Extracts values that the model does not describe."""
 
     def __init__(self, member: bool) -> None:
         self._member = member

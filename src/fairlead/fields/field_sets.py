@@ -1,4 +1,4 @@
-"""Sets of field paths, held directly in the form in which `fieldsV1` shows them.
+"""Sets of field paths, in the structure of `fieldsV1`.
 
 A set is a tree of dictionaries. A key names one step of a path: `f:name` a field or map key,
 `k:{"name":"c"}` an item of a keyed list, `v:"x"` a value of a set list, `i:0` a place in a list.
@@ -7,9 +7,9 @@ A path is in the set when its node is empty or holds the key `.`:
     {"f:spec": {"f:replicas": {}, "f:containers": {'k:{"name":"c"}': {".": {}, "f:image": {}}}}}
 
 holds `.spec.replicas`, `.spec.containers[name="c"]` and `….image`, but not `.spec`. At the root the
-empty dictionary is the empty set. Sets are never changed once made, and they share parts freely;
-all functions here keep the normal form (a node that holds `.` alone is written as an empty one)
-and return an argument itself where nothing has to change.
+empty dictionary is the empty set. Sets are never changed after construction and share nodes. All
+functions here keep the normal form (a node with only `.` is written as an empty node) and return
+an argument itself if nothing changes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EMPTY: FieldSet = {}
 
 
 class InvalidFields(ValueError):
-    """Something sent as a set of fields, or as a list of their owners, that is none."""
+    """A malformed set of fields, or a malformed list of `managedFields` entries."""
 
 
 _NUMBER = re.compile(r"-?[0-9]+")
@@ -51,7 +51,7 @@ def value_element(value: Any) -> str:
 
 
 def scalar_json(value: Any) -> str:
-    """A scalar as it stands in a step. Numbers are written in the shortest way: 1.0 is 1."""
+    """A scalar as written in a step. Numbers have the shortest form: 1.0 is 1."""
     return str(value) if type(value) is int else compact_json(_plain(value))
 
 
@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:
 
 
 def of(*paths: Path) -> FieldSet:
-    """The set of some paths; a path is given by its steps."""
+    """The set of some paths; each path is a tuple of steps."""
     made: FieldSet = EMPTY
     for path in paths:
         node = LEAF
@@ -77,7 +77,7 @@ def union(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def _join(one: FieldSet, other: FieldSet, *, arranged: bool = False) -> FieldSet:
-    """The union of two nodes that are not empty; `arranged`: both are in order, so shall it be."""
+    """The union of two non-empty nodes. `arranged`: both are in order, and the result must be."""
     made: FieldSet | None = None
     for element, node in other.items():
         known = one.get(element)
@@ -101,14 +101,14 @@ def _join(one: FieldSet, other: FieldSet, *, arranged: bool = False) -> FieldSet
 
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The paths of one set that are not in the other; those below a path in both stay."""
+    """The paths of `one` that are not in `other`; paths below a common path stay."""
     if not one or not other:
         return one
     return _without(one, other) or EMPTY
 
 
 def _without(one: FieldSet, other: FieldSet) -> FieldSet | None:
-    """A node that is not empty without the paths of another; None when nothing stays."""
+    """A non-empty node without the paths of another; None if nothing is left."""
     made: FieldSet | None = None
     small, large = (one, other) if len(one) <= len(other) else (other, one)
     for element in small:
@@ -132,7 +132,7 @@ def _without(one: FieldSet, other: FieldSet) -> FieldSet | None:
 
 
 def _children(node: FieldSet) -> FieldSet | None:
-    """A node that is not empty without its own membership."""
+    """A non-empty node without its `.`; None if nothing is left."""
     if "." not in node:
         return node
     return {element: child for element, child in node.items() if element != "."} or None
@@ -145,7 +145,7 @@ def _normal(node: FieldSet) -> FieldSet | None:
 
 
 def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The paths of one set that are neither in the other nor below a path in the other."""
+    """The paths of `one` that are neither in `other` nor below a path in `other`."""
     if not one or not other:
         return one
     return _beside(one, other) or EMPTY
@@ -178,7 +178,7 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def _common(one: FieldSet, other: FieldSet) -> FieldSet | None:
-    """What two nodes that are not empty have in common."""
+    """The intersection of two non-empty nodes; None if it is empty."""
     made: FieldSet = {}
     small, large = (one, other) if len(one) <= len(other) else (other, one)
     for element, node in small.items():
@@ -224,7 +224,7 @@ def contains(fields: FieldSet, path: Path) -> bool:
 
 
 def paths(fields: FieldSet, before: Path = ()) -> Iterator[Path]:
-    """All paths, in the order of the reference: those that end here first, then those below."""
+    """All paths in the reference's order: at each level first the ending ones, then those below."""
     ordered = sorted((element for element in fields if element != "."), key=_order)
     for element in ordered:
         node = fields[element]
@@ -236,11 +236,11 @@ def paths(fields: FieldSet, before: Path = ()) -> Iterator[Path]:
 
 
 def in_order(fields: FieldSet) -> FieldSet:
-    """The same set with its steps in the order of the reference, all the way down."""
+    """The same set with its steps in the reference's order at every level."""
     if not fields:
         return fields
     elements = sorted(fields)
-    if elements[-1][0] > "f":  # fields and the dot are in order as texts already
+    if elements[-1][0] > "f":  # `.` and `f:` steps are in order as strings already
         elements.sort(key=_order)
     if not any(fields.values()):
         return fields if elements == list(fields) else dict.fromkeys(elements, LEAF)
@@ -248,7 +248,7 @@ def in_order(fields: FieldSet) -> FieldSet:
 
 
 def level_in_order(fields: FieldSet) -> FieldSet:
-    """The same set with the first steps of its paths in order; what is below is so already."""
+    """The same set with its top-level steps in order; deeper levels must be in order already."""
     elements = sorted(fields)
     if elements[-1][0] > "f":
         elements.sort(key=_order)
@@ -278,7 +278,7 @@ def _order(element: str) -> tuple[Any, ...]:
 
 
 def value_order(value: Any) -> tuple[int, Any]:
-    """What keys and values in steps are sorted by."""
+    """The sort key of keys and values in steps."""
     if isinstance(value, bool):
         return 2, value
     if isinstance(value, (int, float)):
@@ -287,7 +287,7 @@ def value_order(value: Any) -> tuple[int, Any]:
 
 
 def path_text(path: Path) -> str:
-    """The path as people read it: `.spec.containers[name="c"].image`."""
+    """The path as shown in messages: `.spec.containers[name="c"].image`."""
     return "".join(map(element_text, path))
 
 
@@ -306,9 +306,9 @@ def _quoted(value: Any) -> str:
 
 
 def parsed(value: Any) -> FieldSet:
-    """A set sent by a client, in normal form. Raises `InvalidFields` when it is none.
+    """A set sent by a client, in normal form. Raises `InvalidFields` if it is malformed.
 
-    Steps of a kind not known here are left out, as a later release may know them.
+    Drops steps of an unknown kind, which a later release may know.
     """
     node = _parsed(value)
     return (_children(node) or EMPTY) if node else EMPTY
@@ -329,7 +329,7 @@ def _parsed(value: Any) -> FieldSet:
 
 
 def _canonical(element: str) -> str | None:
-    """A sent step in its one form; None for a kind that is not known."""
+    """A sent step in canonical form; None if its kind is unknown."""
     kind, rest = element[:2], element[2:]
     if kind == "f:":
         return element

@@ -1,4 +1,4 @@
-"""Writers of sets of fields as JSON, one for each shape; `written_fields` says what for."""
+"""Writers that encode sets of fields as JSON text, one for each shape; see `written_fields`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _BEHIND_TEXT = '\\"}":'
 
 
 class Writer:
-    """Adds the node of a value that is not empty to a text. `names` are for the texts of the value
-    that go into it as they are, which is right if all of them are plain; without it each one is
-    looked at where it goes in."""
+    """Appends the node of a non-empty value to a text. With `names`, strings of the value are
+    appended unescaped and collected there: the text is valid only if all of them are plain. Without
+    it, each string is escaped where necessary."""
 
     def write(self, value: Any, out: list[str], names: list[str] | None) -> None:
         raise NotImplementedError
@@ -42,8 +42,8 @@ _written: Made[tuple[Shape, bool, bool], Writer] = Made()
 
 
 def writer(shape: Shape, whole: bool, member: bool) -> Writer:
-    """What writes the fields of values of a shape: `whole` as an update owns them, else as an
-    applier does; `member` when the value itself is one of them."""
+    """The writer for values of a shape: `whole` as an updater owns them, else as an applier does;
+    `member` if the set includes the value itself."""
     key = shape, whole, member
     known = _written.get(key)
     return known if known is not None else _written.keep(key, _make(shape, whole, member))
@@ -62,7 +62,7 @@ def _make(shape: Shape, whole: bool, member: bool) -> Writer:
 
 
 class _Undescribed(Writer):
-    """Of what the model does not describe: by way of the set."""
+    """Writes values that the model does not describe: extracts the set and encodes it."""
 
     def __init__(self, shape: Shape, member: bool) -> None:
         self._extractor = extractor(shape, True, member)
@@ -72,8 +72,8 @@ class _Undescribed(Writer):
 
 
 class _Hole:
-    """Where the node of a field goes that has fields of its own: behind a text. A `silent` one
-    states nothing if it is empty."""
+    """Where the node of a field with fields of its own goes: after the text `before`. A `silent`
+    field states nothing if it is empty."""
 
     def __init__(self, before: str, name: str, writer: Writer, silent: bool) -> None:
         self.before = before
@@ -83,7 +83,7 @@ class _Hole:
 
 
 class _Plan:
-    """What objects with the same fields have in common, up to the text behind the last hole."""
+    """The text for objects with the same field names: holes, and the text after the last one."""
 
     def __init__(self, holes: list[_Hole], behind: str) -> None:
         self.holes = holes
@@ -91,7 +91,7 @@ class _Plan:
 
 
 class _Fields(Writer):
-    """Of a struct."""
+    """Writes structs."""
 
     def __init__(self, shape: Record, whole: bool, member: bool) -> None:
         self._shape = shape
@@ -120,7 +120,7 @@ class _Fields(Writer):
         out.append(plan.behind)
 
     def _plan(self, names: tuple[str, ...]) -> _Plan:
-        # Made when first met, because a type may contain itself.
+        # Built on first use, because a type may contain itself.
         text, comma = (_ITSELF, ",") if self._member else ("{", "")
         holes: list[_Hole] = []
         members = self._shape.members
@@ -142,7 +142,7 @@ class _Fields(Writer):
 
 
 class _Entries(Writer):
-    """Of a map."""
+    """Writes maps."""
 
     def __init__(self, shape: Table, whole: bool, member: bool) -> None:
         self._start = _ITSELF + "," if member else "{"
@@ -178,7 +178,7 @@ class _Entries(Writer):
 
 
 class _KeyPart:
-    """A key of an item: what stands before its value, and the value if it is not given."""
+    """A key field of an item: the text before its value, and its default."""
 
     def __init__(self, name: str, default: Any, before: str) -> None:
         self.name = name
@@ -187,7 +187,7 @@ class _KeyPart:
 
 
 class _Keyed(Writer):
-    """Of a list whose items are told apart by their keys."""
+    """Writes lists whose items have keys."""
 
     def __init__(self, shape: Items, whole: bool, member: bool) -> None:
         self._start = _ITSELF + "," if member else "{"
@@ -217,7 +217,8 @@ class _Keyed(Writer):
         out.append("}")
 
     def _has_written(self, items: list[Any], out: list[str], names: list[str]) -> bool:
-        """Write items whose keys are as most are: a text, or of one item texts and numbers."""
+        """Try to write items with the usual keys: one string, or strings and integers if there is
+        a single item. Returns False, with `out` unchanged, for other keys."""
         if len(items) == 1:
             head = self._head(items[0], names)
             if not head:
@@ -244,7 +245,7 @@ class _Keyed(Writer):
         return True
 
     def _head(self, item: Any, names: list[str]) -> str:
-        """What stands before the node of the only item; nothing if it has no such keys."""
+        """The text before the node of the only item; empty if it has other keys."""
         if not isinstance(item, dict):
             return ""
         head = ""
@@ -269,7 +270,7 @@ class _Keyed(Writer):
 
 
 class _Texts(Writer):
-    """Of a list of scalars, each of which is there once."""
+    """Writes lists of unique scalars."""
 
     def __init__(self, member: bool) -> None:
         self._start = _ITSELF + "," if member else "{"
@@ -287,8 +288,8 @@ def sorted_names(value: dict[str, Any]) -> list[str]:
 
 
 def step_key(element: str) -> str:
-    """A step as the key of an object in JSON. It has quotes of its own if it is JSON itself, and
-    that has backslashes where it has anything else which must be escaped."""
+    """A step as an object key in JSON. Steps other than `f:` are JSON themselves: only their quotes
+    need escaping, unless they contain backslashes."""
     if element[0] == "f":
         return f'"{element}":' if is_plain(element) else orjson.dumps(element).decode() + ":"
     if "\\" in element:

@@ -1,9 +1,9 @@
 """JSON patch (RFC 6902) with the leniencies of the reference.
 
-It differs from the RFC where clients have come to rely on it: `replace` of a missing member adds
-it, `copy` from a missing member and `add` without a value add a null, `test` takes a missing member
-for null, an index of -1 counts from the end, whatever stands before the first slash of a path is
-ignored, and the whole document cannot be addressed.
+It differs from the RFC where clients rely on it: `replace` of a missing member adds it, `copy` from
+a missing member and `add` without a value add a null, `test` treats a missing member as null, an
+index of -1 counts from the end, anything before the first slash of a path is ignored, and only
+`replace` can address the whole document.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fairlead.fields.values import copied, equal
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
 _BYTES_A_STEP = 20  # copied in about a microsecond
-_ITEMS_A_STEP = 5000  # that are moved in a microsecond
+_ITEMS_A_STEP = 5000  # moved in about a microsecond
 
 _INDEX = re.compile(r"[+-]?[0-9]+")
 _LONGEST_INDEX = 20
@@ -33,7 +33,7 @@ Operation = dict[str, Any]
 
 
 def operations(document: Any) -> list[Operation]:
-    """The operations of a decoded patch document, with their form checked but not their sense.
+    """The operations of a decoded patch document; checks their form but not their meaning.
 
     `null` is an empty patch. Raises `MalformedPatch` or `TooManyOperations`.
     """
@@ -60,8 +60,8 @@ def operations(document: Any) -> list[Operation]:
 def apply_json_patch(
     document: dict[str, Any], patch: list[Operation], *, in_place: bool = False
 ) -> dict[str, Any]:
-    """The document after all operations; `OperationFailed` when one of them does not fit it, or
-    when they nest the document too deep."""
+    """The document after all operations. Raises `OperationFailed` if one of them does not fit the
+    document, or if they nest it too deeply. `in_place` changes the given document."""
     if not patch:
         return document
     try:
@@ -112,8 +112,8 @@ def _text(operation: Operation, name: str, kind: str) -> str:
 
 
 def _parent(document: Any, path: str, missing: str) -> tuple[Any, str]:
-    """The container that holds what the path names, and its member in there; `missing` is said if
-    there is none."""
+    """The container that a path points into, and the member in it. Raises `OperationFailed` with
+    the text `missing` if there is none."""
     _, *parts = path.split("/")
     if not parts:
         raise OperationFailed(f"{missing}: {_MISSING}")
@@ -130,7 +130,7 @@ def _parent(document: Any, path: str, missing: str) -> tuple[Any, str]:
 
 
 def _index(member: str, size: int) -> int:
-    """The place a member names in a list in which `size` places may be named."""
+    """The list index that a member names; `size` is the number of valid indexes."""
     if not _INDEX.fullmatch(member):
         raise OperationFailed(f"strconv.Atoi: parsing {quoted(member)}: invalid syntax")
     index = int(member) if len(member) <= _LONGEST_INDEX else size
@@ -146,7 +146,7 @@ def _get(container: Any, member: str) -> Any:
 
 
 def _put(container: Any, member: str, value: Any, failed: str) -> None:
-    """Add a member; `failed` is said if that cannot be done."""
+    """Add a member; `failed` starts the error message."""
     if isinstance(container, dict):
         container[member] = value
     elif member == "-":
@@ -177,8 +177,8 @@ def _add(document: Any, path: str, value: Any) -> None:
 
 
 def _replaced(document: dict[str, Any], operation: Operation) -> dict[str, Any]:
-    """The document after a replacement, which may be one of the whole. The reference passes over
-    one by a scalar."""
+    """The document after a replacement, possibly of the whole document. Like the reference, ignores
+    a scalar in place of the whole document."""
     path, value = _text(operation, "path", "replace"), copied(operation.get("value"))
     if path:
         _replace(document, path, value)
@@ -212,7 +212,7 @@ def _remove(document: Any, path: str) -> None:
 
 
 def _end(document: Any, operation: Operation, kind: str, name: str) -> tuple[str, Any, str]:
-    """One of the two places of an operation: its path, the container there and the member in it."""
+    """Resolve `from` or `path` of an operation: the path, its container and the member in it."""
     path = _text(operation, name, kind)
     end = "from" if name == "from" else "destination"
     missing = f"{kind} operation does not apply: doc is missing {end} path: {path}"
@@ -230,7 +230,7 @@ def _move(document: Any, operation: Operation) -> None:
 
 
 def _copy(document: Any, operation: Operation, copied_bytes: int) -> int:
-    """The bytes that were copied so far and now."""
+    """Copy a value. Returns the number of bytes copied so far, including this copy."""
     origin, container, member = _end(document, operation, "copy", "from")
     try:
         value = _get(container, member)

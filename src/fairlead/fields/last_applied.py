@@ -1,8 +1,8 @@
-"""The annotation in which client-side apply keeps its last configuration.
+"""The annotation in which client-side apply stores its last configuration.
 
-Someone who moves from client-side to server-side apply with the command line's own manager name
-takes over the fields that the annotation shows to be theirs, and the annotation stays current so
-that there is a way back. Any other manager name opts out of both.
+A user who moves from client-side to server-side apply with the command line's own manager name
+takes over the fields recorded in the annotation, and the annotation is kept up to date so that the
+user can move back. Any other manager name opts out of both.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def annotations_of(value: Object) -> dict[str, Any]:
 
 
 def fields_to_take_over(struct: Struct, live: Object, annotation: str) -> FieldSet:
-    """The fields client-side apply set last and that still have the value it gave them.
+    """The fields that client-side apply set last and that still have the value it set.
 
-    Empty when there is no annotation, or it cannot be read, or it is of another version.
+    Empty if there is no annotation, if it cannot be decoded, or if it is of another version.
     """
     text = annotations_of(live).get(annotation)
     if not isinstance(text, str) or not text:
@@ -54,9 +54,9 @@ def fields_to_take_over(struct: Struct, live: Object, annotation: str) -> FieldS
 
 
 def kept_current(value: Object, config: Object, annotation: str) -> Object:
-    """The object with its annotation, if it has one, showing the configuration.
+    """The object with its annotation, if it has one, updated to the configuration.
 
-    An annotation that would make all annotations together too large is dropped instead.
+    Drops the annotation if it would make all annotations together too large.
     """
     standing = annotations_of(value)
     if not standing.get(annotation):

@@ -1,4 +1,4 @@
-"""Putting an applied configuration over the live object, and taking fields out of an object."""
+"""Merges an applied configuration into the live object, and removes fields from an object."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ from fairlead.fields.values import equal
 def merge(struct: Struct, live: Object, config: Object) -> Object:
     """The live object with everything the configuration states.
 
-    Single fields are replaced, all else is merged; null or nothing over something keeps it. Items
-    of the configuration come in its order, and items only in the live list keep their places
-    before what followed them. The live object itself comes back when nothing changes.
+    Replaces single-owner fields and merges objects and lists; a null or empty one keeps the live
+    value. Items of the configuration come in its order, and items only in the live list keep their
+    places before the items that followed them. Returns the live object itself if nothing changes.
     """
     merged: Object = _merger(shape_of(struct)).merge(live, config)
     return merged
 
 
 class _Merger:
-    """Merges two values that are both there. This one is of what has one owner."""
+    """Merges two values present on both sides. This base class handles single-owner values."""
 
     def merge(self, live: Any, config: Any) -> Any:
         return live if live == config else config
 
 
 class _SingleFree(_Merger):
-    """The same of what may hold anything."""
+    """Merges single-owner values that may contain undescribed data."""
 
     def merge(self, live: Any, config: Any) -> Any:
         return live if equal(live, config) else config
@@ -77,7 +77,7 @@ def _make(shape: Shape) -> _Merger:
 
 
 class _Part:
-    """How a field is merged, and whether `==` tells that there is nothing to do."""
+    """How a field is merged. `exact`: if `==` holds, there is nothing to merge."""
 
     def __init__(self, shape: Shape) -> None:
         self.exact = not shape.free
@@ -85,7 +85,7 @@ class _Part:
 
 
 class _Fields(_Merger):
-    """Of objects, field by field."""
+    """Merges objects field by field."""
 
     def __init__(self, shape: Record | Table | Free) -> None:
         self._parts: Parts[_Part] = Parts(shape, _Part)
@@ -115,14 +115,14 @@ class _Fields(_Merger):
 
 
 def _emptied(live: Any, config: Any) -> Any:
-    """Two values of which at least one is null or empty: something is kept, else the latest."""
+    """Merges two values, at least one null or empty: keeps a non-empty one, else the stated one."""
     if live and not config:
         return live
     return live if live == config else config
 
 
 class _Listed(_Merger):
-    """Of lists whose items are told apart."""
+    """Merges keyed lists and set lists item by item."""
 
     def __init__(self, indexed: Index, item: _Merger, key: str) -> None:
         self._indexed = indexed
@@ -151,12 +151,12 @@ class _Listed(_Merger):
 
 
 def _same_if_same(live: list[Any], merged: list[Any]) -> list[Any]:
-    """The live list itself if its items are those that it has."""
+    """The live list itself if the merged list consists of the same items."""
     return live if len(merged) == len(live) and all(map(is_, merged, live)) else merged
 
 
 def _ordered(live: dict[str, Any], config: dict[str, Any]) -> Iterable[str]:
-    """The order of two lists put together, see `merge`."""
+    """The order of the items of the merged list, see `merge`."""
     stated = list(config)
     shared = [name for name in stated if name in live]
     if len(shared) == len(stated) and shared == [name for name in live if name in config]:
@@ -175,7 +175,7 @@ def _ordered(live: dict[str, Any], config: dict[str, Any]) -> Iterable[str]:
 
 
 class _Undescribed(_Merger):
-    """Of values the model does not describe."""
+    """Merges values that the model does not describe."""
 
     def merge(self, live: Any, config: Any) -> Any:
         if isinstance(live, _OBJECT) and isinstance(config, _OBJECT):
@@ -188,10 +188,10 @@ _free_objects = _Fields(FREE)
 
 
 def without(struct: Struct, value: Object, fields: FieldSet) -> Object:
-    """The object without the fields of a set and all that is below them.
+    """The object without the fields of a set and everything below them.
 
-    A map or list that loses everything in it becomes null: whether it stays as an empty one or goes
-    is decided when the object is read again.
+    A map or list that loses all its entries becomes null: decoding the object later decides whether
+    it stays as an empty one or is dropped.
     """
     return _without(shape_of(struct), value, fields) or {}
 
@@ -228,10 +228,10 @@ def _items_without(shape: Items | Values, value: list[Any], fields: FieldSet) ->
 
 
 def with_named(struct: Struct, fields: FieldSet) -> FieldSet:
-    """A set to which every declared field on the way to one of its paths is added.
+    """Add every declared field on the way to a path of the set.
 
-    Ownership of `.spec.replicas` says nothing of `.spec`; when it is about what an object would
-    lack without an owner's fields, the owner counts for the structs around them too.
+    Owning `.spec.replicas` does not include owning `.spec`. Pruning needs the structs around an
+    owned field too, so it counts them as owned.
     """
     return _with_named(shape_of(struct), fields)
 

@@ -9,7 +9,7 @@ from fairlead.fields.errors import MalformedPatch
 
 
 def merge_document(document: Any) -> dict[str, Any]:
-    """A decoded merge patch whose form is checked: it must be an object."""
+    """Check the form of a decoded merge patch: it must be an object."""
     if document is None:
         raise MalformedPatch("Invalid JSON Patch")
     if not isinstance(document, dict):
@@ -21,10 +21,10 @@ def merge_document(document: Any) -> dict[str, Any]:
 
 
 def apply_merge_patch(document: Any, patch: Any) -> Any:
-    """The document with the patch's members put over it; null removes, lists are replaced. Objects
-    in a list lose their null members too, unless the list takes the place of an object.
+    """The document merged with the patch: null removes a member, lists are replaced. Objects in a
+    list lose their null members too, unless the list replaces an object.
 
-    Parts the patch does not mention are shared with the document, parts it brings with the patch.
+    The result shares unmentioned parts with the document and new parts with the patch.
     """
     if not isinstance(patch, dict):
         return patch

@@ -1,9 +1,9 @@
-"""Who owns which field: what a write does to `metadata.managedFields`.
+"""Field ownership: computes `metadata.managedFields` after a write.
 
 Two entry points: `track_update` after a create, update or patch, and `apply` for a configuration.
-Both take the object as it was and give the entries as they must be afterwards; both return the very
-list (and `apply` the very object) they were given when nothing changes, so that `is` tells a write
-that is none. Times are texts such as `2024-01-31T12:00:00Z`.
+Both take the object before the write and return the entries after it. If nothing changes, both
+return the given list itself (and `apply` the given object), so that callers detect a no-op with
+`is`. Times are strings such as `2024-01-31T12:00:00Z`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ UNOWNED: FieldSet = of(
 
 
 class OneVersion:
-    """`Versions` of a kind that is served in one version only."""
+    """`Versions` of a kind that is served in a single version."""
 
     def __init__(self, api_version: str, struct: Struct) -> None:
         self._api_version = api_version
@@ -100,14 +100,14 @@ def track_update(
 ) -> list[ManagedEntry]:
     """The entries of an object after a create (`live` is None), update or patch.
 
-    `live` and `new` are both in `api_version`; `new` as it is to be stored before mutating
-    admission, with the `managedFields` the client sent or the patch left in it. `ignored` are the
-    fields this request cannot write (the status for the main resource and the other way round).
+    `live` and `new` are both in `api_version`; `new` is the object to be stored, before mutating
+    admission, with the `managedFields` that the client sent or the patch left in it. `ignored` are
+    the fields this request cannot write (the status for the main resource and vice versa).
 
-    The manager owns what it added or changed, everyone else loses that and what is gone, and who
-    owns nothing any more disappears. An object without entries is not tracked until it is applied
-    to, except from its creation. An empty list is returned when there is nothing to record, also
-    when the object has list items that cannot be told apart.
+    The manager owns the fields it added or changed; all other managers lose these and the removed
+    fields, and entries without fields are dropped. An object without entries is tracked only from
+    its creation or its first apply. Returns an empty list if there is nothing to record, also if
+    the object has list items without unique keys.
     """
     standing, is_tracked = _standing(live, new, subresource, dialect)
     if live is not None and not is_tracked:
@@ -128,7 +128,7 @@ def track_update(
 def _of_new(
     struct: Struct, new: Object, who: Identity, api_version: str, now: str, ignored: FieldSet
 ) -> list[ManagedEntry]:
-    """The one entry of a new object: its maker owns all there is."""
+    """The single entry of a new object: its creator owns every field."""
     written = new_fields(struct, new, ignored, UNOWNED)
     if written is not None:
         head = entry(who, api_version, EMPTY, now)
@@ -143,8 +143,8 @@ def _standing(
 ) -> tuple[list[ManagedEntry], bool]:
     """The entries a write starts from, and whether its own change is recorded beside them.
 
-    Someone who does not know of entries must not lose them: without a list, or with one that makes
-    no sense, those of the live object stand. An entry that owns nothing is dropped.
+    Clients that do not know about entries must not lose them: if the list is absent or malformed,
+    the entries of the live object stay. Drops entries without fields.
     """
     known = entries_of(live)
     is_tracked = bool(known)
@@ -199,10 +199,10 @@ def apply(
 ) -> tuple[Object, list[ManagedEntry]]:
     """The object and its entries after a configuration is applied (`live` is None: created).
 
-    `live` is in `api_version`, which is the version of the request. The object that comes back
-    still carries the `managedFields` of `live`; it has to be read, defaulted and validated like any
-    written object, and may hold nulls where a list or map lost all its items. What is `settled` is
-    found out if nobody knows it yet; the configuration need not have it.
+    `live` is in `api_version`, the version of the request. The returned object still has the
+    `managedFields` of `live`; the caller must decode, default and validate it like any written
+    object, and it may hold nulls where a list or map lost all its items. `settled` is computed if
+    it is not given; the configuration may lack the settled fields.
 
     Raises `BadConfiguration`, `InvalidConfiguration` or, unless `force`, `ApplyConflict`.
     """
@@ -251,7 +251,7 @@ def _first_entries(
     now: str,
     ignored: FieldSet,
 ) -> list[ManagedEntry]:
-    """What an object without entries gets before an apply: one owner of all there is."""
+    """The entry that an object without entries gets before an apply: it owns every field."""
     if live is None or entries_of(live):
         return []
     changes = compare(struct, zero_object(struct), live).outside(ignored)
@@ -261,8 +261,8 @@ def _first_entries(
 
 
 class _Application:
-    """One configuration merged into one object. `result` is the live object when all is as is.
-    It is not about what is `settled`, because nothing changes there."""
+    """One configuration merged into one object. `result` is the live object itself if nothing
+    changes. Skips the `settled` fields, because nothing changes there."""
 
     def __init__(
         self,
@@ -316,7 +316,7 @@ class _Application:
         return reconciled(struct, fields_of(item)) if struct else EMPTY
 
     def conflicts(self) -> list[Conflict]:
-        """The fields of others that change, in each owner's own version."""
+        """The fields of other managers that change, each in its owner's version."""
         found: list[Conflict] = []
         if not self._unchanged:
             for item in sorted(self._others, key=identity_of):
@@ -327,7 +327,7 @@ class _Application:
         return found
 
     def entries(self, now: str) -> list[ManagedEntry]:
-        """The entries afterwards; the time of this manager's moves only when the object does."""
+        """The entries afterwards. This manager's time changes only if the object does."""
         owned = self._owned
         if self._unchanged:
             if self._known and self._as_before(owned):
@@ -342,7 +342,7 @@ class _Application:
         return ordered(left)
 
     def _entry(self, owned: FieldSet, time: str | None) -> ManagedEntry:
-        """That of this manager. What was not read of its fields goes into it as it was."""
+        """The entry of this manager. Fields that were not decoded are copied as bytes."""
         if not self._settled:
             return entry(self._who, self._api_version, owned, time)
         fields = level_in_order({**owned, **self._settled})

@@ -1,4 +1,4 @@
-"""Taking back what a manager applied before and does not apply any more."""
+"""Removes fields that a manager applied before and no longer applies."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fairlead.fields.shapes import Free, Record, Shape, Single, shape_of, step_s
 
 
 class Versions(Protocol):
-    """The served versions of a kind, as far as ownership needs to know them."""
+    """The served versions of a kind."""
 
     def struct(self, api_version: str) -> Struct | None:
-        """The type of the kind in a version; None when the version is not served any more."""
+        """The type of the kind in a version; None if the version is no longer served."""
 
     def convert(self, value: Object, api_version: str) -> Object:
-        """An object in another served version; itself when it is in that version already."""
+        """An object in another served version; the object itself if it already is in it."""
 
 
 def pruned(
@@ -30,11 +30,11 @@ def pruned(
     last: tuple[str, FieldSet],
     owned: Iterable[tuple[str, FieldSet]],
 ) -> Object:
-    """The merged object without what `last` (a version and its fields) held and nobody owns now.
+    """The merged object without the fields of `last` (a version and a set) that have no owner now.
 
-    `owned` are the versions and fields of all managers, the applying one with its new set. Fields
-    below a given-up one that never had an owner go with it; those of others stay, and so does
-    everything on the way to them.
+    `owned` holds the versions and fields of all managers, with the new set of the applying manager.
+    Unowned fields below a removed field are removed with it; fields of other managers stay, and so
+    do all their parents.
     """
     last_version, last_fields = last
     struct = versions.struct(last_version)
@@ -48,7 +48,7 @@ def pruned(
     by_version: dict[str, FieldSet] = {last_version: EMPTY}
     for version, fields in owned:
         by_version[version] = union(by_version.get(version, EMPTY), fields)
-    # The version at hand comes first: what others own may be needed to convert at all.
+    # `last_version` comes first: converting `kept` may need the fields that are owned in it.
     for version, fields in by_version.items():
         kind = versions.struct(version)
         if kind is None:
@@ -67,11 +67,11 @@ def _all_fields(struct: Struct, value: Object) -> FieldSet:
 
 
 def reconciled(struct: Struct, fields: FieldSet) -> FieldSet:
-    """A set written under an older definition of the type.
+    """Adjust a set that was recorded under an older definition of the type.
 
-    What was granular then and is atomic now belongs as a whole to whoever owned a part of it. What
-    was atomic and is granular now stays owned at the top, its parts have no owner. Nearly always
-    nothing was different, and the set itself comes back.
+    A field that was granular and is atomic now belongs as a whole to each manager that owned a part
+    of it. A field that was atomic and is granular now stays owned at the top; its parts have no
+    owner. Returns the set itself if nothing differs, which is nearly always.
     """
     return _reconciled(shape_of(struct), fields)
 

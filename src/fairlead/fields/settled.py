@@ -1,9 +1,9 @@
-"""What of a configuration is settled: stated already, owned already, and nothing beside it.
+"""Finds the settled parts of a configuration: in the object and owned already, nothing to remove.
 
-A manager mostly applies the same again with little changed. Where a field of the object (its spec,
-say) holds all that a configuration states there, and the manager's fields there are just those,
-merging it would change nothing and give up nothing. One walk over the three finds that out; it
-may miss it, which only costs time.
+A manager mostly applies the same configuration again with few changes. If a field of the object
+(such as its spec) contains everything that the configuration states there, and the manager owns
+exactly that, merging it changes nothing and removes nothing. One walk over configuration, object
+and owned fields detects this; it may miss a settled part, which only costs time.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from fairlead.fields.written_fields import stated_fields
 
 
 class Settler:
-    """Finds out whether what is stated is settled in a live value and a node of fields, of which
-    nobody else has any if the manager is `alone`. There is no node where the fields are known to be
-    those that are stated. This one is never sure."""
+    """Decides whether a stated value is settled, from the live value and the node of the manager's
+    fields. `alone`: no other manager owns fields there. `node` is None if the caller compares the
+    fields itself. This base class always returns False."""
 
     def settled(self, stated: Any, live: Any, node: FieldSet | None, alone: bool) -> bool:
         return False
 
 
 class Part:
-    """A field in which a configuration is settled: the text of its node among the fields of its
-    manager, and whether nobody else has any there."""
+    """A settled field: the encoded node of its manager's fields, and whether no other manager owns
+    fields there."""
 
     def __init__(self, name: str, element: str, node: bytes, alone: bool) -> None:
         self.name = name
@@ -44,8 +44,8 @@ class Part:
 
 
 class Settled:
-    """The nodes of a manager's fields in which a configuration changes nothing, and the rest that
-    it has. `parts` are those of the nodes that were not read."""
+    """The settled nodes of a manager's fields, and the rest of its fields. `parts` are the nodes
+    that were not decoded."""
 
     def __init__(self, fields: FieldSet, rest: FieldSet, parts: list[Part]) -> None:
         self.fields = fields
@@ -53,7 +53,7 @@ class Settled:
         self.parts = parts
 
 
-# Not the whole object has to be settled; these say what it is about, or always differ.
+# Always merged: they identify the object, or always differ.
 _LOOKED_AT_ANYWAY = ("apiVersion", "kind", "metadata")
 
 
@@ -65,7 +65,7 @@ def find_settled(
     api_version: str,
     ignored: FieldSet,
 ) -> Settled:
-    """What is settled of a configuration of a type in a version, applied to an object."""
+    """The settled parts of a configuration that a manager applies to an object."""
     known = entries_of(live)
     last = entry_of(known, who)
     if last is None:
@@ -83,8 +83,8 @@ def find_settled(
 
 
 def settled_again(live: Object, who: Identity, api_version: str, part: Part) -> Settled | None:
-    """The same where nothing but one part of a configuration is looked at: it was settled before,
-    and what it states and what the object has there are as they were. None if the owners are not.
+    """The settled parts when only one part counts, which was settled before, and neither the
+    configuration nor the object has changed in it. None if its owners have changed.
     """
     known = entries_of(live)
     last = entry_of(known, who)
@@ -100,7 +100,7 @@ def settled_again(live: Object, who: Identity, api_version: str, part: Part) -> 
 def settled_fields(
     struct: Struct, live: Object, config: Object, owned: FieldSet, others: list[FieldSet]
 ) -> FieldSet:
-    """The nodes of those fields of an object in which a configuration is settled."""
+    """The nodes of the fields of an object in which a configuration is settled."""
     found: FieldSet = {}
     members = shape_of(struct).members
     for name, stated in config.items():
@@ -116,14 +116,15 @@ def settled_fields(
             if settler.settled(stated, live[name], node, alone):
                 found[member.element] = node
         except Untrackable:
-            continue  # whoever looks closer says why
+            continue  # the full check explains why
     return found
 
 
 def _settled_unread(
     struct: Struct, live: Object, config: Object, last: StoredEntry, others: list[ManagedEntry]
 ) -> Settled:
-    """The same without reading the manager's fields where they are those that are stated."""
+    """Like `settled_fields`, but without decoding the manager's fields where they are the stated
+    ones."""
     parts: list[Part] = []
     places: list[int] = []
     members = shape_of(struct).members
@@ -144,14 +145,14 @@ def _settled_unread(
                 parts.append(Part(name, member.element, text, alone))
                 places.append(place)
         except Untrackable:
-            continue  # whoever looks closer says why
+            continue  # the full check explains why
     found = _around(last, parts, places) if parts else None
     return Settled(EMPTY, last.fields, []) if found is None else found
 
 
 def _around(last: StoredEntry, parts: list[Part], places: list[int]) -> Settled | None:
-    """Parts that stand at some places in a manager's fields, as nodes that only encoders can look
-    into; None if they do not stand there."""
+    """The parts at some offsets in a manager's fields, as fragments that only encoders can use;
+    None if they are not top-level nodes of the set."""
     holes = [(place, place + len(part.node)) for part, place in zip(parts, places, strict=True)]
     rest = last.fields_without(holes, [part.element for part in parts])
     if rest is None:
@@ -191,7 +192,7 @@ def _make(kind: Type, shape: Shape) -> Settler:
 
 
 class _Whole(Settler):
-    """Of what has one owner."""
+    """Checks values with a single owner."""
 
     def __init__(self, kind: Type) -> None:
         self._fill = filler(kind) if isinstance(kind, Struct) else None
@@ -200,14 +201,14 @@ class _Whole(Settler):
         if node or type(stated) is not type(live):
             return False
         if self._fill is not None and alone and type(stated) is dict:
-            # It is put in the place of the live one and comes to the same again.
+            # Apply replaces the live struct and sets its defaults again: compare with defaults set.
             stated = copied(stated)
             self._fill(stated)
         return equal(stated, live)
 
 
 class _Part:
-    """Of a field: its step, how it is looked at, and whether it has one owner."""
+    """A field of a struct: its step, its settler, and whether it has a single owner."""
 
     def __init__(self, element: str, settler: Settler, is_single: bool) -> None:
         self.element = element
@@ -216,7 +217,7 @@ class _Part:
 
 
 class _Fields(Settler):
-    """Of a struct."""
+    """Checks structs."""
 
     def __init__(self, kind: Struct, shape: Record) -> None:
         self._kind = kind
@@ -248,7 +249,7 @@ class _Fields(Settler):
         return node is None or len(node) == len(stated) + ("." in node)
 
     def _part(self, name: str) -> _Part | None:
-        # Made when first met, because a type may contain itself.
+        # Built on first use, because a type may contain itself.
         member = self._shape.members.get(name)
         if member is None:
             return None
@@ -258,7 +259,7 @@ class _Fields(Settler):
 
 
 class _Entries(Settler):
-    """Of a map."""
+    """Checks maps."""
 
     def __init__(self, single: Settler) -> None:
         self._single = single
@@ -280,7 +281,7 @@ class _Entries(Settler):
 
 
 class _Keyed(Settler):
-    """Of a list whose items are told apart by their keys."""
+    """Checks lists whose items have keys."""
 
     def __init__(self, shape: Items, below: Settler) -> None:
         self._shape = shape
@@ -289,9 +290,9 @@ class _Keyed(Settler):
         self._below = below
 
     def settled(self, stated: Any, live: Any, node: FieldSet | None, alone: bool) -> bool:
-        """Live items that are not stated may stand between those that are."""
+        """Allows live items that are not stated between the stated ones."""
         if not isinstance(stated, list) or not isinstance(live, list) or not stated:
-            return False  # an empty one states nothing
+            return False  # an empty list states nothing
         if node is not None and not self._are_nodes(stated, node):
             return False
         fields: FieldSet | None = None
@@ -304,11 +305,11 @@ class _Keyed(Settler):
                 return False
             place += 1
         if len(live) > len(stated):
-            self._shape.indexed(live, False)  # all of them must be told apart
+            self._shape.indexed(live, False)  # raises unless all keys are unique
         return True
 
     def _are_nodes(self, stated: list[Any], node: FieldSet) -> bool:
-        """Whether there is a node of each item, which all differ, and of nothing else."""
+        """Whether there is one node for each item and no other, and all items have unique keys."""
         if len(node) != len(stated):
             return False
         seen: set[str] = set()
@@ -321,7 +322,7 @@ class _Keyed(Settler):
         return len(seen) == len(stated)
 
     def _place(self, item: Any, live: list[Any], place: int) -> int:
-        """Where an item is, from a place on; behind the last if it is not."""
+        """The index of an item at or after `place`; `len(live)` if there is none."""
         key = self._key
         if key and key in item:
             text = item[key]

@@ -1,8 +1,8 @@
-"""How a type takes part in ownership: what is one field, what has fields of its own.
+"""Shapes: how a type takes part in field ownership.
 
-The type model says what a value may be; a shape says only what the walkers of this package need:
-which values have a single owner, how list items are told apart, where keys are free. It is made
-once for each type and kept. Recursive types give recursive shapes.
+The type model describes which values are valid; a shape holds only what the walkers of this
+package need: which values have a single owner, which key fields identify a list item, where map
+keys are free. Shapes are built once per type and cached. Recursive types give recursive shapes.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from fairlead.fields.values import compact_json, is_plain, string_json
 
 
 class Untrackable(Exception):
-    """List items that cannot be told apart, or a value that is not of its type.
+    """A list has items without unique keys, or a value does not match its type.
 
-    The walkers only say that it is so; `check.problems` finds out where and why.
+    The walkers only raise it; `check.problems` reports where and why.
     """
 
 
 @dataclass(eq=False, slots=True)
 class Single:
-    """One field with one owner: a scalar, or anything atomic."""
+    """One field with one owner: a scalar, or any atomic value."""
 
     free: bool = False
 
 
 @dataclass(eq=False, slots=True)
 class Free:
-    """A value the model does not describe. Objects in it have fields, lists are atomic."""
+    """A value that the model does not describe: its objects have fields, its lists are atomic."""
 
     free: bool = True
 
 
 @dataclass(eq=False, slots=True)
 class Record:
-    """A struct: `members` by field name, `steps` by step of a path (`f:name`). Other names are
-    refused, or `Free` when it is `open`."""
+    """A struct: `members` by field name, `steps` by path step (`f:name`). Other names are refused,
+    or `Free` if the struct is `open`."""
 
     free: bool = False
     members: dict[str, Member] = field(default_factory=dict)
@@ -51,13 +51,13 @@ class Record:
 
 @dataclass(eq=False, slots=True)
 class Member:
-    element: str  # the step of a path, `f:name`
+    element: str  # the path step, `f:name`
     shape: Shape
 
 
 @dataclass(eq=False, slots=True)
 class Table:
-    """A map: any key, each with an owner of its own."""
+    """A map with arbitrary keys; each entry has its own owner."""
 
     value: Shape
     free: bool = False
@@ -70,26 +70,26 @@ fields."""
 
 @dataclass(eq=False, slots=True)
 class Items:
-    """A list of objects told apart by key fields; `element` gives an item's step in a path. Both
-    it and `indexed` may raise `Untrackable`."""
+    """A list of objects identified by key fields. `element` returns the path step of an item.
+    `element` and `indexed` may raise `Untrackable`."""
 
     item: Shape
     element: Callable[[Any], str]
     indexed: Index
-    key: str = ""  # the one field that tells items apart, if it is one
+    key: str = ""  # the key field, if there is exactly one
     free: bool = False
-    keys: tuple[tuple[str, Any], ...] = ()  # all of them, each with what it is if it is not given
+    keys: tuple[tuple[str, Any], ...] = ()  # all key fields, each with its default
 
 
 @dataclass(eq=False, slots=True)
 class Values:
-    """A list of scalars, each of which is there once."""
+    """A list of unique scalars."""
 
     free: bool = False
 
 
 Shape = Single | Free | Record | Table | Items | Values
-# `free` of every shape: whether the model leaves open what may be inside. Where it does not, two
+# `free` of a shape: whether it may contain values that the model does not describe. If not, two
 # values can be compared with `==`, because no field can hold both `1` and `true`.
 
 SINGLE = Single()
@@ -102,8 +102,8 @@ V = TypeVar("V")
 
 
 class Made(Generic[K, V]):
-    """What was made for shapes and types, by those. A definition that changes makes new ones;
-    forgetting everything now and then is cheaper than finding out which are no longer in use."""
+    """Cache of objects derived from shapes and types. A changed definition adds new keys; clearing
+    the full cache is cheaper than tracking which keys are still in use."""
 
     def __init__(self, most: int = 50_000) -> None:
         self._most = most
@@ -120,8 +120,8 @@ class Made(Generic[K, V]):
 
 
 class Parts(Generic[V]):
-    """What is made for each field of an object: kept for what a record declares, one for all other
-    names. Made when first met, because a type may contain itself."""
+    """Derived values for the fields of an object: one per declared field, one for all other names.
+    Built on first use, because a type may contain itself."""
 
     def __init__(self, shape: Record | Table | Free, make: Callable[[Shape], V]) -> None:
         self._members = shape.members if isinstance(shape, Record) else {}
@@ -153,7 +153,7 @@ def field_shape(shape: Record | Table | Free, name: str) -> Shape:
 
 
 def other_shape(shape: Record | Table | Free) -> Shape:
-    """The shape of all fields of an object that are not declared one by one."""
+    """The shape shared by all undeclared fields of an object."""
     if isinstance(shape, Table):
         return shape.value
     return _UNKNOWN if isinstance(shape, Record) and not shape.open else FREE
@@ -174,7 +174,7 @@ _zeros: dict[Struct, dict[str, Any]] = {}
 
 
 def shape_of(struct: Struct) -> Record:
-    """The shape of a whole object, or of a struct that is not used as an atomic one."""
+    """The shape of a whole object, or of a struct that is not atomic where it is used."""
     known = _records.get(struct)
     if known is None:
         if len(_records) >= _KEPT:
@@ -217,9 +217,9 @@ def _single(kind: Type) -> Single:
 
 
 def has_free(kind: Type) -> bool:
-    """Whether a value of this type can hold something the model does not describe.
+    """Whether a value of this type can contain data that the model does not describe.
 
-    The recorded owners in an object's metadata do not count: nobody owns or compares those.
+    Ignores the entries of `managedFields`: they are neither owned nor compared.
     """
     return _is_opaque(kind) or any(
         struct.preserve_unknown or any(_is_opaque(item.type) for item in struct.fields.values())
@@ -235,7 +235,7 @@ def _is_opaque(kind: Type) -> bool:
 
 
 def key_default(item: Field | None) -> Any:
-    """What a key field that is not given counts as; None when it must be given."""
+    """The default of a key field that an item omits; None if the item must have it."""
     if item is None or item.default is not None:
         return None if item is None else item.default
     if item.presence is Presence.ALWAYS and isinstance(item.type, Scalar):
@@ -244,16 +244,16 @@ def key_default(item: Field | None) -> Any:
 
 
 def zero_of(kind: Type) -> Any:
-    """The value a field that is always there has when it is not given."""
+    """The value of an always present field that an object omits."""
     if isinstance(kind, Scalar):
         return SCALAR_ZEROS.get(kind.name)
     return zero_object(kind) if isinstance(kind, Struct) else None
 
 
 def zero_object(struct: Struct) -> dict[str, Any]:
-    """What a new object of a type holds before anything is set: structs and fields always there.
+    """The initial object of a type, before any field is set: structs and always present fields.
 
-    A creation is a change from this object: whoever creates does not come to own what is in it.
+    A create is a change from this object: the creator does not own the values in it.
     """
     known = _zeros.get(struct)
     if known is not None:
@@ -271,13 +271,13 @@ def zero_object(struct: Struct) -> dict[str, Any]:
 
 
 def _keys(kind: ListOf) -> tuple[tuple[str, Any], ...]:
-    """The key fields of a list in the order of a step, and what each is if it is not given."""
+    """The key fields of a list in the order of a path step, each with its default."""
     fields = kind.element.fields if isinstance(kind.element, Struct) else {}
     return tuple((name, key_default(fields.get(name))) for name in sorted(kind.keys))
 
 
 def item_index(kind: ListOf) -> Index:
-    """The function that finds the items of a keyed list by their names."""
+    """Return the function that indexes the items of a keyed list by their path steps."""
     keys = _keys(kind)
     element, only = item_element(kind), keys[0][0] if len(keys) == 1 else None
     before = "k:{" + compact_json(only) + ':"' if only is not None else ""
@@ -303,7 +303,7 @@ def item_index(kind: ListOf) -> Index:
 
 
 def indexed_values(items: Any, arranged: bool) -> dict[str, Any]:
-    """The `Index` of a list of scalars, each of which is there once."""
+    """The `Index` of a list of unique scalars."""
     if type(items) is not list:
         raise Untrackable
     index = {
@@ -316,8 +316,8 @@ def indexed_values(items: Any, arranged: bool) -> dict[str, Any]:
 
 
 def are_aligned(one: list[Any], other: list[Any], key: str) -> bool:
-    """Whether two lists have items of the same names in the same order, seen at a glance: it may be
-    so all the same. `key` is that of `Items`."""
+    """Whether two lists have items with the same keys in the same order. A quick check: False may
+    be wrong. `key` is that of `Items`."""
     if not key or len(one) != len(other):
         return False
     try:
@@ -329,7 +329,7 @@ def are_aligned(one: list[Any], other: list[Any], key: str) -> bool:
 
 
 def by_text(items: list[Any], key: str) -> dict[str, Any] | None:
-    """Items by the text of their one key field; None unless all have a text there."""
+    """Items by their string key; None if an item lacks it. Raises `Untrackable` for duplicates."""
     named: dict[str, Any] = {}
     for item in items:
         text = item.get(key) if isinstance(item, dict) else None
@@ -345,7 +345,7 @@ _ONLY_TEXTS = frozenset((str,))
 
 
 def item_element(kind: ListOf) -> Callable[[Any], str]:
-    """The function that names an item of a keyed list by its keys, or raises `Untrackable`."""
+    """Return the function that gives the path step of an item, or raises `Untrackable`."""
     defaults = _keys(kind)
     if len(defaults) == 1:
         return _one_key(*defaults[0])

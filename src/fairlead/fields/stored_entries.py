@@ -1,8 +1,8 @@
-"""Entries of `metadata.managedFields` whose fields nobody has read yet.
+"""Entries of `metadata.managedFields` that decode their fields lazily.
 
-The fields that managers own are often half of an object, and most writes leave most of them as they
-are. So they are cut out of the stored JSON before it is read, and go back into JSON or a message as
-the bytes they were.
+The fields that managers own are often half of an object, and most writes leave most of them
+unchanged. So they are cut out of the stored JSON before it is decoded, and encoders write the same
+bytes back into JSON or a protobuf message.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _BRACE = b"}"[0]
 _SUBRESOURCE = b',"subresource":"'
 _HOLE = b"null"
 _BEHIND_A_TEXT = b",:]}"
-SHORTEST = 1024  # bytes of them that are cut out; fewer are read in less time
-_MOST_LOOKS = 12  # at all of the bytes, beyond which reading them is cheaper
+SHORTEST = 1024  # bytes of entries to cut out; decoding fewer is faster
+_MOST_LOOKS = 12  # searches through all bytes; beyond that decoding is cheaper
 
 
 @mypyc_attr(native_class=False)
 class StoredEntry(dict[str, Any]):
-    """An entry that was written as JSON already: `written` is the set of its fields in the form of
-    the store. It is like any other entry, but its fields are read by the first who looks at them,
-    and encoders take them as they are. `is_current`: the type has not changed since then in what is
-    one field and what has fields of its own. Never changed."""
+    """An entry that is encoded already: `written` is its set of fields as JSON in the stored form.
+    Behaves like any other entry, but decodes its fields on first access; encoders use the bytes as
+    they are. `is_current`: since it was written, no field of the type has turned from granular to
+    atomic or back. Immutable."""
 
     __slots__ = ("_fields", "_identity", "is_current", "written")
 
@@ -46,14 +46,14 @@ class StoredEntry(dict[str, Any]):
 
     @property
     def fields(self) -> Object:
-        """The set, see `field_sets`."""
+        """The decoded set, see `field_sets`."""
         if self._fields is None:
             self._fields = orjson.loads(self.written)
         return self._fields
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """That of `entries.identity_of`."""
+        """The identity, see `entries.identity_of`."""
         if self._identity is None:
             get = super().get
             operation = get("operation", "")
@@ -62,7 +62,8 @@ class StoredEntry(dict[str, Any]):
         return self._identity
 
     def may_hold(self, *sets: Object) -> bool:
-        """Whether a path of some sets may be among the fields; found out without reading them."""
+        """Whether the fields may contain a path of the sets. Searches the bytes without decoding
+        them; True may be wrong."""
         looks = 0
         below = list(sets)
         while below:
@@ -77,7 +78,7 @@ class StoredEntry(dict[str, Any]):
         return False
 
     def place_of(self, element: str, node: bytes) -> int:
-        """Where a node stands behind its step, or -1; it may be that of a step further below."""
+        """The offset of a node behind its step, or -1. The step may be one at a deeper level."""
         step = orjson.dumps(element) + b":"
         at = self.written.find(step)
         while at >= 0 and not self.written.startswith(node, at + len(step)):
@@ -85,8 +86,8 @@ class StoredEntry(dict[str, Any]):
         return at + len(step) if at >= 0 else -1
 
     def fields_without(self, places: list[tuple[int, int]], elements: list[str]) -> Object | None:
-        """The set without what is between some places, which must be the nodes of these steps: None
-        if they are not."""
+        """The set without the bytes at some places. None if these are not the nodes of the
+        top-level steps `elements`."""
         parts: list[bytes] = []
         done = 0
         for start, end in sorted(places):
@@ -99,7 +100,7 @@ class StoredEntry(dict[str, Any]):
         return rest
 
     def plain(self) -> Object:
-        """The same as a dictionary of one's own."""
+        """A plain dictionary with the same content, owned by the caller."""
         return {name: self[name] for name in self}
 
     def __getitem__(self, name: str) -> Any:
@@ -109,7 +110,7 @@ class StoredEntry(dict[str, Any]):
         return self.fields if name == _KEY else dict.get(self, name, default)
 
     def __iter__(self) -> Iterator[str]:
-        return super().__iter__()  # one of its own, so that nobody copies what is inside unread
+        return super().__iter__()  # overridden: else `dict(entry)` copies the raw fragment
 
     def items(self) -> ItemsView[str, Any]:  # type: ignore[override]
         return self.plain().items()
@@ -143,15 +144,15 @@ class StoredEntry(dict[str, Any]):
 
 
 def read_with_entries(body: bytes, shortest: int = SHORTEST) -> Object:
-    """The object of a stored body, which lacks its opening brace, with such entries if they are not
-    short. It must be of a built-in kind: another type may have changed since it was stored."""
+    """Decode a stored body, which lacks its opening brace; long entries become `StoredEntry`. The
+    kind must be built in: other types may have changed since the object was stored."""
     parts, written = _cut(body, shortest)
     value: Object = orjson.loads(b"".join(parts))
     if not written:
         return value
     entries = value["metadata"].get("managedFields") or ()
     holes = [head for head in entries if head.get(_KEY, head) is None]
-    if not len(holes) == len(entries) == len(written):  # it was something that looks like them
+    if not len(holes) == len(entries) == len(written):  # other data matched the patterns
         return _all_read(body)
     value["metadata"]["managedFields"] = [
         StoredEntry(head, fields, is_current=True)
@@ -166,10 +167,10 @@ def _all_read(body: bytes) -> Object:
 
 
 def _cut(body: bytes, shortest: int) -> tuple[list[bytes], list[bytes]]:
-    """An object with holes for the fields of its managers, in parts; and what was in the holes.
+    """The body in parts, with holes for the fields of its managers, and the bytes cut out.
 
-    Quotes in texts are escaped, so that what is looked for here, quotes included, stands in no
-    text. Where that is not enough, as for the end of the list, nothing is cut.
+    Quotes inside strings are escaped, so the patterns, which include quotes, do not match inside a
+    string. Where that is not enough, as for the end of the list, nothing is cut.
     """
     whole = [b"{", body]
     at = body.find(_LIST)
@@ -201,15 +202,15 @@ def _cut(body: bytes, shortest: int) -> tuple[list[bytes], list[bytes]]:
 
 
 def _is_end(body: bytes, at: int) -> bool:
-    """Whether metadata ends at a place that follows what ends its last list, and not in a text:
-    behind that no key could follow."""
+    """Whether metadata ends before `at`, right after its last list, and `at` is not in a string: a
+    quote that closes a string is followed by one of `,:]}`, a quote that opens a key is not."""
     if at + 1 == len(body):
         return True
     return body.startswith(b',"', at) and body[at + 2] not in _BEHIND_A_TEXT
 
 
 def with_plain_entries(value: Object) -> Object:
-    """An object whose entries may be changed where they are; the given one is not."""
+    """The object with entries that may be changed in place; does not change the given object."""
     metadata = value.get("metadata") or {}
     entries = metadata.get("managedFields")
     if not isinstance(entries, list) or not any(isinstance(one, StoredEntry) for one in entries):

@@ -1,13 +1,13 @@
 """Strategic merge patch: a merge patch that knows which lists to merge and by which key.
 
-Directives a patch may hold, beside plain members:
+Directives in a patch, beside plain members:
 
-- `$patch: replace` makes an object what the patch says instead of merging it, `$patch: delete`
-  empties it. In an element of a list they are for the list: `delete` takes out the item with the
-  same key, `replace` makes the list consist of the other elements of the patch.
-- `$retainKeys` names the only members that an object keeps.
+- `$patch: replace` replaces an object with the patch instead of merging it, `$patch: delete`
+  empties it. In a list element they apply to the list: `delete` removes the item with the same
+  key, `replace` replaces the list with the other elements of the patch.
+- `$retainKeys` lists the only members that an object keeps.
 - `$setElementOrder/<list>` gives the order of a merged list.
-- `$deleteFromPrimitiveList/<list>` takes values out of a list of scalars.
+- `$deleteFromPrimitiveList/<list>` removes values from a list of scalars.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
 SET_ORDER = "$setElementOrder/"
 DELETE_VALUES = "$deleteFromPrimitiveList/"
-_SET_ORDER, _DELETE_VALUES = SET_ORDER.rstrip("/"), DELETE_VALUES.rstrip("/")  # however they go on
+_SET_ORDER, _DELETE_VALUES = SET_ORDER.rstrip("/"), DELETE_VALUES.rstrip("/")  # with any suffix
 _INTEGERS = ("int32", "int64", "IntOrString")
 _MOST = 2.0**63
 _FORMATS = {_SET_ORDER: "setElementOrder list", _DELETE_VALUES: "primitive list"}
 
 
 def strategic_document(document: Any) -> Object:
-    """A decoded strategic merge patch whose form is checked: an object, or null for none."""
+    """Check the form of a decoded strategic merge patch: an object, or null for an empty patch."""
     if document is None:
         return {}
     if not isinstance(document, dict):
@@ -44,11 +44,11 @@ def strategic_document(document: Any) -> Object:
 
 
 def apply_strategic_patch(struct: Struct, document: Object, patch: Object) -> Object:
-    """The document with the patch merged in by the rules of its type.
+    """The document merged with the patch by the rules of its type.
 
-    `apiVersion` and `kind` stay those of the document. Raises `MalformedPatch` for directives of a
-    wrong form, `UnsupportedPatch` for unknown ones and for items without their key, and
-    `DecodeError` for an `apiVersion` or `kind` that is no text.
+    Keeps `apiVersion` and `kind` of the document. Raises `MalformedPatch` for malformed directives,
+    `UnsupportedPatch` for unknown ones and for items without their key, and `DecodeError` for an
+    `apiVersion` or `kind` that is not a string.
     """
     result = _merged_object(struct, document, patch)
     for name in ("apiVersion", "kind"):
@@ -60,15 +60,15 @@ def apply_strategic_patch(struct: Struct, document: Object, patch: Object) -> Ob
 
 
 def _has_fractions(value: Any) -> bool:
-    """Whether there are numbers that are not written as integers."""
+    """Whether a value contains numbers that are not written as integers."""
     if isinstance(value, dict):
         return any(map(_has_fractions, value.values()))
     return any(map(_has_fractions, value)) if isinstance(value, list) else isinstance(value, float)
 
 
 def _with_integers(kind: Type | None, value: Any) -> Any:
-    """With `3.0` and `1e2` as integers where the type has these. Unlike those of other patches,
-    numbers are known by their value and not as they were written."""
+    """Convert floats such as `3.0` and `1e2` to integers in integer fields. Unlike in other
+    patches, the value of a number counts and not its notation."""
     if isinstance(value, float):
         fits = isinstance(kind, Scalar) and kind.name in _INTEGERS
         return int(value) if fits and value.is_integer() and abs(value) < _MOST else value
@@ -89,7 +89,7 @@ def _merged_object(kind: Type | None, original: Object, patch: Object) -> Object
     result = dict(original)
     if RETAIN_KEYS in patch:
         result = _retained(result, patch)
-    # A list whose order is given is merged together with it, so it must not be merged again.
+    # Lists with a given order are merged here; the loop below must not merge them again.
     done = _merge_ordered(kind, result, patch)
     for name, value in patch.items():
         if name in done or name == RETAIN_KEYS or name.startswith(_SET_ORDER):
@@ -106,7 +106,7 @@ def _merged_object(kind: Type | None, original: Object, patch: Object) -> Object
 
 
 def _list_of(directive: str, prefix: str) -> str:
-    """The list that a directive is for, which stands behind its prefix."""
+    """The name of the list that a directive applies to, which follows its prefix."""
     if not directive.startswith(f"{prefix}/"):
         raise MalformedPatch(f"invalid patch format of {_FORMATS[prefix]}")
     return directive.removeprefix(f"{prefix}/")
@@ -132,8 +132,8 @@ def _is_directive(name: str) -> bool:
 
 
 def _without_nulls(value: Any) -> Any:
-    """What a patch brings where there is nothing yet. Directives have nothing to work on there and
-    stay what they look like, members."""
+    """A patch value for a member that does not exist yet, without nulls. Directives have nothing to
+    act on there and stay as ordinary members."""
     if isinstance(value, dict):
         return {name: _without_nulls(item) for name, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -152,7 +152,7 @@ def _retained(original: Object, patch: Object) -> Object:
 
 
 def _field(kind: Type | None, name: str) -> Field | None:
-    """The field of an object; a map's values are fields without any strategy."""
+    """The field of an object; values of a map are fields without a patch strategy."""
     if isinstance(kind, Struct):
         return kind.fields.get(name)
     return Field(name, kind.element) if isinstance(kind, MapOf) else None
@@ -181,7 +181,7 @@ def _merged_list(field: Field | None, original: list[Any], patch: list[Any]) -> 
 
 
 def _of_objects(*lists: list[Any]) -> bool:
-    """Whether lists hold objects rather than scalars; a mix cannot be merged."""
+    """Whether lists hold objects rather than scalars; raises if they are mixed."""
     kinds = {json_kind(item): None for items in lists for item in items}
     if next(iter(kinds)) == "array":
         raise OperationFailed("lists of lists are not supported")
@@ -237,7 +237,7 @@ def _key_value(item: Any, key: str) -> Any:
 
 
 def _delete_values(kind: Type | None, result: Object, name: str, values: Any) -> None:
-    """Take values out of a list. With what is no list the directive means no more than its list."""
+    """Remove values from a list. Values that are not lists are merged like the plain member."""
     found = result.get(name)
     if values is None:
         result.pop(name, None)
@@ -249,7 +249,7 @@ def _delete_values(kind: Type | None, result: Object, name: str, values: Any) ->
 
 
 def _merge_ordered(kind: Type | None, result: Object, patch: Object) -> set[str]:
-    """Merges the lists for which the patch gives an order; the names of those lists."""
+    """Merge the lists for which the patch gives an order. Returns their names."""
     done: set[str] = set()
     for directive, order in patch.items():
         if not directive.startswith(_SET_ORDER):
@@ -283,7 +283,7 @@ def _check_list(value: Any) -> None:
 
 
 def _check_ordered(kind: Type | None, field: Field | None, name: str) -> None:
-    """Only a field that is a list has an order."""
+    """Raise `UnsupportedPatch` if the field is known not to be a list."""
     if isinstance(kind, MapOf):
         raise UnsupportedPatch(
             "merging an object in json but data type is not struct, instead is: map"
@@ -297,8 +297,8 @@ def _check_ordered(kind: Type | None, field: Field | None, name: str) -> None:
 
 
 def _check_order(stated: list[Any], order: list[Any], key: str) -> None:
-    """The order of a list must name its elements, and in the order in which it brings them, unless
-    it names none."""
+    """Raise `UnsupportedPatch` unless the order contains the elements of the patch in the sequence
+    of the patch. An empty order is always accepted."""
     if not order:
         return
     following = iter([name_of(_key_value(item, key) if key else item) for item in order])

@@ -1,4 +1,4 @@
-"""In which order a strategically merged list stands."""
+"""Orders the elements of a strategically merged list."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from fairlead.fields.values import compact_json, string_json
 
 
 def in_order(merged: list[Any], stated: list[Any], live: list[Any], key: str) -> list[Any]:
-    """A merged list whose elements follow the patch, then the live list.
+    """Sort a merged list by the order of the patch, then by the order of the live list.
 
-    Elements that the patch states come in its order and the others in theirs. The two rows are put
-    together so that one of the others comes before a stated one only if both were in the live list
-    in that order; so what is new comes first. Elements are told apart by `key`, or by themselves
-    when it is empty.
+    Elements that the patch states come in its order, the others in the live order. The two
+    sequences are merged so that an unstated element comes before a stated one only if the live list
+    has both in that order; so new elements come first. `key` identifies the elements; if it is
+    empty, their values do.
     """
     wanted = _places(stated, key)
     standing = _places(live, key)
@@ -52,5 +52,5 @@ def _name(item: Any, key: str) -> str:
 
 
 def name_of(value: Any) -> str:
-    """What tells a scalar, or the value of a merge key, from all others."""
+    """A text that uniquely identifies a scalar or the value of a merge key."""
     return string_json(value) if type(value) is str else compact_json(value)

@@ -1,4 +1,4 @@
-"""Small facts about decoded JSON values that the walkers share."""
+"""Helpers for decoded JSON values, shared by the walkers of this package."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fairlead.fields.stored_entries import StoredEntry
 
 
 def copied(value: Any) -> Any:
-    """A value that shares nothing changeable with the given one."""
+    """A deep copy that shares no mutable part with the given value."""
     if isinstance(value, list):
         return [copied(item) if isinstance(item, (dict, list)) else item for item in value]
     if not isinstance(value, dict):
         return value
-    if type(value) is not dict and type(value) is StoredEntry:  # never changed
+    if type(value) is not dict and type(value) is StoredEntry:  # immutable
         return value
     made: dict[str, Any] = dict(value)
     for key, item in value.items():
@@ -26,7 +26,7 @@ def copied(value: Any) -> Any:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON value. Unlike `==`, it tells `1` and `true` apart."""
+    """Whether two values are the same JSON value. Unlike `==`, distinguishes `1` from `true`."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -41,25 +41,25 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def compact_json(value: Any) -> str:
-    """JSON without spaces, keys sorted, escaped so that it may stand in HTML: the form of the
-    reference wherever text is compared byte by byte."""
+    """JSON without spaces, with sorted keys and escaped HTML characters: the reference's form
+    wherever text is compared byte by byte."""
     try:
         text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except orjson.JSONEncodeError:  # a number of more than 64 bits, which YAML can bring
+    except orjson.JSONEncodeError:  # an integer of more than 64 bits, which YAML allows
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return escaped_json(text)
 
 
 def escaped_json(text: str) -> str:
-    """JSON so that it may stand in HTML; these characters can only be in strings."""
+    """Escape `<`, `>` and `&` in JSON text; they occur inside strings only."""
     if "<" in text or ">" in text or "&" in text:
         text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return text
 
 
 def is_plain(text: str) -> bool:
-    """Whether JSON shows a text as it is: no quotes, backslashes, control characters, nor what HTML
-    minds. A pattern would take four times as long."""
+    """Whether a string needs no escaping in JSON: no quotes, backslashes, control or HTML
+    characters. A regular expression would take four times as long."""
     if not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
         return False
     return not ("<" in text or ">" in text or "&" in text)

@@ -1,10 +1,10 @@
-"""The fields of objects and configurations, written as JSON at once.
+"""Encodes the fields of objects and configurations directly as JSON.
 
-Whoever makes an object from nothing owns nearly all there is in it, and nobody looks at that set
-again while it is made: it goes into the store. So it is not built and then encoded, as a set of
-`field_sets` would be; it is put together from texts that objects with the same fields share. What
-a configuration states is written to be held against what its manager owns already.
-The outcome is that of `extract` and `compare`, which are for sets that something is done with.
+The creator of an object owns nearly all of its fields, and that set goes straight into the store
+without being read again. So it is not built as a set of `field_sets` and then encoded, but
+assembled from texts that objects with the same field names share. The fields a configuration states
+are encoded to compare them with the bytes its manager owns already. The result equals that of
+`extract` and `compare`, which serve callers that need the set itself.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _METADATA = "metadata"
 def new_fields(
     struct: Struct, new: dict[str, Any], ignored: FieldSet, unowned: FieldSet
 ) -> bytes | None:
-    """The fields of a new object outside of those ignored and those that nobody owns; empty if
-    there are none. None where only a set can tell. Raises `Untrackable`."""
+    """The fields of a new object except ignored and unowned ones; empty if there are none. None if
+    the caller must build the set instead. Raises `Untrackable`."""
     if any(ignored.values()) or not zero_object(struct).get(_METADATA):
         return None
     return _text(_creation(struct, ignored, unowned), new)
 
 
 def stated_fields(shape: Shape, stated: Any) -> bytes:
-    """The node of a field in which a configuration states something, as its applier owns it. Raises
-    `Untrackable`, also for what has empty lists in it: they state nothing, and only a set can tell
+    """The node of a field that a configuration states, as its applier owns it. Raises
+    `Untrackable`, also if the value contains empty lists: they state nothing, and only a set shows
     whether anything is left."""
     return _text(writer(shape, False, False), stated)
 
@@ -69,8 +69,8 @@ def _creation(struct: Struct, ignored: FieldSet, unowned: FieldSet) -> _Creation
 
 
 class _Creation(Writer):
-    """Writes what an object has beyond the zero of its type. `passed` are the steps that are left
-    out; where they have steps below, those are."""
+    """Writes the fields in which an object differs from the zero object of its type. `passed` are
+    the steps to leave out; if a step has steps below it, only these are left out."""
 
     def __init__(self, shape: Record, zero: dict[str, Any], passed: FieldSet) -> None:
         self._shape = shape
@@ -79,7 +79,7 @@ class _Creation(Writer):
         self._parts: dict[str, _Part | None] = {}
 
     def write(self, value: Any, out: list[str], names: list[str] | None) -> None:
-        """Adds nothing if there is nothing beyond."""
+        """Appends nothing if nothing differs."""
         if not isinstance(value, dict):
             raise Untrackable
         is_first = True
@@ -106,7 +106,7 @@ class _Creation(Writer):
             out.append("}")
 
     def _part(self, name: str) -> _Part | None:
-        # Made when first met, because a type may contain itself.
+        # Built on first use, because a type may contain itself.
         member = self._shape.members.get(name)
         element = "f:" + name
         below = self._passed.get(element)
@@ -123,7 +123,7 @@ class _Creation(Writer):
 
 
 class _Part:
-    """How a field of such an object is written."""
+    """How one field of a new object is written."""
 
     def __init__(self, element: str, shape: Shape) -> None:
         self.head = "," + step_key(element)
@@ -138,7 +138,7 @@ class _Part:
         self._is_single = isinstance(shape, Single)
 
     def set_zero(self, shape: Shape, zero: Any, passed: FieldSet) -> None:
-        """Say what it has in an object to which nothing was done."""
+        """Set the value of the field in the zero object."""
         self._has_zero, self._zero = True, zero
         if zero and isinstance(shape, Record):
             self.beyond = _Creation(shape, zero, passed)

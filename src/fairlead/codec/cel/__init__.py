@@ -1,1 +1,1 @@
-"""The expression language of validation rules: parsing, type checks, cost, evaluation."""
+"""CEL, the expression language of validation rules: parser, type checker, costs, evaluation."""

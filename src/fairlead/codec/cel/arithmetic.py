@@ -1,4 +1,4 @@
-"""The operators on numbers, strings, bytes, timestamps and durations, by types of the operands."""
+"""The operators on numbers, strings, bytes, timestamps and durations, by operand types."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _int_add(left: int, right: int) -> int:
 
 
 def _quotient(left: int, right: int) -> int:
-    """Division of whole numbers towards zero."""
+    """Integer division, truncated towards zero."""
     if right == 0:
         raise EvaluationError("division by zero")
     result = abs(left) // abs(right)
@@ -69,7 +69,7 @@ _COMPARED = {"_<_": operator.lt, "_<=_": operator.le, "_>_": operator.gt, "_>=_"
 
 
 def _comparisons() -> Implementations:
-    """Within a type, and across numbers where their types are only known at evaluation."""
+    """Comparisons within a type, and across numeric types for types known only at evaluation."""
     pairs: list[tuple[type, ...]] = [(type_, type_) for type_ in (bool, str, bytes)]
     pairs += [(type_, type_) for type_ in (Timestamp, Duration)]
     pairs += [(left, right) for left in (int, UInt) for right in (int, UInt)]
@@ -82,7 +82,7 @@ def _comparisons() -> Implementations:
 
 
 def _of_doubles(compare: Callable[[float, float], bool]) -> Callable[[float, float], bool]:
-    """An integer is compared with a double as the double that is nearest to it."""
+    """Compares an integer with a double as the nearest double."""
 
     def ordered(left: float, right: float) -> bool:
         if left != left or right != right:

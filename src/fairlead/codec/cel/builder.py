@@ -1,4 +1,4 @@
-"""A checked tree to code: implementations chosen by type, constants folded, costs added up."""
+"""Compiles a checked tree to closures: picks implementations, folds constants, sums up costs."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Builder:
             try:
                 return constant(make([]))
             except EvaluationError:
-                pass  # it fails where it is evaluated, which may be nowhere
+                pass  # raises when it is evaluated, if it is evaluated at all
         return Code(make, MAP + sum(key.cost + value.cost for key, value in entries))
 
     def _loop(self, node: Loop) -> Code:
@@ -147,7 +147,7 @@ def _loop_run(
 
 
 def attribute(node: Node) -> bool:
-    """Whether a part is a way through variables and fields, which is counted by its steps."""
+    """Whether a node is a path through variables and fields, whose cost is counted by steps."""
     if isinstance(node, Select):
         return not node.test and not node.name
     if isinstance(node, Call):
@@ -156,7 +156,7 @@ def attribute(node: Node) -> bool:
 
 
 def own_cost(node: Node) -> int:
-    """What such a way costs beside its steps: nothing where a choice or an index takes it up."""
+    """The cost of a path besides its steps, which a conditional or an index does not charge."""
     choice = isinstance(node, Call) and node.function == "_?_:_"
     named = isinstance(node, Name) and node.name.removeprefix(".") in TYPE_IDENTIFIERS
     return 1 if attribute(node) and not choice and not named else 0
@@ -208,14 +208,14 @@ def _mapping(runs: list[tuple[Run, Run]]) -> Run:
                 raise EvaluationError("unsupported key type")
             if key in found and type(key) is not _class_in(found, key):
                 raise EvaluationError("unsupported key type")  # 1 and true, or 1 and 1u
-            found[key] = value_of(frame)  # a key that is repeated has its last value
+            found[key] = value_of(frame)  # the last value of a repeated key wins
         return found
 
     return make
 
 
 def _class_in(entries: dict[Any, Any], key: Any) -> type:
-    """The class of the key that is equal to this one."""
+    """The class of the present key that equals this one."""
     return str if type(key) is str else next(type(known) for known in entries if known == key)
 
 

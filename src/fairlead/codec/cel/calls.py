@@ -1,4 +1,4 @@
-"""Calls: the implementation for the types at hand, with what it costs."""
+"""Compiles calls: picks the implementation for the argument types and adds its cost."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ from fairlead.codec.cel.values import (
 _FOLDED = CONVERSIONS.keys() - {"size"}
 _SCALARS = (bool, int, UInt, float, str, bytes)
 _EQUALITIES = {"_==_": operator.eq, "_!=_": operator.ne}
-# So many characters written, or elements looked at, are as much work as one element copied.
+# This many characters written, or elements visited, are as much work as one element copied.
 _CHARACTERS, _ELEMENTS = 16, 8
 _NOTHING: dict[Type, Any] = {INT: 0, UINT: UInt(0), DOUBLE: 0.0, DURATION: Duration(0)}
 
 
 def fold(node: Call, function: str, arguments: list[Code]) -> Code | None:
-    """A conversion of a constant, or `in` a list of constants, which is a set beforehand."""
+    """Fold a conversion of a constant, or `in` with a list of constants, which becomes a set. None
+    if neither applies."""
     if function in _FOLDED and all(argument.constant for argument in arguments):
         try:
             return constant(dispatch(function, [argument.value for argument in arguments], []))
@@ -53,8 +54,8 @@ def fold(node: Call, function: str, arguments: list[Code]) -> Code | None:
 
 
 def _member(run: Run, items: list[Any]) -> Run:
-    """Whether a value is in a set of constants. A value that fails is in none: the reference
-    looks for the error among them."""
+    """Membership in a set of constants. False if evaluating the value fails: the reference looks up
+    the error in the set."""
     members = {key for item in items for key in _equivalents(item)}
 
     def among(frame: Frame) -> bool:
@@ -68,7 +69,7 @@ def _member(run: Run, items: list[Any]) -> Run:
 
 
 def _equivalents(item: Any) -> Iterable[tuple[type, Any]]:
-    """A constant, and a number as the other types have it."""
+    """A constant and, if it is a number, the same number in the other numeric types."""
     yield type(item), item
     if type(item) in (int, UInt):
         yield from ((kind, item) for kind in (int, UInt))
@@ -78,7 +79,7 @@ def _equivalents(item: Any) -> Iterable[tuple[type, Any]]:
 
 
 def call(function: str, node: Call, arguments: list[Code], equalities: Equalities) -> Code:
-    """The code of a call of any other function."""
+    """The code of a call that `fold` does not handle."""
     types = [argument.type for argument in node.arguments]
     runs = [argument.run for argument in arguments]
     cost = 1 + sum(argument.cost for argument in arguments)
@@ -101,12 +102,12 @@ def call(function: str, node: Call, arguments: list[Code], equalities: Equalitie
 
 
 def _is_data(type_: Type) -> bool:
-    """Whether values of a type are what the data has, not what the expression made."""
+    """Whether values of a type come from the data rather than from the expression."""
     return isinstance(type_, ListType | MapType) and type_.most is not None
 
 
 def _direct(function: str, found: Implementation, runs: list[Run], price: Cost | None) -> Run:
-    """A call whose implementation is known. Data can still be null where its type is another."""
+    """A call with a known implementation. Data may still be null, whatever its declared type."""
     if price is not None:
         return _priced(function, found, runs, price)
     if len(runs) != 2:
@@ -161,7 +162,7 @@ def _dispatched(function: str, runs: list[Run], price: Cost | None) -> Run:
 
 
 def _count_work(frame: Frame, first: Any, result: Any) -> None:
-    """Long results and long lists, which can cost nothing."""
+    """Count the work of long results and long lists, which may have no cost."""
     if type(result) is str:
         work(frame, len(result) // _CHARACTERS)
     if type(first) is list:
@@ -169,7 +170,7 @@ def _count_work(frame: Frame, first: Any, result: Any) -> None:
 
 
 def _addition(type_: Type, runs: list[Run]) -> Run:
-    """`+` that may be of lists, which costs little however long they are."""
+    """`+` that may concatenate lists, which costs little however long they are."""
     price = cost_of("_+_", None)
     assert price is not None
     merge: Callable[[Any, Any, Frame], Any] | None = None
@@ -247,7 +248,7 @@ def _with_pattern(function: str, text: str) -> Implementation:
 
 
 def list_sum(node: Call, arguments: list[Code]) -> Code:
-    """The sum of a list, whose type says what that of an empty one is."""
+    """The sum of a list. The type of the call determines the sum of an empty list."""
     nothing = _NOTHING.get(node.type, 0)
     price = cost_of("sum", list)
     assert price is not None

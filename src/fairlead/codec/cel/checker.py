@@ -1,4 +1,4 @@
-"""Type checks: every part of an expression gets its type, or a problem is reported."""
+"""Type checker: assigns a type to every node of an expression, or reports problems."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _LITERALS: dict[type, Type] = {
 
 
 def check(text: str, root: Node, variables: Mapping[str, Type]) -> None:
-    """Sets the types of all parts; raises TypeProblem."""
+    """Set the types of all nodes; raises TypeProblem."""
     checker = _Checker(variables)
     checker.check(root)
     if checker.problems:
@@ -152,7 +152,7 @@ class _Checker:
                 node.method = False
                 node.arguments = node.arguments[1:]
         types = [self._check(argument) for argument in node.arguments[node.method :]]
-        if node.method:  # the target comes last
+        if node.method:  # the target is checked last
             types.insert(0, self._check(node.arguments[0]))
         exact = EXACT.get((name, node.method, tuple(types)))
         if exact is not None:
@@ -176,7 +176,7 @@ class _Checker:
             if overload.method != node.method:
                 continue
             if is_compound and isinstance(overload.types[0], Scalar):
-                continue  # which most overloads have, and it need not be tried
+                continue  # cannot match; skips most overloads
             wanted = self.unification.instantiate((*overload.types, overload.result))
             if not self.unification.assign(types, wanted[:-1]):
                 continue
@@ -195,7 +195,7 @@ class _Checker:
     def _no_overload(
         self, place: int, function: str, types: Sequence[Type], method: bool = False
     ) -> Type:
-        """Types are shown as they were found, with unknown ones by their numbers."""
+        """Shows types as they were found, and type variables by their numbers."""
         shown = list(map(str, types))
         target = f"{shown.pop(0)}." if method else ""
         signature = f"{target}({', '.join(shown)})"
@@ -209,8 +209,8 @@ class _Checker:
         return self._operands(node, types, 0, len(node.places) - 1)
 
     def _operands(self, node: Logic, types: list[Type], first: int, last: int) -> Type:
-        """The operators of a chain are a balanced tree to the reference, which tells the two
-        operands of one that are not both conditions."""
+        """The reference builds a balanced tree from a chain of operators, and its message names the
+        two operands of an operator that are not both booleans."""
         middle = (first + last + 1) // 2
         left, right = types[middle], types[middle + 1]
         if middle > first:
@@ -235,7 +235,7 @@ class _Checker:
             value = self._joined(entry, value, self._check(entry))
         fresh = self.unification.fresh
         if key is not None and isinstance(self.unification.known(key), ListType | MapType):
-            key = DYN  # which fails when it is evaluated; types do not grow on two sides
+            key = DYN  # fails at evaluation; keeps types from growing on both sides
         return MapType(key or fresh(), value or fresh())
 
     def _joined(self, node: Node, before: Type | None, found: Type) -> Type:
@@ -257,7 +257,7 @@ class _Checker:
 
     def _loop(self, node: Loop) -> Type:
         over = self.unification.resolved(self._check(node.range))
-        # The list that results are collected in, empty at first.
+        # The type of the list that collects the results, initially empty.
         collected = ListType(self.unification.fresh()) if node.macro in _COLLECTING else None
         variable = self._element(node, over)
         self._scopes.append({node.variable: variable})
@@ -273,7 +273,7 @@ class _Checker:
         return result
 
     def _element(self, node: Loop, over: Type) -> Type:
-        """What a loop goes over: the elements of a list or the keys of a map."""
+        """The type of the loop variable: the elements of a list or the keys of a map."""
         if isinstance(over, ListType):
             return over.element
         if isinstance(over, MapType):
@@ -288,7 +288,7 @@ class _Checker:
         )
 
     def _condition(self, node: Loop, found: Type, step: tuple[Type, Type]) -> None:
-        """A condition that is none is told by the operator that the macro gives it to."""
+        """Report a condition that is not a boolean, by the operator that the macro passes it to."""
         if self.unification.assign([found], [BOOL]):
             return
         operator = _QUANTIFIERS.get(node.macro)
@@ -300,7 +300,7 @@ class _Checker:
 
 _QUANTIFIERS = {"all": "_&&_", "exists": "_||_"}
 _COLLECTING = ("filter", "map")
-# How many types the operators of a macro leave open, each of which takes a number.
+# How many type variables the operators of a macro leave open; each takes a number.
 _UNKNOWNS = {"all": 0, "exists": 0, "exists_one": 3, "filter": 2, "map": 1}
 
 
@@ -325,7 +325,7 @@ _DESCRIPTIONS: dict[Type, str] = {
 
 
 def _described(type_: Type) -> str:
-    """A type as some messages have it: as the fields of a protocol buffer."""
+    """A type as some messages show it: as the fields of a protobuf message."""
     if isinstance(type_, ListType):
         return f"list_type:{{elem_type:{{{_described(type_.element)}}}}}"
     if isinstance(type_, MapType):
@@ -339,7 +339,7 @@ def _described(type_: Type) -> str:
 
 
 def _qualified(node: Node) -> str | None:
-    """`a.b.c` of names and fields alone."""
+    """The dotted name `a.b.c` if a node consists of names and fields only, else None."""
     parts: list[str] = []
     while isinstance(node, Select) and not node.test:
         parts.append(node.field)

@@ -1,9 +1,9 @@
-"""The parts that programs are made of: closures over a frame, and what they cost.
+"""Building blocks of programs: closures over a frame, and their costs.
 
-A frame is a list: what is left of the budget, what is left of the work (which no cost stands
-for), what was read of the data, then the variables. Costs that are known beforehand are charged
-once a straight piece of code; a call whose cost depends on sizes is charged 1 beforehand and the
-difference when it is made.
+A frame is a list: the remaining budget, the remaining work (for operations without a cost), the
+converted parts of the data, then the variables. Costs known at compile time are charged once per
+straight piece of code; a call whose cost depends on sizes is charged 1 in advance and the
+difference when it runs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def charge(frame: Frame, cost: int) -> None:
 
 
 def charged(code: Code, less: int = 0) -> Run:
-    """Code that is not always reached charges for itself."""
+    """Code that may be skipped charges its own cost (minus `less`) when it runs."""
     run, cost = code.run, code.cost - less
     if not cost:
         return run
@@ -56,7 +56,7 @@ def charged(code: Code, less: int = 0) -> Run:
 
 
 def failure(error: Exception) -> EvaluationError:
-    """What an evaluation that failed says; a type that Python refused is no overload."""
+    """The error of a failed evaluation; a TypeError of Python means a missing overload."""
     if isinstance(error, EvaluationError):
         return error
     if isinstance(error, UnicodeError):
@@ -65,7 +65,7 @@ def failure(error: Exception) -> EvaluationError:
 
 
 def logic(parts: list[Run], stop: bool) -> Run:
-    """`&&` (stops at false) or `||`: an error counts only if no operand decides."""
+    """`&&` (stops at false) or `||` (at true): an error counts only if no operand decides."""
 
     def decide(frame: Frame) -> bool:
         failed: Exception | None = None
@@ -99,8 +99,8 @@ def conditional(condition: Run, chosen: Run, other: Run) -> Run:
 
 
 def field_of(slot: int | None, operand: Run, key: str, name: str) -> Run:
-    """A field of an object, by its key in the data and its name in expressions; null is as if it
-    were not there, and has none."""
+    """A field of an object, by its key in the data and its name in expressions. A null field counts
+    as missing, and a null object has no fields."""
     if slot is not None:
 
         def get_of_variable(frame: Frame) -> Any:
@@ -123,7 +123,7 @@ def field_of(slot: int | None, operand: Run, key: str, name: str) -> Run:
 
 
 def read_as(get: Run, kind: type | None, read: Callable[[Any], Any], many: bool) -> Run:
-    """A value as its declared type has it; what has many parts is read once an evaluation."""
+    """Converts a value to its declared type; lists and maps once per evaluation."""
     if kind is None:
         return get
 

@@ -1,4 +1,4 @@
-"""Expressions to programs."""
+"""Compiles expressions to programs."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from fairlead.codec.cel.values import BUDGET, FIRST_SLOT, READ
 def compile_expression(
     text: str, variables: Mapping[str, Type], result: Type | None = None
 ) -> Program:
-    """The program of an expression; raises SyntaxProblem, TypeProblem or ConstantProblem, or
-    ResultProblem if its result would not be of the type wanted."""
+    """Compile an expression; raises SyntaxProblem, TypeProblem or ConstantProblem, or ResultProblem
+    if its type is not `result`."""
     try:
         root = parse(text)
         check(text, root, variables)
         if result is not None and root.type != result:
             raise ResultProblem(f"cel expression must evaluate to a {result}")
         return Program(root, variables)
-    except RecursionError:  # within the limit, but the stack was deep already
+    except RecursionError:  # within the depth limit, but the stack was deep already
         raise SyntaxProblem(text, [Problem(-1, TOO_DEEP)]) from None
 
 
 class Program:
-    """An expression that can be evaluated any number of times."""
+    """A compiled expression, which can be evaluated any number of times."""
 
     def __init__(self, root: Node, variables: Mapping[str, Type]) -> None:
         builder = Builder(list(variables))
@@ -60,7 +60,7 @@ class Program:
         return name in self._used
 
     def estimate(self) -> Estimate:
-        """The least and the most that an evaluation can cost, from the sizes of the types."""
+        """The minimum and maximum cost of an evaluation, from the sizes of the types."""
         return self._estimate
 
     def evaluate(self, values: Mapping[str, Any], budget: int) -> tuple[Any, int]:

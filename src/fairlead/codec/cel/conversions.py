@@ -1,4 +1,4 @@
-"""Conversions between types, as `int("5")`, and sizes."""
+"""Conversions between types, such as `int("5")`, and sizes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _whole(value: float, kind: str) -> int:
 
 
 def unconvertible(value: Any, function: str) -> EvaluationError:
-    """What a conversion says that cannot convert a value."""
+    """The error for a value that a conversion does not support."""
     wanted = _TARGETS.get(function, function)
     return EvaluationError(f"type conversion error from '{type_name(value)}' to '{wanted}'")
 
@@ -114,7 +114,7 @@ def _decoded(value: bytes) -> str:
 
 
 def show_double(value: float) -> str:
-    """The shortest digits that read back the same; an exponent from a million on."""
+    """The shortest digits that parse to the same value; with an exponent from a million on."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -1,4 +1,4 @@
-"""What calls cost at evaluation, where it depends on the sizes of their arguments."""
+"""The costs of calls at evaluation that depend on the sizes of their arguments."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 PER_CHARACTER = 0.1
 PER_PATTERN_CHARACTER = 0.25
-LIST, MAP = 10, 30  # making one from its parts
+LIST, MAP = 10, 30  # constructing one from its parts
 _MOST_PARTS = 1_000_000
 _SIZED = (str, bytes, list, dict)
 Cost = Callable[..., int]
 
 
 def tenth(size: int) -> int:
-    """A tenth rounded up: what it costs to go over so many characters."""
+    """A tenth, rounded up: the cost of visiting this many characters."""
     return -(-size // 10)
 
 
@@ -48,7 +48,7 @@ def _product(left: Any, right: Any, result: Any) -> int:
 
 
 def _traversal(value: Any, *rest: Any) -> int:
-    """A step a part; one step more than any budget has if there is no end to them."""
+    """The cost of visiting all parts; above every budget for more than `_MOST_PARTS` parts."""
     total, seen, left = 0, 0, [value]
     while left:
         part = left.pop()
@@ -77,7 +77,7 @@ def _made(*values: Any) -> int:
 
 _TEXT: tuple[type, ...] = (str, bytes)
 _COMPARED: dict[type, Cost] = {str: _shorter, bytes: _shorter}
-# By function, and by the class of its first argument where that matters.
+# By function, and by the class of the first argument if it matters.
 COSTS: dict[str, Cost | dict[type, Cost]] = {
     "_==_": _shorter,
     "_!=_": _shorter,
@@ -98,8 +98,8 @@ COSTS: dict[str, Cost | dict[type, Cost]] = {
 
 
 def cost_of(function: str, kind: type | None) -> Cost | None:
-    """The cost of a call by its first argument's class, if it is not 1; arguments and result go
-    in. None as the class: it is not known before the evaluation."""
+    """The cost function of a call by the class of its first argument (None: unknown before the
+    evaluation); takes arguments and result. Returns None if the cost is 1."""
     found = COSTS.get(function)
     if not isinstance(found, dict):
         return found

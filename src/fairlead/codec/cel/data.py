@@ -1,4 +1,4 @@
-"""Data to values by its declared type: numbers to doubles, text to bytes, times and durations."""
+"""Converts data to values by declared type: numbers to doubles, text to bytes and times."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Reader = Callable[[Any], Any]
 
 
 class _Always:
-    """The class of no value: what a reader has to look at every time."""
+    """A class without instances: a reader with it converts every value."""
 
 
 CLASSES: dict[Type, type] = {
@@ -51,7 +51,7 @@ CLASSES: dict[Type, type] = {
 
 
 def class_of(type_: Type) -> type | None:
-    """The Python class of the values of a type; None if several."""
+    """The Python class of the values of a type; None if there are several."""
     if isinstance(type_, ListType):
         return list
     if isinstance(type_, MapType | ObjectType):
@@ -62,8 +62,8 @@ def class_of(type_: Type) -> type | None:
 
 
 def reader(type_: Type) -> tuple[type | None, Reader]:
-    """How data of a declared type is read: a value of this class stands for itself (None: every
-    value does), any other goes through the function."""
+    """How to read data of a declared type: values of the class are used as they are (None: all
+    values), all others are converted by the function."""
     if isinstance(type_, ListType):
         return _list_reader(type_)
     if isinstance(type_, MapType):
@@ -104,7 +104,7 @@ def _map_reader(type_: MapType) -> tuple[type, Reader]:
 
 
 def _converts(type_: Type) -> bool:
-    """Whether data of this type differs from its values; an object's fields are read later."""
+    """Whether values of this type differ from their data; fields of objects convert on access."""
     if isinstance(type_, ListType):
         return _converts(type_.element)
     if isinstance(type_, MapType):

@@ -1,4 +1,4 @@
-"""The functions an expression may call, with the types of their arguments and results."""
+"""The functions that expressions may call, with the types of their arguments and results."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _NUMBERS = (INT, UINT, DOUBLE)
 _ORDERED = (BOOL, *_NUMBERS, STRING, BYTES, TIMESTAMP, DURATION)
 
 
-# A type that is not known yet becomes that of the first overload which takes it, so the order of
-# overloads is the reference's.
+# An unknown type is bound by the first overload that accepts it, so overloads are in the order of
+# the reference.
 def _operators() -> Iterable[tuple[str, tuple[Type, ...], Type]]:
     for name in ("_<_", "_<=_", "_>_", "_>=_"):
         yield from ((name, (type_, type_), BOOL) for type_ in _ORDERED)
@@ -127,7 +127,7 @@ FUNCTIONS = _table()
 
 
 def _exact() -> dict[tuple[str, bool, tuple[Type, ...]], Overload]:
-    """The overloads that leave no type open."""
+    """The overloads without type parameters."""
     return {
         (name, overload.method, overload.types): overload
         for name, overloads in FUNCTIONS.items()
@@ -137,7 +137,7 @@ def _exact() -> dict[tuple[str, bool, tuple[Type, ...]], Overload]:
 
 
 def _open_types() -> dict[tuple[str, bool], int]:
-    """How many types all overloads of a function leave open."""
+    """The number of type parameters in all overloads of a function."""
     found: dict[tuple[str, bool], int] = {}
     for name, overloads in FUNCTIONS.items():
         for overload in overloads:

@@ -1,5 +1,5 @@
-"""Equality and addition of values whose declared types say how: lists that are sets or maps,
-objects with times in them."""
+"""Equality and addition of values by declared type: lists that are sets or maps, objects that
+contain times."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Equalities = dict[str, Equality | None]
 
 
 def equality(type_: Type, known: Equalities) -> Equality:
-    """How two values of a type are compared; `known` are those of objects by their names."""
+    """The comparison for values of a type; `known` caches those of objects by their names."""
     return _special(type_, known) or equal
 
 
 def _special(type_: Type, known: Equalities) -> Equality | None:
-    """A comparison that follows the type; None if plain equality does."""
+    """A comparison specific to the type; None if plain equality applies."""
     if isinstance(type_, ListType):
         return _list_equality(type_, known)
     if isinstance(type_, MapType):
@@ -86,7 +86,7 @@ _Fields = dict[str, tuple[type | None, Callable[[Any], Any], Equality]]
 
 
 def _fields(type_: ObjectType, known: Equalities) -> _Fields:
-    """How the fields of an object are read and compared, by their keys in the data."""
+    """How the fields of an object are converted and compared, by their keys in the data."""
     return {
         type_.properties.get(name, name): (*reader(declared), _special(declared, known) or equal)
         for name, declared in type_.fields.items()
@@ -97,14 +97,14 @@ def _object_equality(type_: ObjectType, known: Equalities) -> Equality:
     fields: _Fields = {}
 
     def same(left: dict[str, Any] | None, right: dict[str, Any] | None, frame: Frame) -> bool:
-        """A field that is null equals nothing. Of two fields without a type that have different
-        names the reference takes no notice."""
+        """A null field equals nothing. Like the reference, ignores undeclared fields that only one
+        side has."""
         if left is None or right is None:
             return left is right
         if len(left) != len(right):
             return False
         work(frame, len(left))
-        if not fields:  # most programs never compare what they could
+        if not fields:  # on first use: most programs never compare objects
             fields.update(_fields(type_, known))
         for name, value in left.items():
             other = right.get(name)
@@ -127,7 +127,7 @@ _MISSING = object()
 
 
 class _Index:
-    """The elements of a set or map list by what tells them apart."""
+    """The elements of a set or map list by their value or keys."""
 
     def __init__(self, items: list[Any], keys: tuple[str, ...], frame: Frame) -> None:
         self._keys = keys
@@ -143,14 +143,14 @@ class _Index:
         return self._found.get(self._key(item), _MISSING)
 
     def merge(self, items: list[Any]) -> list[Any]:
-        """What was there, with the new elements in the place of their equals or behind."""
+        """The elements, with the new ones in place of equal ones or at the end."""
         for item in items:
             self._found[self._key(item)] = item
         return list(self._found.values())
 
 
 def _frozen(value: Any, frame: Frame) -> Any:
-    """A value that can be a key; true and 1 differ, 1 and 1.0 do not."""
+    """A hashable form of a value; true and 1 differ, 1 and 1.0 do not."""
     work(frame, 1)
     if type(value) is list:
         return ("list", *(_frozen(item, frame) for item in value))
@@ -160,5 +160,5 @@ def _frozen(value: Any, frame: Frame) -> Any:
 
 
 def addition(keys: tuple[str, ...]) -> Callable[[list[Any], list[Any], Frame], list[Any]]:
-    """How a set or map list and another list are added."""
+    """The function that adds another list to a set or map list."""
     return lambda left, right, frame: _Index(left, keys, frame).merge(right)

@@ -1,4 +1,4 @@
-"""What can be wrong with an expression, when it is read and when it is evaluated."""
+"""Errors of expressions, at compilation and at evaluation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _LONGEST_LINE = 16384
 
 
 class Problem(NamedTuple):
-    """One thing wrong at a place of the text; a place below 0 is the text as a whole."""
+    """One error at an offset of the text; an offset below 0 means the text as a whole."""
 
     place: int
     message: str
 
 
 class CompileError(Exception):
-    """An expression that cannot be used; its text is the answer to whoever wrote it."""
+    """An expression that does not compile; `str()` is the message for its author."""
 
     def __init__(self, text: str, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -31,28 +31,28 @@ class SyntaxProblem(CompileError):
 
 
 class TypeProblem(CompileError):
-    """The expression refers to what is not there or mixes types that do not go together."""
+    """The expression refers to undeclared names or mixes incompatible types."""
 
 
 class ResultProblem(Exception):
-    """An expression of another type than was wanted."""
+    """An expression whose result has another type than the requested one."""
 
 
 class ConstantProblem(Exception):
-    """A constant that can be seen to fail: a regular expression, a conversion."""
+    """A constant that always fails: a regular expression, a conversion."""
 
     def __init__(self, message: str) -> None:
         super().__init__(f"program instantiation failed: {message}")
 
 
 class EvaluationError(Exception):
-    """An evaluation has no result; `cost` is what it cost until then."""
+    """A failed evaluation; `cost` is its cost up to the failure."""
 
     cost = 0
 
 
 class CostExceeded(Exception):
-    """An evaluation was given up because it had cost more than its budget."""
+    """An evaluation that was stopped because its cost exceeded the budget."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")

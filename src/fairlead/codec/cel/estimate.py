@@ -1,4 +1,4 @@
-"""The least and the most that evaluating an expression can cost, from the sizes of its types."""
+"""Estimates the minimum and maximum cost of an expression from the sizes of its types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fairlead.codec.cel.types import (
 __all__ = ["Estimate", "estimate"]
 _SCALARS = (BOOL, INT, UINT, DOUBLE, TIMESTAMP, DURATION)
 _ITEMS, _KEYS = "@items", "@keys"
-# What a round of each macro costs beside its condition and its transformation.
+# The cost of one iteration of each macro besides its condition and its transformation.
 _ROUNDS = {
     "all": Estimate(3, 3),
     "exists": Estimate(4, 4),
@@ -41,19 +41,19 @@ def estimate(root: Node, variables: Mapping[str, Type]) -> Estimate:
 
 
 class _Steps:
-    """The steps of a path from a variable into its declared type, in an array with spare room.
+    """The steps of a path from a variable into its declared type, in an array with spare capacity.
 
-    Paths that were extended from one path share its array. The reference has them share it too:
-    an array grows by doubling, and two extensions of one path that fit in it write the same slot,
-    so the later one replaces the step of the earlier one. `x.a == x.b` can therefore be estimated
-    by the size of `x.b` alone, and we have to agree with that.
+    Paths extended from one path share its array, as in the reference: the array grows by doubling,
+    and two extensions of one path that fit into it write the same slot, so the later one replaces
+    the step of the earlier one. `x.a == x.b` can therefore be estimated by the size of `x.b` alone,
+    and our estimates have to match that.
     """
 
     __slots__ = ("names", "room", "types")
 
     def __init__(self, names: list[str], types: list[Type | None], room: int) -> None:
         self.names = names
-        self.types = types  # of the first steps, as far as they were asked for
+        self.types = types  # of the first steps, resolved lazily
         self.room = room
 
     def write(self, slot: int, step: str) -> None:
@@ -70,12 +70,12 @@ class _Path(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What the estimator knows of a part of the expression."""
+    """The estimate for one node of the expression."""
 
     cost: Estimate
     type: Type
-    path: _Path | None = None  # where its declared type is
-    size: Estimate | None = None  # if the expression itself tells
+    path: _Path | None = None  # to its declared type
+    size: Estimate | None = None  # if the expression itself determines it
 
 
 def _extended(path: _Path | None, step: str) -> _Path:
@@ -91,9 +91,9 @@ def _extended(path: _Path | None, step: str) -> _Path:
 class _Estimator:
     def __init__(self, variables: Mapping[str, Type]) -> None:
         self._variables = variables
-        # A path that begins at a computed value is looked up from the first variable.
+        # A path that starts at a computed value is resolved from the first variable.
         self._root = next(iter(variables.values()), None)
-        self._ranges: list[tuple[str, _Part]] = []  # of the loops around, by their variables
+        self._ranges: list[tuple[str, _Part]] = []  # of the enclosing loops, by their variables
 
     def part(self, node: Node) -> _Part:
         estimate: Any = _ESTIMATES[type(node)]
@@ -109,7 +109,7 @@ class _Estimator:
         return fixed(1) if part.type in _SCALARS else UNKNOWN
 
     def _element_size(self, part: _Part) -> Estimate | None:
-        """How large the elements of a list are; None of what is no list."""
+        """The size of the elements of a list; None if the part is not a list."""
         if not isinstance(part.type, ListType):
             return None
         declared = self._declared(part.path) if part.path is not None else None
@@ -117,7 +117,7 @@ class _Estimator:
         return UNKNOWN if element is None else _size_of(element)
 
     def _declared(self, path: _Path) -> Type | None:
-        """The declared type that a path leads to; None if it leads nowhere."""
+        """The declared type at a path; None if there is none."""
         names, types = path.steps.names, path.steps.types
         if not types:
             types.append(self._variables.get(names[0], self._root))
@@ -162,7 +162,7 @@ class _Estimator:
         return _Part(_sum([cost, *(part.cost for part in parts)]), node.type, path, size)
 
     def _arguments(self, node: Call) -> list[_Part]:
-        """Arguments are looked at before the target, which matters to paths that share steps."""
+        """Visits the arguments before the target, which matters for paths that share steps."""
         if not node.method:
             return list(map(self.part, node.arguments))
         others = list(map(self.part, node.arguments[1:]))
@@ -198,7 +198,7 @@ class _Estimator:
         condition = self.part(node.condition).cost if node.condition else NOTHING
         if node.transform is None:
             if node.macro == "filter":
-                _variable_path(over)  # it is collected, as if it were written down
+                _variable_path(over)  # the variable is collected as if written: extends its path
             return condition.plus(_ROUNDS[node.macro])
         added = self.part(node.transform).cost.plus(fixed(12))
         if node.condition is not None:
@@ -207,14 +207,14 @@ class _Estimator:
 
 
 def _variable_path(over: _Part) -> _Path | None:
-    """The path of a loop's variable: an item of a list or a key of a map."""
+    """The path of a loop variable: an item of a list or a key of a map."""
     if isinstance(over.type, ListType):
         return _extended(over.path, _ITEMS)
     return _extended(over.path, _KEYS) if isinstance(over.type, MapType) else None
 
 
 def _inside(declared: Type | None, step: str) -> Type | None:
-    """One step into a declared type; None if there is nothing."""
+    """The type one step into a declared type; None if there is none."""
     if isinstance(declared, ObjectType):
         return declared.fields.get(step)
     if isinstance(declared, MapType):

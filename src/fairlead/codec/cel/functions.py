@@ -1,4 +1,4 @@
-"""Which implementation a call has, by the classes of its arguments."""
+"""Finds the implementation of a call by the classes of its arguments."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _all() -> Implementations:
 _FUNCTIONS = _all()
 _NUMBERS = frozenset((int, UInt, float))
 _ORDERED = _NUMBERS | {bool, str, bytes, Timestamp, Duration}
-# The classes of first arguments that have an operator or a function at all.
+# The classes that an operator or function accepts as its first argument.
 _TAKEN: dict[str, frozenset[type]] = {
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
     "_+_": _ORDERED - {bool} | {list},
@@ -62,7 +62,7 @@ _known: dict[tuple[str, tuple[type | None, ...]], Implementation | None] = {}
 
 
 def implementation(function: str, classes: tuple[type | None, ...]) -> Implementation | None:
-    """The implementation for arguments of these classes (None: not known yet), if it is one."""
+    """The implementation for arguments of these classes (None: not known yet), if there is one."""
     key = function, classes
     if key not in _known:
         _known[key] = _search(function, classes)
@@ -86,7 +86,7 @@ def _matching(
 
 
 def dispatch(function: str, values: list[Any], frame: Frame) -> Any:
-    """A call whose arguments' classes are only known now."""
+    """Call a function whose argument classes are known only at evaluation."""
     classes = tuple(map(type, values))
     found = implementation(function, classes)
     if found is not None:
@@ -98,8 +98,8 @@ def dispatch(function: str, values: list[Any], frame: Frame) -> Any:
 
 
 def refusal(function: str, values: list[Any]) -> EvaluationError:
-    """What a call says that has no implementation for its arguments. The reference names the
-    function, with the types or without, or does not, by how it looks for it."""
+    """The error of a call without an implementation for its arguments. The reference's message has
+    the function with types, without types, or not at all, depending on how it resolves the call."""
     first = type(values[0])
     if function in CONVERSIONS and function != "size":
         return unconvertible(values[0], function)

@@ -1,4 +1,4 @@
-"""Text to tokens, in one pass."""
+"""Splits text into tokens, in one pass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.codec.cel.errors import MOST_SHOWN, Problem
 
 
 class Token(NamedTuple):
-    kind: str  # an operator's own text, or one of the names that messages use
+    kind: str  # the text of an operator, or a name that messages use
     text: str
     place: int
 
@@ -38,7 +38,7 @@ _BODIES = {
 
 
 def tokens(text: str, problems: list[Problem]) -> list[Token]:
-    """The tokens, closed by one of kind END; what is none is reported and left out."""
+    """The tokens, ended by one of kind END; invalid characters are reported and skipped."""
     found: list[Token] = []
     place, length = 0, len(text)
     while place < length and len(problems) < MOST_SHOWN:
@@ -68,7 +68,7 @@ def tokens(text: str, problems: list[Problem]) -> list[Token]:
 
 
 def _string_end(text: str, match: re.Match[str]) -> int:
-    """Where the string that opens here ends; -1 if it does not."""
+    """The end of the string that opens here; -1 if it is not closed."""
     quote, start = match["quote"], match.end()
     raw = "r" in match["prefix"].lower()
     if len(quote) == 1:
@@ -81,7 +81,7 @@ def _string_end(text: str, match: re.Match[str]) -> int:
 
 
 def _escaped(text: str, start: int, place: int) -> bool:
-    """Whether an odd number of backslashes stands before the place."""
+    """Whether an odd number of backslashes precedes the place."""
     count = 0
     while place - count > start and text[place - count - 1] == "\\":
         count += 1

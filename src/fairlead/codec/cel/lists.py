@@ -1,4 +1,4 @@
-"""Functions of lists: order, extremes, sums, places of elements."""
+"""Functions of lists: order, extremes, sums, indexes of elements."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _extreme(name: str, better: Callable[[Any, Any], bool]) -> Callable[[list[An
 
 
 def total(items: list[Any], nothing: Any) -> Any:
-    """The sum of a list; `nothing` is that of an empty one."""
+    """The sum of a list; `nothing` if it is empty."""
     if not items:
         return nothing
     if type(items[0]) not in _SUMMED:
@@ -77,7 +77,7 @@ LISTS: Implementations = {
     "_[_]": {(list, int): item, (object, object): lookup},
     "@in": {(object, dict): lambda key, entries: has_key(entries, key)},
 }
-# Those that compare elements count their work in the frame, their first argument.
+# These compare elements and count their work in the frame, which is their first argument.
 COMPARING: Implementations = {
     "indexOf": {(list, object): _index_of},
     "lastIndexOf": {(list, object): _last_index_of},

@@ -1,4 +1,4 @@
-"""Values of the literals: numbers with their limits, strings and bytes with their escapes."""
+"""Parses literals: numbers with their limits, strings and bytes with their escapes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIMPLE = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 
 
 class LiteralError(ValueError):
-    """A literal that stands for no value; its text is the message."""
+    """An invalid literal; `str()` is the message."""
 
 
 def integer(text: str) -> int:
@@ -41,7 +41,7 @@ def double(text: str) -> float:
 
 
 def _digits(text: str, sign: str) -> int | None:
-    if len(text) > 40:  # many zeros before a number are no reason for quadratic work
+    if len(text) > 40:  # many leading zeros must not cause quadratic work
         text = text.lstrip("0") or "0" if not text.startswith("0x") else "0x" + text[2:].lstrip("0")
         if len(text) > 40:
             return None
@@ -69,7 +69,7 @@ def bytes_(text: str) -> bytes:
 
 
 def _body(text: str) -> tuple[str, bool]:
-    """What stands between the quotes, and whether backslashes stand for themselves."""
+    """The text between the quotes, and whether it is raw: backslashes are not escapes."""
     quote = min(place for place in (text.find("'"), text.find('"')) if place >= 0)
     raw = "r" in text[:quote].lower()
     width = 3 if text[quote : quote + 3] in ("'''", '"""') and len(text) - quote >= 6 else 1

@@ -1,4 +1,4 @@
-"""The macros that go over a list or the keys of a map, with the cost of each round."""
+"""The macros that iterate over a list or the keys of a map, with the cost of each iteration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.codec.cel.code import FAILURES, Run, charge
 from fairlead.codec.cel.errors import CostExceeded, EvaluationError, no_such_overload
 from fairlead.codec.cel.values import BUDGET, Frame, class_name
 
-# What the reference's own loop costs around the condition and the transformation.
+# The cost of the reference's own loop around the condition and the transformation.
 _TEST = {"all": 2, "exists": 3}
 _STEP, _RESULT, _COUNTED, _APPENDED = 1, 1, 2, 12
 FIXED = {"all": _RESULT, "exists": _RESULT, "exists_one": 2, "filter": _RESULT, "map": _RESULT}
@@ -76,7 +76,7 @@ def exists_one(over: Run, slot: int, condition: Run, cost: int) -> Run:
 def collect(
     over: Run, slot: int, condition: Run | None, cost: int, transform: Run, transform_cost: int
 ) -> Run:
-    """filter, map: the elements for which the condition holds, transformed."""
+    """filter, map: the elements that satisfy the condition, transformed."""
     elements = _range(over)
 
     def gather(frame: Frame) -> list[Any]:
@@ -93,7 +93,7 @@ def collect(
 
 
 def append_cost(transform_cost: int, is_constant: bool) -> int:
-    """Adding a list of one element to the result; of a constant it was made beforehand."""
+    """The cost of appending one element to the result; constants are wrapped in advance."""
     return 2 if is_constant else _APPENDED + transform_cost
 
 

@@ -1,4 +1,4 @@
-"""Timestamps and durations to the nanosecond: reading, writing, parts."""
+"""Timestamps and durations in nanoseconds: parsing, formatting, parts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """An RFC 3339 time; raises ValueError."""
+    """Parse an RFC 3339 time; raises ValueError."""
     match = _MOMENT.fullmatch(text)
     if match is None:
         raise ValueError(f'cannot parse "{text}" as a timestamp')
@@ -43,12 +43,12 @@ def parse_timestamp(text: str) -> Timestamp:
 
 
 def parse_date(text: str) -> Timestamp:
-    """A day, as its first moment; raises ValueError."""
+    """Parse a date, as its first instant; raises ValueError."""
     return Timestamp((date.fromisoformat(text).toordinal() - 719163) * 86400 * SECOND)
 
 
 def parse_duration(text: str) -> Duration:
-    """Text such as `1h2m3.5s`; raises ValueError."""
+    """Parse text such as `1h2m3.5s`; raises ValueError."""
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return Duration(0)

@@ -1,4 +1,4 @@
-"""Tokens to a tree: precedence with explicit stacks, one call a level of brackets."""
+"""Parses tokens to a tree: explicit stacks for precedence, one recursion per bracket level."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def parse(text: str) -> Node:
 
 
 class _Stop(Exception):
-    """The first error that leaves nothing to go on with has been reported."""
+    """Raised after reporting an error from which the parser cannot continue."""
 
 
 class _Parser:
@@ -99,7 +99,7 @@ class _Parser:
         return self._next()
 
     def fail(self, expected: tuple[str, ...]) -> None:
-        """Reports the token here as one that cannot stand here, in the grammar tool's words."""
+        """Report the current token as unexpected, in the words of the grammar tool."""
         following = self._tokens[min(self._at + 1, len(self._tokens) - 1)].kind
         names = [
             kind if kind[0].isupper() or kind == END else f"'{kind}'"
@@ -115,7 +115,7 @@ class _Parser:
         self._problems.append(Problem(place, message))
 
     def expression(self, choice: bool = True) -> Node:
-        """Operands, the operators between them, and a choice by what they come to."""
+        """Parse operands, the operators between them, and an optional conditional."""
         self._depth += 1
         if self._depth > DEEPEST:
             self._report(-1, TOO_DEEP)
@@ -196,7 +196,7 @@ class _Parser:
         return Name(token.place, dot + token.text)
 
     def _member(self, node: Node) -> Node:
-        """What follows an operand: fields, methods, indexes, a message's fields."""
+        """Parse the suffixes of an operand: fields, methods, indexes, a message's fields."""
         count = 0
         while True:
             kind = self.token.kind
@@ -291,14 +291,14 @@ def _dotted(node: Node) -> str:
     return ".".join(reversed(parts))
 
 
-# Macros: calls that are not calls, because a name in them is not evaluated.
+# Macros: they look like calls, but a name among their arguments is not evaluated.
 
 _LOOPS = {("all", 3), ("exists", 3), ("exists_one", 3), ("filter", 3), ("map", 3), ("map", 4)}
 _ACCUMULATOR = "__result__"
 
 
 class MacroError(ValueError):
-    """A macro that is not written as it must be."""
+    """A malformed macro."""
 
     def __init__(self, place: int, message: str) -> None:
         super().__init__(message)
@@ -306,7 +306,7 @@ class MacroError(ValueError):
 
 
 def expand(call: Call) -> Node:
-    """The macro that a call stands for, or the call itself."""
+    """The macro that a call denotes, or the call itself."""
     if not call.method:
         return _has(call) if call.function == "has" and len(call.arguments) == 1 else call
     if (call.function, len(call.arguments)) not in _LOOPS:

@@ -1,4 +1,4 @@
-"""Sizes and costs between a least and a most, and what calls cost in them."""
+"""Ranges of sizes and costs, from a minimum to a maximum, and the estimated costs of calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 2**64 - 1
 
 
 class Estimate(NamedTuple):
-    """A range of costs or sizes; no bound goes over 64 bits."""
+    """A range of costs or sizes; the bounds saturate at 64 bits."""
 
     least: int
     most: int
@@ -50,8 +50,8 @@ _TEXT = (STRING, BYTES)
 def call_cost(
     call: Call, sizes: Sizes, elements: Estimate | None
 ) -> tuple[Estimate, Estimate | None]:
-    """What a call costs beside its arguments, and the size of its result if that is known.
-    `elements` is the size of those of a list that is its first argument."""
+    """The cost of a call without its arguments, and the size of its result if it is known.
+    `elements` is the size of the elements if the first argument is a list."""
     function = call.function.removeprefix(".")
     if function in _OF_LISTS:
         return _traversal(call, sizes[0], elements), None
@@ -61,7 +61,7 @@ def call_cost(
     if rule is not None:
         return rule(sizes), None
     cost, made = Estimate(MOST, 0), None
-    for overload in call.overloads:  # several may be meant where types are not known
+    for overload in call.overloads:  # several if types are unknown
         own, size = _overload_cost(function, overload, sizes)
         cost = cost.union(own)
         if size is not None:
@@ -95,7 +95,7 @@ def _compared(sizes: Sizes) -> Estimate:
 
 
 def _traversal(call: Call, size: Estimate, elements: Estimate | None) -> Estimate:
-    if elements is None:  # a text
+    if elements is None:  # a string
         return size.scaled(PER_CHARACTER)
     each = fixed(1)
     type_ = call.arguments[0].type

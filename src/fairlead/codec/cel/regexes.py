@@ -16,7 +16,7 @@ class PatternError(EvaluationError):
 
 
 def pattern(text: str) -> Any:
-    """The compiled expression; raises PatternError."""
+    """Compile an expression; raises PatternError."""
     try:
         return compiled(text)
     except patterns.PatternError as error:
@@ -40,7 +40,7 @@ def _find(expression: Any, text: str) -> str:
 
 
 def _find_all(expression: Any, text: str, count: int = -1) -> list[str]:
-    """All matches; an empty one right behind another does not count."""
+    """All matches, except empty ones directly after another match."""
     found: list[str] = []
     end = -1
     if count == 0:
@@ -62,7 +62,7 @@ _SEARCHES: dict[str, Callable[..., Any]] = {
 
 
 def with_pattern(function: str, expression: Any) -> Callable[..., Any]:
-    """The function with an expression that never changes, and was compiled beforehand."""
+    """The function for a constant expression, which is compiled in advance."""
     if function == "matches":
         found_in = searcher(expression.pattern)
         return lambda text, _: found_in(text)

@@ -1,11 +1,11 @@
-"""Functions of strings; places and lengths count code points."""
+"""Functions of strings; indexes and lengths count code points."""
 
 from __future__ import annotations
 
 from fairlead.codec.cel.arithmetic import Implementations
 from fairlead.codec.cel.errors import CostExceeded, EvaluationError
 
-LONGEST_RESULT = 4_000_000  # characters that one call may make
+LONGEST_RESULT = 4_000_000  # characters that one call may produce
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
@@ -24,8 +24,8 @@ def _char_at(text: str, index: int) -> str:
 
 
 def _index_of(text: str, part: str, start: int = 0) -> int:
-    """An empty part is found where the search starts, anything else is not looked for at the end,
-    so that there is no search in an empty text."""
+    """An empty part is found at the start of the search. Any other part needs a start before the
+    end of the text, so that a search in an empty text raises."""
     if not part:
         return start
     if not 0 <= start < len(text):

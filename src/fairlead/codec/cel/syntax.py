@@ -1,4 +1,4 @@
-"""The tree of an expression. Operators are calls with names such as `_+_`."""
+"""The syntax tree of an expression. Operators are calls with names such as `_+_`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.codec.cel.types import DYN, Overload, Type
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A part of an expression at a place of its text; the checker sets its type."""
+    """A node at an offset of the text; the checker sets its type."""
 
     place: int
     type: Type = field(default=DYN, init=False)
@@ -28,8 +28,8 @@ class Name(Node):
 
 @dataclass(slots=True, eq=False)
 class Select(Node):
-    """`operand.field`, or with `test` whether it is there; the checker gives the whole its name
-    if it is a name with dots in it."""
+    """`operand.field`, or with `test` whether the field is present. The checker sets `name` if the
+    whole node is a dotted name."""
 
     operand: Node
     field: str
@@ -39,8 +39,8 @@ class Select(Node):
 
 @dataclass(slots=True, eq=False)
 class Call(Node):
-    """A function's call; of a method the target is the first argument. The checker sets the
-    overloads that its arguments fit."""
+    """A function call; for a method the target is the first argument. The checker sets the
+    overloads that match its arguments."""
 
     function: str
     arguments: list[Node]
@@ -50,7 +50,7 @@ class Call(Node):
 
 @dataclass(slots=True, eq=False)
 class Logic(Node):
-    """Any number of operands joined by `&&` or by `||`, and the places of these operators."""
+    """Any number of operands joined by `&&` or by `||`, and the offsets of these operators."""
 
     function: str
     arguments: list[Node]
@@ -69,14 +69,14 @@ class MapOf(Node):
 
 @dataclass(slots=True, eq=False)
 class Message(Node):
-    """`name{field: value}`; no declared type can be made so."""
+    """`name{field: value}`; always an error, because no declared type can be constructed."""
 
     name: str
 
 
 @dataclass(slots=True, eq=False)
 class Loop(Node):
-    """A macro that goes over a list or a map's keys: all, exists, exists_one, filter, map."""
+    """A macro that iterates over a list or a map's keys: all, exists, exists_one, filter, map."""
 
     macro: str
     range: Node

@@ -1,7 +1,7 @@
-"""Declared types: what an expression is checked against and how large its values may be.
+"""Declared types, against which expressions are checked, and the maximum size of their values.
 
-`most` is the most elements (items, entries, characters, bytes) a value can have, which the cost
-estimator multiplies by; None is unknown. It is no part of a type's identity.
+`most` is the maximum number of elements (items, entries, characters, bytes) of a value, by which
+the cost estimator multiplies; None is unknown. It is not part of a type's identity.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Type:
-    """A type as messages print it with str()."""
+    """A type; `str()` is its name in messages."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ class Scalar(Type):
     most: int | None = field(default=0, compare=False)
 
     def sized(self, most: int | None) -> Scalar:
-        """The same type with values of at most so many characters or bytes."""
+        """The same type with values of at most this many characters or bytes."""
         return replace(self, most=most)
 
     def __str__(self) -> str:
@@ -32,8 +32,8 @@ class Scalar(Type):
 
 @dataclass(frozen=True, slots=True)
 class ListType(Type):
-    """A list; `keys` says how it compares and adds: None as it stands, () as a set of its
-    values, names as a map by those fields of its elements."""
+    """A list. `keys` determines how lists compare and add: None by position, () as a set of values,
+    names as a map keyed by those fields of the elements."""
 
     element: Type
     most: int | None = field(default=None, compare=False)
@@ -55,8 +55,8 @@ class MapType(Type):
 
 @dataclass(frozen=True, slots=True)
 class ObjectType(Type):
-    """An object with known fields, by the names that expressions use; `properties` has the names
-    in the data of the fields whose names differ there. Two are the same if their names are."""
+    """An object with declared fields, by their names in expressions; `properties` has the data keys
+    of fields whose names differ in the data. Object types with the same name are equal."""
 
     name: str
     fields: Mapping[str, Type] = field(compare=False)
@@ -69,7 +69,7 @@ class ObjectType(Type):
 
 @dataclass(frozen=True, slots=True)
 class TypeOf(Type):
-    """The type of a type, as `type(1)` and `int` have it."""
+    """The type of a type, as of `type(1)` and `int`."""
 
     of: Type
 
@@ -79,7 +79,7 @@ class TypeOf(Type):
 
 @dataclass(frozen=True, slots=True)
 class Unknown(Type):
-    """A type to be found out: the parameter of a function, the element of an empty list."""
+    """A type variable: the type parameter of a function, the element type of an empty list."""
 
     name: str
 
@@ -88,7 +88,7 @@ class Unknown(Type):
 
 
 class Overload(NamedTuple):
-    """One way to call a function; of a method the first type is its target's."""
+    """One signature of a function; for a method the first type is that of the target."""
 
     types: tuple[Type, ...]
     result: Type
@@ -106,10 +106,10 @@ DURATION = Scalar("duration")
 NULL = Scalar("null")
 DYN = Scalar("dyn", None)
 URL = Scalar("kubernetes.URL")
-ERROR = Scalar("!error!")  # what has no type because a problem was reported
-UNTYPED = Scalar("<nil>")  # the same, of what is not even declared: it goes together with nothing
+ERROR = Scalar("!error!")  # the type of a node with a reported problem
+UNTYPED = Scalar("<nil>")  # the same for undeclared names; compatible with no other type
 
 
 def most_of(type_: Type) -> int | None:
-    """The most elements of a value of this declared type."""
+    """The maximum number of elements of a value of this type."""
     return getattr(type_, "most", None)

@@ -1,4 +1,4 @@
-"""Which types go where others are asked for, and what unknown types turn out to be."""
+"""Type unification: which types are assignable to others, and the bindings of type variables."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _NULLABLE = (NULL, TIMESTAMP, DURATION, URL)
 
 
 class Unification:
-    """What is known so far of the unknown types of one expression."""
+    """The bindings of the type variables of one expression."""
 
     def __init__(self) -> None:
         self._known: dict[Unknown, Type] = {}
-        self._learnt: list[tuple[Unknown, Type | None]] = []  # with what was known before
+        self._learnt: list[tuple[Unknown, Type | None]] = []  # with the previous binding
         self._count = 0
 
     def fresh(self) -> Unknown:
@@ -35,11 +35,11 @@ class Unification:
         return Unknown(f"_var{self._count - 1}")
 
     def skip(self, count: int) -> None:
-        """Leaves out so many numbers of unknown types."""
+        """Skip this many numbers of type variables."""
         self._count += count
 
     def instantiate(self, types: Sequence[Type]) -> list[Type]:
-        """The types with new unknowns for their parameters."""
+        """The types with fresh type variables for their parameters."""
         new: dict[Unknown, Type] = {}
         return [self._replaced(type_, new) for type_ in types]
 
@@ -55,7 +55,7 @@ class Unification:
         return type_
 
     def assign(self, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
-        """Whether all types given can be taken for those wanted; if not, nothing is learnt."""
+        """Whether the given types are assignable to the wanted ones; if not, undoes bindings."""
         self._learnt.clear()
         if len(wanted) == len(given) and all(map(self._assign, given, wanted)):
             return True
@@ -89,8 +89,8 @@ class Unification:
         return given == wanted
 
     def _substitute(self, type_: Type, unknown: Unknown) -> tuple[bool, bool]:
-        """Whether an unknown type can be the other one, and whether it was known before. A type
-        that is known already becomes the more general one of the two."""
+        """Whether a variable can be bound to a type, and whether it was bound before. A bound
+        variable is rebound to the more general one of the two types."""
         if type_ == unknown:
             return True, True
         known = self._known.get(unknown)
@@ -109,7 +109,7 @@ class Unification:
         return True, True
 
     def join(self, one: Type, other: Type) -> Type | None:
-        """The type of both, as two elements of a list have it; None if they do not mix."""
+        """The common type of two types, as of elements of a list; None if they are incompatible."""
         if self.assign([one], [other]):
             return one if _is_as_general(one, other) else other
         return None
@@ -127,8 +127,8 @@ class Unification:
         return type_ == unknown
 
     def _last(self, type_: Type) -> Type:
-        """An unknown type that is another unknown one is the latter; else it is itself. Long ways
-        from one to the next are cut short."""
+        """The last variable in a chain of variables bound to variables; any other type is returned
+        as it is. Shortens long chains."""
         passed: list[Unknown] = []
         while isinstance(type_, Unknown):
             known = self._known.get(type_)
@@ -141,12 +141,12 @@ class Unification:
         return type_
 
     def known(self, type_: Type) -> Type:
-        """What is known of a type that may be unknown, without looking inside."""
+        """The binding of a type that may be a variable; does not resolve its parts."""
         type_ = self._last(type_)
         return self._known.get(type_, type_) if isinstance(type_, Unknown) else type_
 
     def resolved(self, type_: Type, open_as: Type | None = None) -> Type:
-        """The type with all that is known put in; `open_as` for what is not."""
+        """The type with all bindings substituted; unbound variables become `open_as`."""
         type_ = self.known(type_)
         if isinstance(type_, Unknown):
             return open_as or type_
@@ -163,7 +163,7 @@ class Unification:
 
 
 def _is_as_general(one: Type, other: Type) -> bool:
-    """Whether a type says as little as another one, which goes together with it, or less."""
+    """Whether a type is at least as general as another type that is compatible with it."""
     if one is other or one == DYN or isinstance(one, Unknown):
         return True
     if other == DYN or isinstance(other, Unknown):

@@ -1,4 +1,4 @@
-"""URLs: absolute ones, or rooted paths, as a request line has them."""
+"""URLs: absolute ones, or rooted paths, as in a request line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Url:
 
 
 class UrlError(ValueError):
-    """Text that is not a URL; says why."""
+    """Text that is not a URL; the message says why."""
 
 
 def parse(text: str) -> Url:

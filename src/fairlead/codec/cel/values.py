@@ -1,4 +1,4 @@
-"""Values at evaluation: plain Python ones, and the four kinds that Python or JSON does not have."""
+"""Values at evaluation: plain Python values, and four kinds that Python or JSON lacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UInt(int):
 
 
 class Timestamp(int):
-    """A moment, in nanoseconds since 1970; it is written with the offset it was read with."""
+    """A time in nanoseconds since 1970; formatted with the offset it was parsed with."""
 
     offset = 0  # minutes
 
@@ -72,7 +72,7 @@ def type_name(value: Any) -> TypeName:
 
 
 def class_name(value: Any) -> str:
-    """The class of a value in the reference, which some of its messages name."""
+    """The class of a value in the reference, as some of its messages name it."""
     return _CLASSES.get(type(value), "model.URL")
 
 
@@ -101,14 +101,14 @@ def equal(left: Any, right: Any, frame: Frame) -> bool:
 
 
 def equal_numbers(left: float, right: float) -> bool:
-    """An integer is compared with a double as the double that is nearest to it."""
+    """Compares an integer with a double as the nearest double."""
     if type(left) is float or type(right) is float:
         return float(left) == float(right)
     return left == right
 
 
 def work(frame: Frame, amount: int) -> None:
-    """Counts what costs little in the reference's terms and could yet go on for ever."""
+    """Count operations that have little cost in the reference's terms but no bound."""
     frame[WORK] -= amount
     if frame[WORK] < 0:
         raise CostExceeded
@@ -124,7 +124,7 @@ def lookup(container: Any, index: Any) -> Any:
 
 
 def item(items: list[Any], index: Any) -> Any:
-    """An item of a list that an expression made."""
+    """An item of a list that an expression constructed."""
     if type(index) is not int:
         if type(index) not in NUMBERS:
             raise EvaluationError(f"unsupported index type '{type_name(index)}' in list")
@@ -148,7 +148,7 @@ def data_item(items: list[Any], index: Any) -> Any:
 
 
 def data_entry(entries: dict[Any, Any], key: Any) -> Any:
-    """An entry of a map in the data, whose keys are texts."""
+    """An entry of a map in the data, whose keys are strings."""
     if type(key) is not str:
         raise no_such_overload()
     if entries is None or key not in entries:
@@ -169,7 +169,7 @@ def has_key(entries: dict[Any, Any], key: Any) -> bool:
         return False
     if type(key) is str:
         return True
-    # Python takes true for 1; the language does not. No map has keys of both kinds.
+    # In Python true equals 1; in CEL it does not. No map has keys of both kinds.
     is_bool = type(key) is bool
     others = (known for known in entries if type(known) is not str)
     return (type(next(others, key)) is bool) is is_bool

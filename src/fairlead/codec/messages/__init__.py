@@ -1,1 +1,1 @@
-"""How structs of the type model become protobuf messages and back."""
+"""Encodes structs of the type model as protobuf messages, and decodes them."""

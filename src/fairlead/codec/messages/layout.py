@@ -1,7 +1,7 @@
-"""How messages of a struct are laid out, for who reads them: its fields by their numbers.
+"""The layout of a struct's messages for the reader: its fields by number.
 
-What there is to know of a struct is found out when its first message comes: types refer to
-themselves, and most are never met.
+Layouts are built when the first message of a struct arrives: types refer to themselves, and most
+are never used.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from fairlead.codec.types.scalars import Decoder
 _NUMBERS: Final = ("int32", "int64")
 _DROPPED: Final = ("string", "bool", "Time", "MicroTime", "int32", "int64")
 
-# How the value of a field is read.
+# How the reader handles the value of a field.
 NUMBER: Final = 0
 BOOL: Final = 1
 TEXT: Final = 2
 STRUCT: Final = 3
 EMBEDDED: Final = 4
 CONTENT: Final = 5  # by a function, from its bytes
-ENTRY: Final = 6  # of a map, its value by a function
+ENTRY: Final = 6  # a map entry, its value by a function
 TEXT_ENTRY: Final = 7
 FIXED: Final = 8  # by a function, from its eight bytes
 QUANTITY_ENTRY: Final = 9
@@ -42,24 +42,24 @@ _ENTRIES: Final = {"string": TEXT_ENTRY, "Quantity": QUANTITY_ENTRY}
 
 
 class Unusual(ValueError):
-    """What is not decoded while it is read."""
+    """A value that the decoding reader does not handle."""
 
 
 class Part:
-    """How a field is read; `decoder` if it is decoded, too."""
+    """How a field is read. `decoder` is set if the reader also decodes it."""
 
     def __init__(self, name: str, form: int, wire_type: int) -> None:
         self.name = sys.intern(name)
         self.form = form
         self.wire_type = wire_type
         self.is_list = False
-        self.drops_zero = False  # which is written in any case, and left out of objects
+        self.drops_zero = False  # messages always contain zeros, objects omit them
         self.decoder: Decoder | None = None
-        self.drops_empty = False  # as the decoder does
+        self.drops_empty = False  # like the decoder
         self.message: Message | None = None
-        self.alternatives: Alternatives | None = None  # what messages of it stand for
+        self.alternatives: Alternatives | None = None  # converts its messages to values
         self.read: Read | None = None
-        self.item_wire_type = BYTES  # of an entry's value
+        self.item_wire_type = BYTES  # of the value of an entry
 
 
 class Message:
@@ -69,9 +69,9 @@ class Message:
         self.struct = struct
         self.decodes = decodes
         self.is_known = False
-        self.always: list[Always] = []  # what an object of it has in any case
+        self.always: list[Always] = []  # the always present fields of an object
         self.numbered: dict[int, Part] = {}
-        self.parts: list[Part | None] = []  # by what their fields begin with, where there is one
+        self.parts: list[Part | None] = []  # by field key, None for unknown keys
 
 
 def message_of(struct: Struct, decodes: bool) -> Message:
@@ -83,7 +83,7 @@ def message_of(struct: Struct, decodes: bool) -> Message:
 
 
 def know(message: Message) -> None:
-    """Find out what there is to know of its struct."""
+    """Build the layout of a message from its struct."""
     decodes = message.decodes
     message.numbered = {part.number: _part(part, decodes) for part in by_number(message.struct)}
     known = {
@@ -140,22 +140,22 @@ def _form(element: Scalar) -> int:
 
 
 def _drops_zero(field: Field) -> bool:
-    """Whether a zero says nothing, since it is written in any case and left out of objects."""
+    """Whether to ignore a zero: messages always contain it, objects omit it."""
     if not isinstance(field.type, Scalar) or field.presence is not Presence.OMITTED:
         return False
     return field.type.name in _DROPPED
 
 
 def _scalar_reader(element: Scalar, decodes: bool) -> Read:
-    """How one value is read from its bytes or number."""
+    """The function that reads one value from its bytes or number."""
     return _read_shallow if decodes and element.is_opaque else SCALARS[element.name].read
 
 
-_FEW_BRACKETS: Final = 100  # with those, and the levels of a type, a document is far from too deep
+_FEW_BRACKETS: Final = 100  # with these and the levels of a type, a document is far from too deep
 
 
 def _read_shallow(raw: bytes) -> Any:
-    """JSON inside of a message."""
+    """Parse JSON inside of a message; raises Unusual if it may be deep."""
     if raw.count(b"{") + raw.count(b"[") > _FEW_BRACKETS:
         raise Unusual
     return SCALARS["raw"].read(raw)

@@ -1,9 +1,9 @@
-"""Messages as objects.
+"""Decodes protobuf messages to objects.
 
-Fields may come in any order and more than once, and what nobody knows is passed over.
+Fields may come in any order and repeat; unknown fields are skipped.
 
-Messages are read as they are, or in the form in which objects are kept: a walk over the message is
-then all there is to do, as long as nothing is wrong with it.
+There are two modes: the plain reader returns the values of the message, the decoding reader returns
+the stored form of the object directly, in a single pass, as long as nothing is wrong.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ from fairlead.codec.types.decode import fill
 from fairlead.codec.types.model import Struct
 from fairlead.codec.types.scalars import Found
 
-_FIRST: Final = 1 << 3 | 2  # what the parts of a map's entry begin with
+_FIRST: Final = 1 << 3 | 2  # the field keys of the name and the value of a map entry
 _SECOND: Final = 2 << 3 | 2
 _DEEPEST: Final = MOST_DEPTH
-_MESSAGE: Final = 16  # least bytes to account for a decoded message, however short it is
+_MESSAGE: Final = 16  # bytes to account for a decoded message, however short it is
 
 
 def reader(struct: Struct) -> Read:
-    """How messages become objects of a struct. Numbers that are out of range, and so on, are still
-    to be found by who decodes them; raises WireError for what is no such message, and TooDeep."""
+    """The function that reads messages of a struct. Does not check values (such as the range of
+    numbers): the struct's decoder does. Raises WireError for malformed messages, and TooDeep."""
     return _reader(message_of(struct, False))
 
 
 def decoding_reader(struct: Struct) -> Read:
-    """The same to objects as the decoder of the struct makes them from those. Raises a ValueError
-    for all that is wrong or unusual, which only the two of them together can tell apart."""
+    """Like `reader`, but returns objects as the struct's decoder makes them. Raises ValueError for
+    anything wrong or unusual; only the reader and the decoder together can find the reason."""
     return _reader(message_of(struct, True))
 
 
@@ -79,11 +79,11 @@ def _unexpected_end() -> WireError:
     return WireError("unexpected EOF")
 
 
-_UNCOUNTED: Final = Found([])  # nobody asks it for anything: each field of a message is known
+_UNCOUNTED: Final = Found([])  # never read: all fields of a message are known
 
 
 def _read(message: Message, raw: bytes, at: int, end: int, out: dict[str, Any], depth: int) -> None:
-    """Read the message between two places into an object."""
+    """Read the message between two offsets into an object."""
     if depth > _DEEPEST:
         raise TooDeep
     make(_MESSAGE)
@@ -91,7 +91,7 @@ def _read(message: Message, raw: bytes, at: int, end: int, out: dict[str, Any], 
         know(message)
     parts = message.parts
     most = len(parts)
-    last = 0  # fields mostly come in the order of their numbers
+    last = 0  # the largest field key so far: fields mostly come in the order of their numbers
     while at < end:
         head = raw[at]
         at += 1
@@ -101,7 +101,7 @@ def _read(message: Message, raw: bytes, at: int, end: int, out: dict[str, Any], 
         if part is None:
             at = _passed(message, raw, at, end, head, out)
             continue
-        size = raw[at]  # or what it says, if it is a number
+        size = raw[at]  # or the value, if the field is a number
         at += 1
         if size > 0x7F:
             if raw[at] < 0x80:
@@ -122,7 +122,7 @@ def _read(message: Message, raw: bytes, at: int, end: int, out: dict[str, Any], 
         at += size
         if at > end:
             raise _unexpected_end()
-        if part.form == TEXT and not part.is_list:  # as most are
+        if part.form == TEXT and not part.is_list:  # the usual case
             out[part.name] = _text(raw, start, at)
         else:
             _put_content(part, raw, start, at, out, depth)
@@ -131,7 +131,7 @@ def _read(message: Message, raw: bytes, at: int, end: int, out: dict[str, Any], 
 
 
 def _passed(message: Message, raw: bytes, at: int, end: int, head: int, out: dict[str, Any]) -> int:
-    """The place behind a field that nobody knows, or that is written in another way."""
+    """Skip an unknown field, or read one in another encoding. Returns the offset after it."""
     start, wire_type = at, head & 7
     if wire_type == VARINT:
         at = long_varint(raw, at)[1]
@@ -191,7 +191,7 @@ def _put_number(part: Part, number: int, out: dict[str, Any]) -> None:
 
 
 def _items(part: Part, out: dict[str, Any]) -> list[Any]:
-    """The list that items are added to."""
+    """The list of a repeated field."""
     found: list[Any] | None = out.get(part.name)
     if found is None:
         found = out[part.name] = []
@@ -201,7 +201,7 @@ def _items(part: Part, out: dict[str, Any]) -> list[Any]:
 def _put_content(
     part: Part, raw: bytes, start: int, end: int, out: dict[str, Any], depth: int
 ) -> None:
-    """Read the content between two places, and put it where it belongs."""
+    """Read the content between two offsets into the object."""
     form = part.form
     value: Any
     if form == TEXT:
@@ -222,7 +222,7 @@ def _put_content(
 
 
 def _struct(part: Part, raw: bytes, start: int, end: int, depth: int) -> Any:
-    """The value of the message between two places."""
+    """The value of the message between two offsets."""
     message = part.message
     assert message is not None
     item: dict[str, Any] = {}
@@ -240,13 +240,13 @@ def _put_entry(
         entries = out[part.name] = {}
     is_text = part.form in (TEXT_ENTRY, QUANTITY_ENTRY)
     if is_text and end - start > 3 and raw[start] == _FIRST:
-        # As all write it: the name, then the value.
+        # The usual encoding: the name, then the value.
         size, at = long_varint(raw, start + 1)
         behind = at + size
         if behind < end - 1 and raw[behind] == _SECOND:
             length, item = long_varint(raw, behind + 1)
             ends = item + length == end
-            if ends and part.form == QUANTITY_ENTRY:  # a message with one text
+            if ends and part.form == QUANTITY_ENTRY:  # a message with one string
                 ends = length > 1 and raw[item] == _FIRST and raw[item + 1] == length - 2 < 0x80
                 item += 2
             if ends:
@@ -262,7 +262,7 @@ def _put_entry(
 
 
 def _content(raw: bytes, first: int, last: int, wire_type: int) -> int | bytes:
-    """What stands between two places: a number or bytes, zero if that is nothing."""
+    """The integer or bytes between two offsets; zero if they are equal."""
     if wire_type != VARINT:
         return raw[first:last]
     return long_varint(raw, first)[0] if first < last else 0
@@ -277,8 +277,8 @@ def _put_value(part: Part, entries: dict[str, Any], name: str, value: Any) -> No
 
 
 def _entry(part: Part, raw: bytes, start: int, end: int) -> tuple[str, int, int]:
-    """The name of the entry of a map between two places, and where its value begins and ends. It is
-    not copied: entries may hold others, level by level."""
+    """The name of the map entry between two offsets, and where its value starts and ends. The value
+    is not copied, because entries may be nested."""
     wire_type = part.item_wire_type
     name = b""
     first = last = end

@@ -1,7 +1,7 @@
-"""The values that are not structs: how each is written into a message and read from it.
+"""Encodes and decodes values that are not structs.
 
-Values are the JSON values that the rest of the server works with: bytes are base64 text, times
-and quantities are text.
+Values are JSON values, as in the rest of the server: bytes are base64 text, times and quantities
+are text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fairlead.codec.types.times import format_micro_time, format_time, parse_tim
 
 _EPOCH, _SECOND = datetime.fromtimestamp(0, UTC), timedelta(seconds=1)
 
-_ONLY = [b"\x0a" + varint(size) for size in range(0x80)]  # before the one field of a message
+_ONLY = [b"\x0a" + varint(size) for size in range(0x80)]  # the head of a message's only field
 
 Write = Callable[[Any], bytes]
 Read = Callable[[Any], Any]
@@ -55,7 +55,7 @@ def _write_micro_time(value: str | None) -> bytes:
 
 @remembered(4096, longest=32)
 def _seconds(value: str) -> bytes:
-    """Objects are full of the same few times."""
+    """Cached: objects repeat the same few times."""
     return _timestamp(parse_time(value), 0)
 
 
@@ -85,7 +85,7 @@ def _moment(raw: bytes) -> datetime | None:
 
 @remembered(4096, longest=24)
 def _read_time(raw: bytes) -> str | None:
-    """Objects are full of the same few times."""
+    """Cached: objects repeat the same few times."""
     moment = _moment(raw)
     return format_time(moment) if moment is not None else None
 
@@ -102,7 +102,7 @@ def _write_int_or_string(value: int | str) -> bytes:
 
 
 def _read_int_or_string(raw: bytes) -> int | str:
-    if raw[:3] == b"\x08\x00\x10" and raw[-2:] == b"\x1a\x00":  # as all write a number
+    if raw[:3] == b"\x08\x00\x10" and raw[-2:] == b"\x1a\x00":  # the usual encoding of a number
         number, end = long_varint(raw, 3)
         if end == len(raw) - 2:
             return signed(number)
@@ -115,7 +115,7 @@ def _read_int_or_string(raw: bytes) -> int | str:
 
 
 def _only_bytes(raw: bytes) -> bytes:
-    """The one field of a message that wraps a text or bytes."""
+    """The only field of a message that wraps a string or bytes."""
     if raw[:1] == b"\x0a" and len(raw) > 1 and raw[1] == len(raw) - 2 < 0x80:
         return raw[2:]
     for number, wire_type, value in fields(raw):
@@ -151,8 +151,8 @@ def _encode_base64(raw: bytes) -> str:
 
 
 class Form(NamedTuple):
-    """How a scalar looks: its wire type, the way to its content and back, and the content of one
-    that has to be there and is not; none if it is left out."""
+    """The encoding of a scalar: its wire type, the functions that write and read its content, and
+    the content if the value is absent but must be written; None if it is omitted."""
 
     wire_type: int
     write: Write

@@ -1,11 +1,11 @@
-"""Objects as messages, byte for byte as the reference writes them.
+"""Encodes objects as protobuf messages, byte for byte as the reference does.
 
-Fields come in the order of their numbers and entries of a map in that of their names. What is no
-pointer in the reference is always written, zero or not; pointers, lists, maps and bytes only if
-they are there.
+Fields are in the order of their numbers, map entries in the order of their names. A field that is
+not a pointer in the reference is always written, even if zero; pointers, lists, maps and bytes are
+written only if present.
 
-What there is to know of a struct is laid out as a list of its fields when it is first met. Walking
-over that is what takes the time of a list, which is why this module is compiled.
+The layout of a struct is built on first use as a list of its fields. Traversing it dominates the
+time of a list request, which is why this module is compiled.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NAME: Final = key(1, BYTES)
 _ITEM: Final = key(2, BYTES)
 _EMPTY: Final[dict[str, Any]] = {}
 _NUMBERS: Final = ("int32", "int64")
-_ALWAYS_THERE = (Presence.OMITTED, Presence.ALWAYS)  # unless it is a list, a map or bytes
+_ALWAYS_THERE = (Presence.OMITTED, Presence.ALWAYS)  # except lists, maps and bytes
 
 # How the value of a field is written.
 _TEXT: Final = 0
@@ -39,25 +39,25 @@ _STRUCT: Final = 1
 _EMBEDDED: Final = 2
 _BOOL: Final = 3
 _NUMBER: Final = 4
-_SIZED: Final = 5  # by a function that gives its content
+_SIZED: Final = 5  # by a function that returns its content
 _STRUCTS: Final = 6
 _TEXTS: Final = 7
 _TEXT_MAP: Final = 8
-_MANY: Final = 9  # lists and maps by a function that gives all of it
-_WHOLE: Final = 10  # by a function that gives the field
+_MANY: Final = 9  # lists and maps by a function that returns all fields
+_WHOLE: Final = 10  # by a function that returns the field
 _QUANTITY_MAP: Final = 11
-_FEW: Final = 3  # times fewer fields than a message may have: those are looked for one by one
+_FEW: Final = 3  # below 1/3 of the fields of a message, present fields are looked up one by one
 
 
 _MAPS: Final = {"string": _TEXT_MAP, "Quantity": _QUANTITY_MAP}
 
 
 class NoMessage(ValueError):
-    """A type that has no binary form."""
+    """A type without a protobuf encoding."""
 
 
 def writer(struct: Struct) -> Write:
-    """How objects of a struct become messages."""
+    """The function that encodes objects of a struct."""
     message = _message_of(struct)
 
     def write(value: Any) -> bytes:
@@ -70,7 +70,7 @@ def writer(struct: Struct) -> Write:
 
 
 def _with_good_texts(value: Any) -> Any:
-    """The same without halves of characters, which no other part of the server lets in."""
+    """Replace lone surrogates in all strings; no other part of the server lets them in."""
     if isinstance(value, str):
         return text_bytes(value).decode()
     if isinstance(value, dict):
@@ -79,7 +79,7 @@ def _with_good_texts(value: Any) -> Any:
 
 
 def by_number(struct: Struct) -> list[Field | Embedded]:
-    """What a message of a struct consists of, in order."""
+    """The fields and embedded structs of a message, in the order of their numbers."""
     flat = {name for part in struct.embedded.values() for name in part.struct.fields}
     own = [field for field in struct.fields.values() if field.number and field.name not in flat]
     return sorted([*own, *struct.embedded.values()], key=lambda part: part.number)
@@ -87,8 +87,8 @@ def by_number(struct: Struct) -> list[Field | Embedded]:
 
 @cache
 def _heads(field_key: bytes) -> list[bytes]:
-    """What stands before the content of a field, by the size of that; or a small number as a
-    field."""
+    """The head (key and size) of a field for each content size below 128; also the whole field of a
+    number below 128."""
     return [field_key + varint(size) for size in range(0x80)]
 
 
@@ -97,14 +97,14 @@ _ITEMS: Final = _heads(_ITEM)
 
 
 class _Message:
-    """How objects of a struct are written. Types refer to themselves, and most are never met: its
-    fields are looked at when the first object comes."""
+    """How objects of a struct are written. Its parts are built when the first object is written:
+    types refer to themselves, and most are never used."""
 
     def __init__(self, struct: Struct) -> None:
         self.struct = struct
         self.is_known = False
         self.parts: list[_Part] = []
-        self.places: dict[str, int] = {}  # of parts by name, if all may be missing
+        self.places: dict[str, int] = {}  # index of parts by name, if all of them are optional
 
 
 class _Part:
@@ -115,7 +115,7 @@ class _Part:
         self.form = form
         self.key = field_key
         self.heads: list[bytes] = _heads(field_key)
-        self.absent = b""  # what is written if it is not there
+        self.absent = b""  # the bytes written if the field is absent
         self.message: _Message | None = None
         self.write: Write | None = None
 
@@ -206,8 +206,8 @@ def _know(message: _Message) -> None:
 
 
 def _write(message: _Message, value: dict[str, Any], out: list[bytes]) -> int:
-    """Add the content of a message; how many bytes it has. Everything goes into one list, with a
-    place for what stands before a message until its size is known."""
+    """Append the content of a message. Returns its size in bytes. Everything goes into one list; a
+    nested message reserves a slot for its head until its size is known."""
     if not message.is_known:
         _know(message)
     parts = message.parts
@@ -237,7 +237,7 @@ def _write(message: _Message, value: dict[str, Any], out: list[bytes]) -> int:
 
 
 def _there(message: _Message, value: dict[str, Any]) -> list[_Part]:
-    """The few parts of a message that a value has, in order."""
+    """The few parts of a message that are present in a value, in order."""
     places = [message.places[name] for name in value if name in message.places]
     places.sort()
     return [message.parts[place] for place in places]
@@ -261,7 +261,7 @@ def _write_content(part: _Part, body: bytes, out: list[bytes]) -> int:
 
 
 def _write_other(part: _Part, found: Any, out: list[bytes]) -> int:
-    """Add a field of another form than most."""
+    """Append a field of one of the less common forms."""
     form = part.form
     size = 0
     whole = b""
@@ -296,7 +296,7 @@ def _write_other(part: _Part, found: Any, out: list[bytes]) -> int:
 
 
 def _entry(name: str, value: str | None, form: int) -> bytes:
-    """An entry of a map of texts or quantities."""
+    """An entry of a map of strings or quantities."""
     named = name.encode()
     size = len(named)
     head = _NAMES[size] if size < 0x80 else _NAME + varint(size)
@@ -310,7 +310,7 @@ def _entry(name: str, value: str | None, form: int) -> bytes:
 
 
 def _content_of(field: Field) -> tuple[int, Write]:
-    """The wire type of a field's value or of a map's, and how its content is written."""
+    """The wire type of a field's value or map value, and the function that writes its content."""
     alternatives = alternatives_of(field)
     if alternatives is None:
         return _content(field.type.element if isinstance(field.type, MapOf) else field.type)
@@ -329,7 +329,7 @@ def _content(node: Type) -> tuple[int, Write]:
 
 
 def _one_field(number: int, node: Type) -> Write:
-    """How one value is written as a field of some number."""
+    """The function that writes one value as a field with this number."""
     wire_type, write = _content(node)
     field_key = key(number, wire_type)
     if wire_type != BYTES:

@@ -1,1 +1,1 @@
-"""The one type model, the built-in types in our notation, and the walkers over them."""
+"""The type model, the built-in types in a notation of our own, and the walkers over types."""

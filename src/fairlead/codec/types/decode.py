@@ -1,9 +1,9 @@
-"""From parsed JSON to the form in which objects are kept: types checked, unknown fields dropped,
-scalars in their canonical text, zero values present or absent as the type says.
+"""Decodes parsed JSON to the stored form of objects: checks types, drops unknown fields, makes
+scalars canonical, and adds or drops zero values as the type requires.
 
-`decoder(struct)` lays out a struct once as a table. Paths are put together only when
-something is wrong, so a good object pays nothing for them: `unknown_paths` finds the places of
-unknown fields once the decoder has seen that there are any.
+`decoder(struct)` builds the table of a struct once. Paths are assembled only for errors, so a valid
+object does not pay for them: `unknown_paths` finds the places of unknown fields after the decoder
+has seen that there are any.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fairlead.codec.types.scalars import Decode as Decode
 
 
 class _Called(Decoder):
-    """One that is not made here: of a struct that came with a way of its own."""
+    """Wraps the decoder that a struct brings itself."""
 
     def __init__(self, function: Decode) -> None:
         self.function = function
@@ -32,7 +32,7 @@ class _Called(Decoder):
 
 
 def zero(node: Type) -> Any:
-    """A fresh zero value: what a present but unset field of this type holds."""
+    """A fresh zero value: the value of a present but unset field of this type."""
     if isinstance(node, Scalar):
         return SCALAR_ZEROS.get(node.name)
     if isinstance(node, Struct):
@@ -41,7 +41,7 @@ def zero(node: Type) -> Any:
 
 
 def _empty_item(node: Type) -> Any:
-    """What null stands for inside a list or map, where nothing can be left out."""
+    """The value of a null inside a list or map, where an item cannot be left out."""
     return "" if node == Scalar("bytes") else zero(node)
 
 
@@ -98,8 +98,8 @@ def _has_texts(value: dict[Any, Any]) -> bool:
 
 
 class _Either(Decoder):
-    """Of what is of one type or another. It is read by itself: nobody is told of unknown fields,
-    and places of errors begin here."""
+    """Decodes a field whose value has one of several types. Runs separately: unknown fields are not
+    reported, and paths of errors start here."""
 
     def __init__(self, struct: Struct) -> None:
         self.alternatives = Alternatives(struct)
@@ -113,7 +113,7 @@ class _Either(Decoder):
         try:
             return self.alternatives.gathered(self.fields.decode(spread, Found([])))
         except DecodeError as error:
-            error.fields.pop()  # the alternative, which JSON does not name
+            error.fields.pop()  # the field of the alternative, which has no name in JSON
             if not error.fields:
                 error.struct = ""
             raise DecodeError(str(error)) from None
@@ -139,7 +139,7 @@ def decoder_for(node: Type) -> Decoder:
 
 
 def decoder(struct: Struct) -> Decode:
-    """The decoder of a struct; made once."""
+    """The decoder of a struct, built once."""
     found: Decode | None = struct.walkers.get("decode")
     if found is None:
         found = struct.walkers["decode"] = _Fields(struct)
@@ -147,8 +147,8 @@ def decoder(struct: Struct) -> Decode:
 
 
 def decode_counting(struct: Struct, value: Any, unknown: list[str]) -> tuple[Any, int]:
-    """Decode a value, and tell how many texts it consists of, see `Found`; UNCOUNTED if that was
-    not seen on the way."""
+    """Decode a value and count its strings, see `Found`; UNCOUNTED if the decoder did not visit
+    all of them."""
     decode = decoder(struct)
     if not isinstance(decode, Decoder):
         return decode(value, unknown), UNCOUNTED
@@ -157,13 +157,13 @@ def decode_counting(struct: Struct, value: Any, unknown: list[str]) -> tuple[Any
     return made, UNCOUNTED if found.uncounted else found.texts
 
 
-# Types that read their JSON themselves.
+# Types that parse their JSON themselves.
 _OWN_READERS: Final = frozenset({"Quantity", "Time", "MicroTime", "IntOrString"})
 
 
 def first_unreadable(node: Type, value: Any) -> DecodeError | None:
-    """The error of the first value that its own type cannot read. The reference stops there; where
-    anything else is of a wrong type it reads on, and tells that at the end."""
+    """The error of the first value that its self-parsing type rejects. The reference stops at this
+    one; after any other type mismatch it continues and reports the mismatch at the end."""
     if isinstance(node, Scalar):
         if value is not None and node.name in _OWN_READERS:
             try:
@@ -188,8 +188,8 @@ def first_unreadable(node: Type, value: Any) -> DecodeError | None:
     return next((unread for unread in found if unread is not None), None)
 
 
-# What is kept as it is: texts, switches, and numbers that fit into 32 bits. Everything else goes to
-# the field's own decoder.
+# Values that are stored unchanged: strings, booleans and 32-bit integers. All others go to the
+# decoder of the field.
 _LOOKED_AT: Final = 0
 _TEXT: Final = 1
 _SWITCH: Final = 2
@@ -204,8 +204,8 @@ _KEPT: Final[dict[str, int]] = {
 
 @final
 class _Row:
-    """What the decoder needs of a field. Its name is the one object that all others compare with,
-    so that whoever looks for the field later finds it without comparing letters."""
+    """The decoding table entry of a field. The name is interned, so that later lookups of the field
+    compare by identity instead of by characters."""
 
     def __init__(self, field: Field) -> None:
         kind = field.type
@@ -217,7 +217,7 @@ class _Row:
 
 @final
 class Always:
-    """A field that is there whether it was given or not, and what it holds if not."""
+    """An always present field, and its value if it is not given."""
 
     def __init__(self, field: Field) -> None:
         self.name = sys.intern(field.name)
@@ -230,7 +230,7 @@ class Always:
 
 
 def is_struct_like(node: Type) -> bool:
-    """Types whose plain values are written even when they are zero."""
+    """Whether values of a type are written even if they are zero."""
     return isinstance(node, Struct) or node in _STRUCT_LIKE
 
 
@@ -245,26 +245,26 @@ def _is_always(field: Field) -> bool:
 
 
 def always_in(struct: Struct) -> list[Always]:
-    """The fields of a struct that are always there."""
+    """The fields of a struct that are always present."""
     return [Always(field) for field in struct.fields.values() if _is_always(field)]
 
 
 def fill(always: list[Always], out: dict[str, Any]) -> None:
-    """Give a struct those that it lacks."""
+    """Add the always present fields that a struct lacks."""
     for field in always:
         if out.get(field.name) is None:
             out[field.name] = field.zero()
 
 
 def drops_zero(field: Field) -> bool:
-    """Whether a field is left out if it is zero."""
+    """Whether a field is dropped if it is zero."""
     if field.presence is Presence.ALWAYS:
-        return isinstance(field.type, (ListOf, MapOf))  # an empty one is null
+        return isinstance(field.type, (ListOf, MapOf))  # an empty list or map becomes null
     return field.presence is Presence.OMITTED and not is_struct_like(field.type)
 
 
-# Structs of which messages or rules tell an empty list or map from none. The labels of a pod
-# template are another case, see `_Fields.prepare`.
+# Structs for which protobuf messages or rules distinguish an empty list or map from an absent one.
+# The labels of a pod template are another case, see `_Fields.prepare`.
 _SHOWN_WHEN_EMPTY = frozenset(
     {
         "IngressSpec",
@@ -278,8 +278,7 @@ _SHOWN_WHEN_EMPTY = frozenset(
 
 
 class Remembering(dict[str, Any]):
-    """A decoded struct that was given empty maps or lists, which are not kept: `empty` are their
-    names."""
+    """A decoded struct whose empty maps and lists were dropped: `empty` holds their names."""
 
     def __init__(self, fields: dict[str, Any], empty: tuple[str, ...]) -> None:
         super().__init__(fields)
@@ -298,7 +297,7 @@ class _Fields(Decoder):
         self.ready = False
 
     def prepare(self) -> None:
-        """On first use, since types may refer to themselves; in any thread."""
+        """Called on first use, because types may refer to themselves; in any thread."""
         self.rows = {name: _Row(field) for name, field in self.struct.fields.items()}
         self.always = always_in(self.struct)
         metadata = self.struct.fields.get("metadata")
@@ -337,8 +336,8 @@ class _Fields(Decoder):
         return out
 
     def take(self, row: _Row, item: Any, out: dict[str, Any], found: Found) -> dict[str, Any]:
-        """Decode a field and put it into the struct, which becomes another where it must remember
-        an empty map or list."""
+        """Decode a field into the struct. Returns the struct, or a `Remembering` copy of it if a
+        dropped empty map or list must be recorded."""
         try:
             item = row.decoder.decode(item, found)
         except DecodeError as error:
@@ -352,7 +351,7 @@ class _Fields(Decoder):
 
 
 def _is_kept(kept: int, item: Any) -> bool:
-    """Whether a value is of the form that its field keeps as it is."""
+    """Whether a value has the form that its field stores unchanged."""
     if kept == _TEXT:
         return type(item) is str
     if kept == _NUMBER:
@@ -360,25 +359,25 @@ def _is_kept(kept: int, item: Any) -> bool:
     return kept == _SWITCH and type(item) is bool
 
 
-MOST_UNKNOWN = 100  # fields whose places are told
+MOST_UNKNOWN = 100  # fields whose paths are reported
 _LONGEST_PATH = 1024
 
 
 def unknown_paths(node: Type, value: Any, *, sort_keys: bool = False) -> list[str]:
-    """The paths of the first fields in a value that its type does not have, in the order of the
-    value or of its keys."""
+    """The paths of the first fields in a value that its type does not have, in document order or
+    sorted by key."""
     found = islice(_unknown(node, value, [], sort_keys), MOST_UNKNOWN)
     return [path for _, path in found]
 
 
 def unknown_paths_of_custom(struct: Struct, value: dict[str, Any]) -> list[str]:
-    """The same of a custom object, by the schema that its type was made from."""
+    """The unknown fields of a custom object, by the schema that its type was made from."""
     find: Callable[[dict[str, Any]], list[str]] = struct.walkers["unknown"]
     return find(value)
 
 
 def known_part(node: Type, value: Any) -> Any:
-    """A value without the fields that its type does not have; nothing else of it is looked at."""
+    """A value without the fields that its type does not have; does not check anything else."""
     match node:
         case Struct() if isinstance(value, dict):
             fields = node.fields
@@ -397,8 +396,8 @@ def known_part(node: Type, value: Any) -> Any:
 def _unknown(
     node: Type, value: Any, way: list[str], sort_keys: bool
 ) -> Iterator[tuple[Struct, str]]:
-    """Each unknown field by its path, and the type that does not have it. `way` are the steps to
-    the value; a path is put together for an unknown field only."""
+    """Yields the path of each unknown field, with the type that lacks it. `way` holds the steps to
+    the value; a path is assembled for unknown fields only."""
     match node:
         case Struct() if isinstance(value, dict):
             for key in sorted(value) if sort_keys else value:
@@ -426,17 +425,17 @@ def _below(
 
 
 def joined_path(way: list[str], last: str) -> str:
-    """Steps to a field as messages show them: `spec.containers[0].name`."""
+    """A path as shown in messages: `spec.containers[0].name`."""
     steps = (step if step.startswith("[") else f".{step}" for step in (*way, last))
     return "".join(steps).removeprefix(".")[:_LONGEST_PATH]
 
 
-# Values that are of one type or another: any value in JSON, a field for each type in a struct.
+# Values of one of several types: any of them in JSON, a struct with one field per type in protobuf.
 
 
 class Alternatives:
-    """A struct of which a value is one field: an object, a list, or a switch which says that any
-    object would do or none."""
+    """A struct with one field for each type that a value may have: an object, a list, or a boolean
+    that allows any object or none."""
 
     def __init__(self, struct: Struct) -> None:
         self.struct = struct
@@ -450,7 +449,7 @@ class Alternatives:
                 self.switch = field.name
 
     def spread(self, value: Any) -> Object:
-        """A value as an object of the struct; an empty one if it is none of them."""
+        """The value as an object of the struct; empty if it has none of the types."""
         made: Object = {}
         if isinstance(value, dict):
             if self._object:
@@ -465,7 +464,7 @@ class Alternatives:
         return made
 
     def gathered(self, found: Object) -> Any:
-        """The value that such an object stands for."""
+        """The value that an object of the struct represents."""
         if self._list and found.get(self._list):
             return found[self._list]
         if self._object in found:
@@ -476,10 +475,11 @@ class Alternatives:
 
 
 def alternatives_of(field: Field) -> Alternatives | None:
-    """What a field, or an entry of a map, is in a message if it is no value of its type."""
+    """The alternatives of a field, or of a map entry, whose protobuf message differs from its
+    type."""
     if field.message is not None:
         return Alternatives(field.message)
     if not isinstance(field.type, MapOf) or not isinstance(field.type.element, ListOf):
         return None
-    items = Field("items", field.type.element, number=1)  # of a list inside a map
+    items = Field("items", field.type.element, number=1)  # for a list inside a map
     return Alternatives(Struct("items", fields={"items": items}))

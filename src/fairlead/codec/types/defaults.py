@@ -1,4 +1,4 @@
-"""Filling in the defaults that the tables declare, in place, on decoded objects."""
+"""Sets the defaults that the type tables declare, in place, on decoded objects."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Fill = Callable[[Any], None]
 
 
 def fill_defaults(struct: Struct, value: dict[str, Any]) -> None:
-    """Set every unset field of `value` whose default is declared."""
+    """Set every unset field of `value` that has a declared default."""
     fill = filler(struct)
     if fill is not None:
         fill(value)
 
 
 def filler(struct: Struct) -> Fill | None:
-    """The filler of a struct, or None when nothing below it has a default."""
+    """The filler of a struct, or None if no field below it has a default."""
     walkers = struct.walkers
     if "defaults" not in walkers:
         walkers["defaults"] = _Fields(struct) if _any(struct) else None
@@ -35,7 +35,7 @@ def _any(root: Struct) -> bool:
 
 
 class Filler:
-    """A Fill for values of one type. Native classes call each other without the interpreter."""
+    """A Fill for values of one type. Compiled: native classes call each other directly."""
 
     def __call__(self, value: Any) -> None:
         self.fill(value)
@@ -45,7 +45,7 @@ class Filler:
 
 
 class _Called(Filler):
-    """One that is not made here: of a struct that came with a way of its own."""
+    """Wraps the filler that a struct brings itself."""
 
     def __init__(self, function: Fill) -> None:
         self.function = function
@@ -86,7 +86,7 @@ def _filler_for(node: Type) -> Filler | None:
 
 
 def _fresh(default: Any) -> Any:
-    """A default that nobody else has."""
+    """A copy of a default: the object may be changed later."""
     if isinstance(default, dict):
         return {name: _fresh(item) for name, item in default.items()}
     return [_fresh(item) for item in default] if isinstance(default, list) else default
@@ -114,7 +114,7 @@ class _Fields(Filler):
         self.ready = False
 
     def prepare(self) -> None:
-        """On first use, since types may refer to themselves; in any thread."""
+        """Called on first use, because types may refer to themselves; in any thread."""
         fields = self.struct.fields.values()
         self.constants = [_Constant(field) for field in fields if field.default is not None]
         found = [(sys.intern(field.name), _filler_for(field.type)) for field in fields]

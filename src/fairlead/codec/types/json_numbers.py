@@ -1,15 +1,15 @@
-"""Numbers in the one form in which they are kept, whatever form they were sent in."""
+"""Normalizes JSON numbers to their stored form, whatever form they were sent in."""
 
 from __future__ import annotations
 
 from typing import Any
 
 LIMIT = 2**63
-_SAFE = 2**53 - 1  # the largest number up to which a double tells all integers apart
+_SAFE = 2**53 - 1  # up to here a double represents every integer exactly
 
 
 def plain_number(value: Any) -> Any:
-    """A number without a fraction is an integer if 64 bits hold it, and a double if not."""
+    """An integral number as an integer if it fits into 64 bits, else as a double."""
     if value.__class__ is float:
         return int(value) if value.is_integer() and -LIMIT <= value < LIMIT else value
     if value.__class__ is int and not -LIMIT <= value < LIMIT:
@@ -18,7 +18,7 @@ def plain_number(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value with all numbers in it in that form; itself if they are."""
+    """A value with all its numbers normalized; the value itself if they already are."""
     if value.__class__ is dict:
         changed = {key: new for key, item in value.items() if (new := plain(item)) is not item}
         return {**value, **changed} if changed else value

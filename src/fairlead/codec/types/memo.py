@@ -1,7 +1,7 @@
-"""Remembering what is known about content, whatever object it stands in.
+"""A cache of results that depend on content alone, whatever object contains it.
 
-Objects are often made from one template: the pods of a ReplicaSet differ in their names only. What
-follows from the content alone is worked out once for all of them.
+Many objects come from one template: the pods of a ReplicaSet differ only in their names. Results
+that depend on the content alone are computed once for all of them.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ T = TypeVar("T")
 MOST_KEPT = 512
 LONGEST = 32 * 1024
 MOST_BYTES = 8 * 1024 * 1024
-MISSES = 32  # in a row, after which a memory rests
-RESTING = 16  # of so many contents that come to a resting memory one is looked at
+MISSES = 32  # in a row, after which the cache is sampled
+RESTING = 16  # of this many contents one is looked up while the cache is sampled
 
 
 class ContentMemory(Generic[T]):
-    """Values by content, the newest few. What is kept must never be changed.
+    """Caches values by content, the newest few. Cached values must never be changed.
 
-    Where contents do not come again it would be all cost and no use: a memory that has found
-    nothing for a while rests, which is to say that it looks at a few of them only until one comes
-    again. Its name is that of its metrics.
+    If contents do not repeat, the cache only costs time: after `MISSES` misses in a row it looks up
+    only one of `RESTING` contents, until a lookup hits again. `name` is the name of its metrics.
     """
 
     def __init__(self, name: str) -> None:
@@ -34,14 +33,14 @@ class ContentMemory(Generic[T]):
         self._missed = 0
 
     def key(self, content: Any) -> bytes | None:
-        """What a content is known by; None if it is not looked at."""
+        """The key of a content; None if this content is not looked up."""
         if self._missed >= MISSES:
             self._missed += 1
             if self._missed % RESTING:
                 return None
         try:
             return orjson.dumps(content)
-        except TypeError:  # nested deeper than any type is
+        except TypeError:  # nested deeper than the encoder supports
             return None
 
     def get(self, key: bytes | None) -> T | None:

@@ -1,4 +1,4 @@
-"""What is said of a value that its type cannot hold: which value, which type, and where."""
+"""Errors for values that do not fit their type: the value, the type and the place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.codec.types.model import ListOf, MapOf, Scalar, Struct, Type
 
 
 class DecodeError(ValueError):
-    """A value that its type cannot hold. `fields` and `struct` tell where, once known."""
+    """A value that does not fit its type. `fields` and `struct` give the place, once known."""
 
     def __init__(self, message: str, *, wants_place: bool = False) -> None:
         super().__init__(message)
@@ -22,12 +22,12 @@ class DecodeError(ValueError):
         self._wants_place = wants_place
         self.fields: list[str] = []
         self.struct = ""
-        self.value: Any = None  # what was found instead, where its form is what is wrong
+        self.value: Any = None  # the value, if its form is wrong
         self.form = ""
 
     def at(self, struct: Struct, field: str) -> None:
-        """Note a step on the way to the value. The first one is the field itself, whose type may
-        have a name of its own."""
+        """Add a step of the path to the value, innermost first. The first step is the field itself,
+        whose type may have a name of its own."""
         if not self.fields:
             self.struct = struct.name
             self._name_type(struct, field)
@@ -42,13 +42,13 @@ class DecodeError(ValueError):
         if isinstance(node, (ListOf, MapOf)) and wanted != type_name(node):
             prefix = "[]" if isinstance(node, ListOf) else "map[string]"
             if not named.startswith(prefix) or wanted != type_name(node.element):
-                return  # the name is the container's, the value is of an element
+                return  # the name is that of the container, but the value is an element
             named = named.removeprefix(prefix)
         self._message = f"{got} of type {named}"
 
     @property
     def wanted(self) -> str:
-        """The name of the type that the value does not fit."""
+        """The name of the expected type."""
         return self._message.partition(" of type ")[2]
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class DecodeError(ValueError):
 
 
 class Number(float):
-    """A JSON number that remembers how it was written, for messages."""
+    """A JSON number that keeps its notation, for messages."""
 
     text: str
 
@@ -73,15 +73,15 @@ class Number(float):
 
 
 def mismatch(value: Any, wanted: str, form: str = "scalar") -> DecodeError:
-    """A value of another form than the wanted one: scalar, text (of a type that is read from
-    text), slice, map or struct."""
+    """The error for a value of another form than the expected one: scalar, text (for types that are
+    parsed from text), slice, map or struct."""
     error = DecodeError(f"{json_kind(value)} of type {wanted}", wants_place=True)
     error.value, error.form = value, form
     return error
 
 
 def conversion_error(error: DecodeError) -> str:
-    """What is said of the same value where it comes from a merge instead of from text."""
+    """The message for the same error if the value comes from a merge instead of from text."""
     kind = _VALUE_KINDS.get(type(error.value), "float64")
     got, _, wanted = error.args[0].partition(" of type ")
     match error.form:
@@ -98,13 +98,13 @@ def conversion_error(error: DecodeError) -> str:
     return str(error)
 
 
-# What the reference's language would turn into each other, though JSON does not.
+# Conversions that Go allows and JSON decoding does not.
 _CONVERTIBLE = {("int64", "string"), ("float64", "int32"), ("float64", "int64")}
 _VALUE_KINDS = {str: "string", bool: "bool", int: "int64", list: "slice", dict: "map"}
 
 
 def json_kind(value: Any) -> str:
-    """The word by which messages call the kind of a JSON value."""
+    """The name of a JSON value's kind in messages."""
     match value:
         case bool():
             return "bool"
@@ -121,7 +121,7 @@ def json_kind(value: Any) -> str:
 
 
 def type_name(node: Type) -> str:
-    """How messages name a type."""
+    """The name of a type in messages."""
     match node:
         case Scalar(name="bytes"):
             return "[]uint8"
@@ -149,7 +149,7 @@ def type_name(node: Type) -> str:
 
 
 def plain_text(value: Any) -> str:
-    """A value as the reference prints it in passing: `map[a:1 b:[x y]]`."""
+    """A value in the reference's plain format (Go's `%v`): `map[a:1 b:[x y]]`."""
     if isinstance(value, dict):
         inner = " ".join(f"{name}:{plain_text(item)}" for name, item in sorted(value.items()))
         return f"map[{inner}]"
@@ -159,7 +159,7 @@ def plain_text(value: Any) -> str:
 
 
 def source_text(value: Any) -> str:
-    """A value as the reference writes it in source: `map[string]interface {}{"a":1}`."""
+    """A value in the reference's source format (Go's `%#v`): `map[string]interface {}{"a":1}`."""
     if isinstance(value, dict):
         inner = ", ".join(f"{quoted(k)}:{source_text(v)}" for k, v in sorted(value.items()))
         return f"map[string]interface {{}}{{{inner}}}"
@@ -169,7 +169,7 @@ def source_text(value: Any) -> str:
 
 
 def type_text(value: Any) -> str:
-    """The type of a value that is not a number."""
+    """The Go type of a value that is not a number."""
     if isinstance(value, dict):
         return "map[string]interface {}"
     if isinstance(value, list):
@@ -178,7 +178,7 @@ def type_text(value: Any) -> str:
 
 
 def any_type_text(value: Any) -> str:
-    """The type of any value as it came from JSON."""
+    """The Go type of any value decoded from JSON."""
     if value is None:
         return "<nil>"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -187,7 +187,7 @@ def any_type_text(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as messages about it print it: scalars plainly, null as a text."""
+    """A value as printed in messages about it: in the source format, null as a string."""
     return quoted("null") if value is None else source_text(value)
 
 
@@ -196,8 +196,8 @@ def quoted(text: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """A number as the reference prints it: doubles, and integers that only a double can hold, have
-    an exponent from a million on."""
+    """A number as the reference prints it: doubles, and integers that need a double, have an
+    exponent from a million on."""
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return str(value)
     try:
@@ -206,7 +206,7 @@ def number_text(value: float) -> str:
         return str(value)
     if not isfinite(double) or double == 0 or 1e-4 <= abs(double) < 1e6:
         return repr(double).removesuffix(".0")
-    # The shortest digits that mean the number, in scientific notation with two digits of exponent.
+    # The shortest exact digits, in scientific notation with at least two digits of exponent.
     _, digits, _ = Decimal(repr(double)).as_tuple()
     shown = "".join(map(str, digits)).rstrip("0")
     return f"{double:.{len(shown) - 1}e}"

@@ -1,4 +1,4 @@
-"""The type model: what every walker walks over, for built-in and custom types alike."""
+"""The type model of built-in and custom types, which all walkers traverse."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Object = dict[str, Any]  # a JSON object, and so every API object
 
 
 class Presence(Enum):
-    """What becomes of a field that is zero or not given."""
+    """How a field that is zero or not given is stored."""
 
-    DISTINCT = "?"  # absent and zero are two things; kept as given
-    OMITTED = ""  # zero is the same as absent; a struct is always there
-    ALWAYS = "!"  # always there, zero when not given
-    NULLABLE = "?!"  # kept as given, null when not given
+    DISTINCT = "?"  # absent and zero differ; kept as given
+    OMITTED = ""  # zero is the same as absent; a struct is always present
+    ALWAYS = "!"  # always present, zero if not given
+    NULLABLE = "?!"  # kept as given, null if not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Scalar:
 
     @property
     def is_opaque(self) -> bool:
-        """Whether the value may hold structure that this model does not describe."""
+        """Whether the value may have structure that the model does not describe."""
         return self.name in ("raw", "any")
 
 
 @dataclass(eq=False, slots=True)
 class ListOf:
-    """`kind` is atomic (one owner), set (scalars) or map (items found by `keys`)."""
+    """`kind` is atomic (one owner), set (scalars) or map (items identified by `keys`)."""
 
     element: Type
     kind: str = "atomic"
@@ -49,10 +49,10 @@ class MapOf:
 
 @dataclass(eq=False, slots=True)
 class Struct:
-    """A type with named fields. Compared by identity: one object a type.
+    """A type with named fields. Compared by identity: there is one object per type.
 
-    `walkers` is where those who walk over types keep what they made for this one, each under its
-    own name, so that it goes when the type does.
+    `walkers` caches what walkers derive from this type, each under its own name; the cache lives as
+    long as the type.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Struct:
 
 @dataclass(eq=False, slots=True)
 class Field:
-    """A field and its facts. `merge` and its companions speak of strategic merge patches."""
+    """A field and its properties. `merge` to `replace` are for strategic merge patches."""
 
     name: str
     type: Type
@@ -83,9 +83,7 @@ class Field:
     retain_keys: bool = False
     replace: bool = False
     granular: bool = False  # overrides `atomic` of the struct it refers to
-    message: Struct | None = (
-        None  # what protobuf has for it or its entries, if that is not its type
-    )
+    message: Struct | None = None  # the protobuf type of the field or its entries, if it differs
 
     @property
     def required(self) -> bool:
@@ -94,7 +92,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A struct whose JSON fields lie flat in another; one nested message in protobuf."""
+    """A struct whose JSON fields are inlined in another; a nested message in protobuf."""
 
     name: str
     struct: Struct
@@ -105,8 +103,8 @@ Type = Scalar | ListOf | MapOf | Struct
 
 
 class TypeProvider(Protocol):
-    """Where resources have their types from: the tables, or schemas that came while serving.
-    Names are ours: `core/v1.Pod`."""
+    """Source of resource types: the built-in tables, or schemas added at run time. Names are of the
+    form `core/v1.Pod`."""
 
     def struct(self, name: str) -> Struct: ...
 
@@ -114,8 +112,8 @@ class TypeProvider(Protocol):
 
 
 def names_in(value: Object) -> tuple[str, ...]:
-    """The names of the fields of an object, in its order."""
-    return tuple(list(value.keys()))  # noqa: C414  # compiled, that is twice as fast
+    """The field names of an object, in its order."""
+    return tuple(list(value.keys()))  # noqa: C414  # twice as fast when compiled
 
 
 def at(struct: Struct, path: str) -> Field:
@@ -134,7 +132,7 @@ def at(struct: Struct, path: str) -> Field:
 
 
 def structs(root: Type) -> Iterator[Struct]:
-    """Every struct that can be reached from a type, each once."""
+    """Every struct reachable from a type, each once."""
     seen: set[int] = set()
     todo: list[Type] = [root]
     while todo:
@@ -148,7 +146,7 @@ def structs(root: Type) -> Iterator[Struct]:
 
 
 def recurs(struct: Struct) -> bool:
-    """The same as `contains_itself`, worked out once."""
+    """`contains_itself`, cached."""
     known: bool | None = struct.walkers.get("recurs")
     if known is None:
         known = struct.walkers["recurs"] = contains_itself(struct)
@@ -156,7 +154,7 @@ def recurs(struct: Struct) -> bool:
 
 
 def contains_itself(root: Struct) -> bool:
-    """Whether a struct, or one that can be reached from it, has values of its own type in it."""
+    """Whether a struct, or one reachable from it, contains values of its own type."""
     done: set[int] = set()
 
     def recurs(node: Type, around: frozenset[int]) -> bool:

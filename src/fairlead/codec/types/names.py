@@ -1,5 +1,5 @@
-"""The syntax of names: of objects, labels and their parts. Each check gives the list of what is
-wrong, empty when nothing is."""
+"""The syntax of names: of objects, labels and their parts. Each check returns the list of errors,
+empty if there are none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _DNS_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = rf"({_QUALIFIED})?"
-SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # of names we make; no vowels: no words
+SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # for generated names; no vowels, so no words
 
 
 def _regex_error(what: str, pattern: str, *examples: str) -> str:
@@ -61,7 +61,7 @@ def _too_long(limit: int) -> str:
 
 
 def are_letters(text: str) -> bool:
-    """Whether a text is one or more letters or digits of ASCII, or '-', '_' and '.'."""
+    """Whether a text is one or more ASCII letters, digits, '-', '_' or '.'."""
     plain = text if text.isalnum() else text.replace("-", "a")
     if not plain.isalnum():
         plain = plain.replace("_", "a").replace(".", "a")
@@ -69,12 +69,12 @@ def are_letters(text: str) -> bool:
 
 
 def _is_name(text: str) -> bool:
-    """Such letters, with a letter or digit at both ends."""
+    """Whether `are_letters` holds and both ends are a letter or digit."""
     return are_letters(text) and text[0].isalnum() and text[-1].isalnum()
 
 
 def _is_label(text: str) -> bool:
-    """Small letters, digits and '-', with a letter or digit at both ends."""
+    """Lower-case letters, digits and '-', with a letter or digit at both ends."""
     return (
         (text.isalnum() or text.replace("-", "a").isalnum())
         and text.isascii()
@@ -85,7 +85,7 @@ def _is_label(text: str) -> bool:
 
 
 def _is_subdomain(text: str) -> bool:
-    """Labels with dots between them."""
+    """Labels separated by dots."""
     if "." not in text:
         return _is_label(text)
     if ".." in text or ".-" in text or "-." in text:
@@ -134,7 +134,7 @@ def dns_1035_label(text: str) -> list[str]:
 
 
 def path_segment(text: str) -> list[str]:
-    """What may stand in a URL path as one step."""
+    """The errors of a text as one segment of a URL path."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     if "/" not in text and "%" not in text:
@@ -143,7 +143,7 @@ def path_segment(text: str) -> list[str]:
 
 
 def qualified_name(text: str) -> tuple[str, ...]:
-    """What is wrong with a name that may have a DNS prefix."""
+    """The errors of a name that may have a DNS prefix."""
     if is_qualified_name(text):
         return ()
     wrong: list[str] = []

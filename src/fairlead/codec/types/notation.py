@@ -1,19 +1,19 @@
-"""Reading the `.types` tables.
+"""Parses the `.types` tables.
 
 A type is a header line, `Name [atomic] [kind]`, and its indented fields, one a line:
 
     name  TYPE  NUMBER  [mark...]
 
 TYPE is a scalar, `[T]` (list), `{T}` (map), a type of the same file, `group/version.Type`, or
-`...T` for a struct whose fields lie flat in this one. A suffix tells its presence: `?` told apart
-from zero, none left out when zero (structs always there), `!` always there, `?!` told apart from
-zero and null when not given. NUMBER is protobuf's. Fields stand in the order in which the reference
-writes them in JSON, which is not always that of their numbers.
+`...T` for a struct whose fields are inlined in this one. A suffix gives its presence: `?` distinct
+from zero, none omitted if zero (structs are always present), `!` always present, `?!` distinct from
+zero and null if not given. NUMBER is the protobuf field number. Fields are in the order in which
+the reference writes them in JSON, which is not always the order of their numbers.
 Marks: `list=atomic|set|map:key,key`, `map=atomic|granular`, `merge[=key]`, `retainKeys`,
-`replace`, `enum=A|B`, `default=VALUE`, `message=TYPE` where protobuf has another type with a field
-for each thing that the value may be. A line that ends in `if=SWITCH` is there where that switch of
-the dialect is on (`BuiltinTypes` sees to it). `like group/version` on a line of its own takes over
-all types of another file that this one does not define.
+`replace`, `enum=A|B`, `default=VALUE`, `message=TYPE` if protobuf has another type, with one field
+for each type that the value may have. A line that ends in `if=SWITCH` is included only if that
+switch of the dialect is on (`BuiltinTypes` evaluates it). `like group/version` on a line of its own
+includes all types of another file that this file does not define.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ class NotationError(ValueError):
 
 
 Load = Callable[[str], Mapping[str, Struct]]
-_reading = Lock()  # threads ask for types too
+_reading = Lock()  # several threads load types
 
 
 class Structs(Mapping[str, Struct]):
-    """The structs of one table by name; every kind has one of its collections, too. The fields of
-    each are read when somebody asks for it, or for one that refers to it: most servers need few of
-    the types of a large table."""
+    """The structs of one table by name, and a collection for every kind. The fields of a struct are
+    parsed on first access to it or to a struct that refers to it: most servers need few of the
+    types of a large table."""
 
     def __init__(self, group_version: str, text: str, load: Load) -> None:
-        """`load` gives the structs of another group-version."""
+        """`load` returns the structs of another group-version."""
         self.group_version = group_version
         self.load = load
-        self.unread: dict[str, list[str]] = {}  # the lines of fields, by the name of the struct
+        self.unread: dict[str, list[str]] = {}  # unparsed field lines by struct name
         self._own: dict[str, Struct] = {}
         self._alike: list[Mapping[str, Struct]] = []
         self._scan(text)
@@ -102,7 +102,7 @@ class Structs(Mapping[str, Struct]):
         raise KeyError(name)
 
     def place(self, name: str) -> tuple[Mapping[str, Struct], Struct]:
-        """A struct whose fields may have to be read yet, and the table that it is in."""
+        """A struct, whose fields may not be parsed yet, and its table."""
         if name in self._own:
             return self, self._own[name]
         for alike in self._alike:
@@ -121,8 +121,8 @@ class Structs(Mapping[str, Struct]):
 
 
 class _Reading:
-    """Reads the fields of a struct and of all that it refers to. They count as unread until all of
-    them are there."""
+    """Parses the fields of a struct and of all structs that it refers to. They stay in `unread`
+    until all of them are parsed."""
 
     def __init__(self) -> None:
         self._table: Structs
@@ -141,7 +141,7 @@ class _Reading:
                 rows[key] = self._fill(struct, self._table.unread[name])
         for key, (_, struct) in reversed(
             read.items()
-        ):  # what is embedded comes after what it is in
+        ):  # embedded structs come after the structs that embed them
             if struct.embedded:
                 _lay_flat(struct, rows[key])
         for _, struct in read.values():
@@ -151,7 +151,7 @@ class _Reading:
             del table.unread[struct.name]
 
     def _fill(self, struct: Struct, lines: list[str]) -> list[str]:
-        """Read the fields of a struct; returns the names of its rows."""
+        """Parse the fields of a struct. Returns the names of its rows."""
         rows = []
         for line in lines:
             words = line.split()
@@ -247,7 +247,7 @@ _MARKS: dict[str, Callable[[Field, str], None]] = {
 
 
 def _derive_list_kind(made: Field, marks: list[str]) -> None:
-    """Without a list type, a merge strategy is read as a map list by its key, or as a set."""
+    """Without a `list` mark, `merge` makes a list a map list by its merge key, or else a set."""
     if isinstance(made.type, ListOf) and made.merge and not any(m[:5] == "list=" for m in marks):
         made.type.kind = "map" if made.merge_key else "set"
         made.type.keys = (made.merge_key,) if made.merge_key else ()
@@ -261,12 +261,12 @@ def parse_value(text: str) -> Any:
 
 
 def parse(group_version: str, text: str, load: Load) -> dict[str, Struct]:
-    """The structs of one table by name, all of them read."""
+    """The structs of one table by name, all of them parsed."""
     return dict(Structs(group_version, text, load))
 
 
 def _lay_flat(struct: Struct, rows: list[str]) -> None:
-    """Put the fields of embedded structs where these stand among the rows of a struct."""
+    """Inline the fields of embedded structs at their places among the rows of a struct."""
     own = dict(struct.fields)
     struct.fields.clear()
     for name in rows:

@@ -1,4 +1,4 @@
-"""Quantities: decimal numbers with a suffix, compared by value and printed canonically."""
+"""Quantities: decimal numbers with a suffix, compared by value and printed in canonical form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from fairlead.base.caches import remembered
 
-# The rest matches whatever is left, so that nothing is ever tried twice.
+# The last group matches any rest, so that the expression never backtracks.
 _PATTERN = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(.*)", re.ASCII | re.DOTALL)
 _EXPONENT = re.compile(r"[eE]([+-]?\d{1,19})\Z", re.ASCII)
 
@@ -20,8 +20,8 @@ _DECIMAL_NAMES = {power: name for name, power in _DECIMAL.items()}
 _CONTEXT = Context(prec=60, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _NANO = Decimal("1e-9")
 _LARGEST = Decimal(2**63 - 1)
-_LEAST_POWER = -9  # of digits that are taken for canonical
-_SMALLEST_SIZE, _LARGEST_SIZE = -12, 20  # as powers of ten: rounded to nano, and over the largest
+_LEAST_POWER = -9  # of digits that count as canonical
+_SMALLEST_SIZE, _LARGEST_SIZE = -12, 20  # powers of ten: rounded to nano, and above the largest
 
 FORMAT_ERROR = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -33,21 +33,21 @@ class QuantityError(ValueError):
 
 
 class Amount(NamedTuple):
-    """A quantity to reckon with: its value, and the format in which it is printed: binary, decimal
+    """A quantity for arithmetic: its value, and the format in which it is printed: binary, decimal
     or exponent."""
 
     value: Decimal
     kind: str = "decimal"
 
     def plus(self, other: Amount) -> Amount:
-        """The sum, in our own format unless we are nothing."""
+        """The sum, in the format of `self` unless `self` is zero."""
         return Amount(self.value + other.value, self.kind if self.value else other.kind)
 
     def __str__(self) -> str:
         return format_quantity(self.value, self.kind)
 
 
-# What people and programs write: whole numbers with such a suffix, all of them below the largest.
+# The usual notation: integers with these suffixes, all of them below the largest value.
 _USUAL_DECIMAL: Final[dict[str, Decimal]] = {
     name: Decimal(10) ** _DECIMAL[name] for name in ("", "m", "k", "M", "G", "T")
 }
@@ -57,7 +57,7 @@ _USUAL_BINARY: Final[dict[str, int]] = {
 
 
 def _usual_digits(text: str) -> int:
-    """How many digits a text has that is written in such a way; none if it is not."""
+    """The number of digits of a text in the usual notation; 0 for any other notation."""
     cut = len(text)
     if cut < 1 or text[0] == "0":
         return 0
@@ -78,7 +78,7 @@ def _usual_digits(text: str) -> int:
 
 @remembered(4096, longest=64)
 def amount(text: str) -> Amount:
-    """What a text says, rounded away from zero to nano; raises QuantityError."""
+    """Parse a text, rounded away from zero to nano; raises QuantityError."""
     cut = _usual_digits(text)
     if cut:
         digits, suffix = text[:cut], text[cut:]
@@ -105,7 +105,7 @@ def amount(text: str) -> Amount:
 
 
 def _scaled(number: Decimal, power: int) -> Decimal:
-    """A number times a power of ten; one that is out of all bounds stands right beyond them."""
+    """A number times a power of ten; out-of-range results are clamped just beyond the range."""
     if not number:
         return number
     size = min(max(number.adjusted() + power, _SMALLEST_SIZE), _LARGEST_SIZE)
@@ -118,21 +118,21 @@ def quantity(text: str) -> Decimal:
 
 
 def canonical(text: str) -> str:
-    """How a quantity is printed: no fraction, the largest suffix that fits; but a text that the
-    reference takes for canonical at a glance stays as it is, like `2.125`."""
+    """The printed form of a quantity: no fraction, the largest suffix that fits. A text that the
+    reference considers canonical without parsing stays as it is, like `2.125`."""
     cut = _usual_digits(text)
     return text if cut and _has_largest_suffix(text, cut) else _canonical(text)
 
 
 def _has_largest_suffix(text: str, cut: int) -> bool:
-    """Whether no larger suffix fits to what is written in the usual way."""
+    """Whether no larger suffix fits a text in the usual notation."""
     if text[-1] == "i":
         return ord(text[cut - 1]) & 1 == 1 or int(text[:cut]) % 1024 != 0
     return cut < 3 or text[cut - 3 : cut] != "000"
 
 
 def is_less(one: str, other: str) -> bool:
-    """Whether an amount is less than another; raises QuantityError."""
+    """Whether a quantity is less than another; raises QuantityError."""
     cut, beside = _usual_digits(one), _usual_digits(other)
     if not cut or not beside or one[cut:] != other[beside:]:
         return quantity(one) < quantity(other)
@@ -143,13 +143,13 @@ def is_less(one: str, other: str) -> bool:
 def _canonical(text: str) -> str:
     text = text.strip()
     value, kind = amount(text)
-    fits = abs(value) < _LARGEST  # a larger one says what is kept of it
+    fits = abs(value) < _LARGEST  # larger values are printed as the largest
     return text if fits and _seems_canonical(text) else format_quantity(value, kind)
 
 
 def _seems_canonical(text: str) -> bool:
-    """Whether the digits of a quantity, with their point moved, fit to a suffix and end in nothing
-    that a larger suffix would take."""
+    """Whether the digits of a quantity, without their point, fit a suffix and leave nothing that a
+    larger suffix could absorb."""
     digits, power, kind = quantity_digits(text)
     if kind == "binary":
         return 0 <= power < 15 - len(digits) and int(digits) % 8 != 0
@@ -158,8 +158,8 @@ def _seems_canonical(text: str) -> bool:
 
 
 def quantity_digits(text: str) -> tuple[str, int, str]:
-    """The digits of a quantity without their point, the power of ten they are times (of a binary
-    one three for each suffix, -1 with a fraction), and its format."""
+    """The digits of a quantity without their point, their power of ten (in binary format three per
+    suffix, -1 with a fraction), and the format."""
     match = _PATTERN.match(text)
     if match is None:
         raise QuantityError(FORMAT_ERROR)

@@ -1,5 +1,5 @@
-"""Fields that a body must give even though their zero value is good: told by the body alone, since
-what is decoded has them all."""
+"""Finds required fields that a body omits although their zero value is valid. Needs the body:
+decoded objects have all of these fields."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from fairlead.codec.types.model import ListOf, MapOf, Struct, Type, structs
 
-# The types, by group-version, whose required fields may not be left out. Elsewhere the rules of a
-# kind say what is missing.
+# Types, by group-version, whose required fields must be given. For other types, the validation of
+# the kind reports missing fields.
 _STRICT = {
     "apps/v1": ("StatefulSetCondition", "StatefulSetStatus"),
     "core/v1": (
@@ -24,15 +24,15 @@ _STRICT = {
     ),
     "storage/v1": ("CSINode", "CSINodeDriver", "CSINodeSpec", "TokenRequest"),
 }
-# Of those, what is required in the type but may be left out all the same.
+# Fields of these types that are required but may be omitted all the same.
 _OPTIONAL = {"availableReplicas", "topologyKeys"}
 
 Find = Callable[[Any, str, list[str]], None]
 
 
 def missing_paths(struct: Struct, value: Any, *, in_message: bool = False) -> list[str]:
-    """The paths of required fields that a body leaves out; null counts as given. A message cannot
-    say that a list is empty but by leaving it out."""
+    """The paths of required fields that a body omits; null counts as given. Lists in a protobuf
+    message are not checked: an empty list is written by omitting it."""
     found: list[str] = []
     finder = _finder(struct, in_message)
     if finder is not None:
@@ -41,7 +41,7 @@ def missing_paths(struct: Struct, value: Any, *, in_message: bool = False) -> li
 
 
 def _finder(struct: Struct, in_message: bool) -> Find | None:
-    """What looks through objects of a type; None if there is nothing to look for."""
+    """The function that searches objects of a type; None if there is nothing to search for."""
     walkers = struct.walkers
     name = "required in messages" if in_message else "required"
     if name not in walkers:
@@ -69,7 +69,7 @@ def _of_struct(struct: Struct, in_message: bool) -> Find:
 
     def find(value: Any, path: str, found: list[str]) -> None:
         nonlocal inner
-        if inner is None:  # on first use, since types may refer to themselves
+        if inner is None:  # on first use: a type may contain itself
             inner = [
                 (name, finder)
                 for name, one in struct.fields.items()

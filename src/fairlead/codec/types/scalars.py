@@ -1,4 +1,4 @@
-"""Values without parts, from parsed JSON to the form in which they are kept."""
+"""Decodes scalars from parsed JSON to their stored form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 from fairlead.codec.types import quantity, times
 from fairlead.codec.types.mismatch import DecodeError, Number, mismatch
 
-# Takes a value and the list that names of unknown fields are added to; gives the value to keep.
+# Takes a value and the list to add names of unknown fields to; returns the value to store.
 Decode = Callable[[Any, list[str]], Any]
 
 
@@ -18,9 +18,8 @@ UNCOUNTED: Final = -1
 
 
 class Found:
-    """What decoders see on their way: names of unknown fields, and of how many texts the value
-    consists, names of fields included. `uncounted`: there is something that they did not look
-    into."""
+    """Collected by decoders: the names of unknown fields, and the number of strings in the value,
+    including field names. `uncounted`: the decoder did not visit all of the value."""
 
     def __init__(self, unknown: list[str]) -> None:
         self.unknown = unknown
@@ -29,7 +28,7 @@ class Found:
 
 
 class Decoder:
-    """A Decode for values of one type. Native classes call each other without the interpreter."""
+    """A Decode for values of one type. Compiled: native classes call each other directly."""
 
     def __call__(self, value: Any, unknown: list[str]) -> Any:
         return self.decode(value, Found(unknown))
@@ -179,13 +178,13 @@ SCALAR_ZEROS: dict[str, Any] = {
 }
 
 
-# Base64 text as JSON carries bytes: line breaks are skipped, and one text stands for one value.
+# Base64 text as JSON carries bytes: ignores line breaks, and each value has one canonical text.
 
 _ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 
 class Base64Error(ValueError):
-    """Text that is not base64; tells where it stops being so."""
+    """Text that is not base64; the message gives the place of the first error."""
 
 
 def canonical_base64(text: str) -> str:
@@ -196,14 +195,14 @@ def canonical_base64(text: str) -> str:
         base64.b64decode(clean, validate=True)
     except (binascii.Error, ValueError):
         raise Base64Error(f"illegal base64 data at input byte {_wrong_at(text)}") from None
-    if clean.endswith("="):  # unused bits at the end may be anything, but are kept as zero
+    if clean.endswith("="):  # unused bits at the end may be set, but are stored as zero
         tail = base64.b64encode(base64.b64decode(clean[-4:])).decode()
         clean = clean[:-4] + tail
     return clean
 
 
 def _wrong_at(text: str) -> int:
-    """Where a decoder that reads four letters at a time gives up."""
+    """The offset at which a decoder that reads four characters at a time fails."""
     read = start = 0
     for index, letter in enumerate(text):
         if letter in "\r\n":

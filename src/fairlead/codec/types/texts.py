@@ -1,9 +1,9 @@
-"""What types and fields are for, in words: the `.texts` tables beside the `.types` tables.
+"""The descriptions of types and fields: the `.texts` tables beside the `.types` tables.
 
 A line is a type and its text, or, indented, a field and its text. A type may be several names or
-patterns, `VolumeSource|*Probe`; an exact name comes before a pattern. `like group/version` takes
-over what this table does not say, and all tables take over from `meta/v1`. The tables are read
-when they are first asked for.
+patterns, `VolumeSource|*Probe`; an exact name takes precedence over a pattern. `like group/version`
+includes the texts that this table lacks, and all tables include those of `meta/v1`. Tables are
+loaded lazily.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Block:
 
 @dataclass(slots=True)
 class _Table:
-    """`exact` has the blocks of one name; `patterns` all others in their order."""
+    """`exact` has the blocks with a single name; `patterns` all others in table order."""
 
     exact: dict[str, _Block] = field(default_factory=dict)
     patterns: list[_Block] = field(default_factory=list)
@@ -52,12 +52,12 @@ class Texts:
         self._blocks: dict[tuple[str, str], list[_Block]] = {}
 
     def read_long(self) -> None:
-        """Read the tables that take a while, before they are asked for; in any thread."""
+        """Load the large tables ahead of their first use; in any thread."""
         for name in _LONG:
             self._table(name)
 
     def of_type(self, struct: Struct) -> str:
-        """What a type is; empty if nothing is said of it."""
+        """The description of a type; empty if it has none."""
         for block in self._of(struct.group_version, struct.name):
             if block.text:
                 return block.text
@@ -65,7 +65,7 @@ class Texts:
         return f"A list of {kind} objects." if kind != struct.name else ""
 
     def of_field(self, struct: Struct, name: str) -> str:
-        """What a field is for; empty if nothing is said of it."""
+        """The description of a field; empty if it has none."""
         for block in self._of(struct.group_version, struct.name):
             if name in block.fields:
                 return block.fields[name]
@@ -75,7 +75,7 @@ class Texts:
         return ""
 
     def _of(self, group_version: str, name: str) -> list[_Block]:
-        """All that is said of a type, the closest first."""
+        """All blocks for a type, the most specific first."""
         key = (group_version, name)
         found = self._blocks.get(key)
         if found is None:
@@ -98,7 +98,7 @@ class Texts:
 
 
 def parse_texts(text: str) -> _Table:
-    """One table."""
+    """Parse one table."""
     table = _Table()
     block = _Block((), "")
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""Timestamps as the API writes them: RFC 3339 in UTC, whole seconds or microseconds."""
+"""Timestamps in the API's form: RFC 3339 in UTC, with whole seconds or microseconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import orjson
 from fairlead.base.clock import time
 
 _SECONDS = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
-_EVIDENT = re.compile(  # days that every month has
+_EVIDENT = re.compile(  # only days that every month has
     r"\A[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ\Z",
     re.ASCII,
 )
@@ -38,7 +38,7 @@ def parse_time(text: str) -> datetime:
 
 
 def format_time(moment: datetime) -> str:
-    """A moment in UTC; years below 1000 have four digits too."""
+    """A time in UTC; years below 1000 have four digits too."""
     return moment.isoformat(timespec="seconds")[:19] + "Z"
 
 
@@ -63,7 +63,7 @@ def canonical_micro_time(text: str) -> str:
 
 
 def _unlike_micro(text: str) -> tuple[str, str]:
-    """Where a text leaves the layout of microseconds, and what should stand there."""
+    """Where a text leaves the layout of microseconds, and what the layout expects there."""
     if not _RFC3339.match(text):
         return text, "2006"
     if _MICRO_START.match(text):
@@ -75,7 +75,7 @@ _second, _second_text = 0, ""
 
 
 def now() -> str:
-    """The current second, formatted once for all who ask within it."""
+    """The current second as text, formatted once per second."""
     global _second, _second_text
     second = int(time())
     if second != _second:
@@ -84,10 +84,10 @@ def now() -> str:
     return _second_text
 
 
-# Random identities.
+# Random UIDs.
 
 _AT_ONCE = 256
-_drawn: list[str] = []  # what will be random identities: asking for each lets other threads in
+_drawn: list[str] = []  # random digits, drawn in batches: each system call releases the GIL
 os.register_at_fork(after_in_child=_drawn.clear)
 
 
@@ -111,11 +111,11 @@ _LONGEST = 2**63 / 1e9
 
 
 class DurationError(ValueError):
-    """Text that is not a duration; says what is wrong with it."""
+    """Text that is not a duration; the message says why."""
 
 
 def parse_duration(text: str) -> float:
-    """The seconds of a duration; raises DurationError."""
+    """A duration in seconds; raises DurationError."""
     shown = orjson.dumps(text).decode()
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
@@ -140,7 +140,7 @@ def parse_duration(text: str) -> float:
     return -seconds if text[0] == "-" else seconds
 
 
-# How long something took or is ago, in the words of tables and commands.
+# Durations and ages as tables and commands show them.
 
 UNKNOWN = "<unknown>"
 
@@ -152,7 +152,7 @@ _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR
 _YEAR = 365 * _DAY
 
-# Below each limit (in seconds) a duration is told in this unit and, if named, the next smaller one.
+# Below each limit (in seconds), durations are in this unit and, if given, the next smaller one.
 _SCALES: tuple[tuple[int, int, str, int, str], ...] = (
     (2 * _MINUTE, 1, "s", 0, ""),
     (10 * _MINUTE, _MINUTE, "m", 1, "s"),
@@ -166,7 +166,7 @@ _SCALES: tuple[tuple[int, int, str, int, str], ...] = (
 
 
 def moment(stamp: Any) -> datetime | None:
-    """A timestamp's moment; None for an absent, zero or unreadable one."""
+    """Parse a timestamp; None if it is absent, zero or malformed."""
     if not isinstance(stamp, str):
         return None
     try:
@@ -179,7 +179,7 @@ def moment(stamp: Any) -> datetime | None:
 
 
 def duration_text(length: timedelta) -> str:
-    """A duration in two or three significant figures; a small clock skew counts as none."""
+    """A duration with two or three significant figures; a small clock skew counts as zero."""
     return _text(length // _MICROSECOND)
 
 
@@ -201,17 +201,17 @@ def since(stamp: Any, now: datetime) -> str:
 
 
 def instant(when: datetime) -> int:
-    """A moment in microseconds since the epoch."""
+    """A time in microseconds since the epoch."""
     return round(when.timestamp() * _SECOND)
 
 
 def age_text(start: int, now: int) -> str:
-    """How long a moment is ago, both as `instant`."""
+    """The age of a time; both arguments are in the form of `instant`."""
     return _text(now - start)
 
 
 class Age(NamedTuple):
-    """A text that grows old: how long a moment is ago, between words that stay."""
+    """The age of a time, formatted on demand between two fixed texts."""
 
     start: int  # an `instant`
     before: str = ""
@@ -222,6 +222,6 @@ class Age(NamedTuple):
 
 
 def age_since(stamp: Any) -> Age | str:
-    """The age of a timestamp, or what is shown without one."""
+    """The age of a timestamp, or the text shown if there is none."""
     when = moment(stamp)
     return UNKNOWN if when is None else Age(instant(when))

@@ -1,4 +1,4 @@
-"""The built-in types, read from this folder's tables, a group-version when it is first needed."""
+"""The built-in types, parsed lazily from the tables in this folder, one group-version at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CONDITION = re.compile(r"^(?P<line>.*) if=(?P<switch>\w+)$", re.MULTILINE)
 
 
 class BuiltinTypes:
-    """The types of one dialect. Names are ours: `core/v1.Pod`, `rbac/v1.Role`."""
+    """The types of one dialect. Names are of the form `core/v1.Pod`, `rbac/v1.Role`."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -32,7 +32,7 @@ class BuiltinTypes:
         return loaded
 
     def _kept_line(self, found: re.Match[str]) -> str:
-        """The line of a field that hangs on a switch; nothing where the switch is off."""
+        """The line of a field that depends on a switch; empty if the switch is off."""
         return found["line"] if getattr(self.dialect, found["switch"]) else ""
 
     def struct(self, name: str) -> Struct:
@@ -42,7 +42,7 @@ class BuiltinTypes:
 
 @cache
 def _names() -> dict[str, str]:
-    """The rows of `names.table`, read when the first message needs one."""
+    """The rows of `names.table`, loaded lazily."""
     found: dict[str, str] = {}
     group_version = ""
     for line in text_beside(__file__, "names.table").splitlines():
@@ -55,5 +55,5 @@ def _names() -> dict[str, str]:
 
 
 def type_name_of(struct: Struct, field: str) -> str | None:
-    """How messages name the type of a field where it has a name of its own: `v1.ResourceList`."""
+    """The name of a field's type in messages if the type is a named one: `v1.ResourceList`."""
     return _names().get(f"{struct.group_version}.{struct.name}.{field}")
