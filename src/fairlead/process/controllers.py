@@ -238,6 +238,7 @@ async def _write_rules(client: Client, name: str, rules: list[Rule]) -> None:
     found = client.find(CLUSTER_ROLES, "", name)
     if found is None:
         return
-    named = {"metadata": {"name": name, "uid": found["metadata"]["uid"]}}  # the uid prevents a create
+    # With a uid, apply never creates the object.
+    named = {"metadata": {"name": name, "uid": found["metadata"]["uid"]}}
     with suppress(StatusError):
         await client.apply(CLUSTER_ROLES, {**named, "rules": rules} if rules else named)
