@@ -36,7 +36,7 @@ class ShownCertificates:
         """Return the certificates of the data directory; issues missing ones."""
         try:
             given = self._given_pair()
-            if given is not None:  # first: it gives the clearest error message
+            if given is not None:  # first: other users of its key report worse errors
                 check_pair(given.certificate, given.key)
             proxy = self._given_proxy()
             pki = ensure_pki(self._options.data_dir, self._hosts(), lifetimes=self._lifetimes())
