@@ -67,7 +67,7 @@ class Etcd:
     until `close` deletes the data.
 
     `flags` are added to its command line. `peers` is the value of `--initial-cluster` if it is one
-    of several. `listening` is the port it listens at, if others reach it by a different one.
+    of several. `listening` is its own peer port, if members reach it by another one.
     """
 
     def __init__(

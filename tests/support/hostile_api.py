@@ -83,7 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
         code = 403 if self.refuses and is_about_objects else answer.status
         if is_watch:
             where = urlsplit(self.path).path
-            # refused the second time, which ends the watch
+            # Refused the second time, which ends the watch.
             code = 403 if where in self.watched else code
             self.watched.add(where)
         self.send_response(code)

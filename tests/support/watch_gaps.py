@@ -117,7 +117,7 @@ class Reader:
         self.segments: list[Segment] = []
         self.problems: list[str] = []
         self._state: dict[str, str] = {}
-        # keys received at the last revision; None: all of them
+        # Keys received at the last revision; None: all of them.
         self._keys_now: set[str] | None = None
 
     def _wrong(self, what: str) -> None:
@@ -274,7 +274,7 @@ def check_lists(
     position = base
     for listing in ordered:
         if not happened.covers(position, listing.revision):
-            # no watcher received what led there
+            # No watcher received what led there.
             state, position = dict(listing.items), listing.revision
             continue
         for event in happened.between(position, listing.revision):

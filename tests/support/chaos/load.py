@@ -23,11 +23,11 @@ DEADLINE = 5.0  # seconds per request; the server's own deadline is earlier
 SERVER_DEADLINE = "3s"
 HOT, COLD = 3, 60  # contended objects, and others
 OPERATIONS_A_KEY = 150  # then a new name replaces the key: checking long histories takes long
-PAUSE = 0.02  # mean seconds between the requests of a client
+PAUSE = 0.02  # seconds, about, between the requests of a client
 PAGE = 7
 WEIGHTS = {Verb.CREATE: 3, Verb.GET: 6, Verb.UPDATE: 6, Verb.PATCH: 4, Verb.DELETE: 2}
 LIST_SHARE, DROP_SHARE = 0.05, 0.01
-# share of watchers that pause before they resume, and their longest pause
+# Share of watchers that pause before they resume, and their longest pause in seconds.
 ABSENT_SHARE, ABSENCE = 0.1, 12.0
 PAGED_SHARE, STALE_SHARE = 0.3, 0.3  # shares of lists
 
