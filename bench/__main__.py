@@ -39,7 +39,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run the chosen works; 1 when one failed."""
+    """Run the selected workloads; return 1 if one failed."""
     options = _arguments()
     previous = previous_figures(options.compare) if options.compare else None
     chosen = {

@@ -1,4 +1,4 @@
-"""A cheap HTTPS client: epoll over TLS sockets, ready-made requests, the least of parsing."""
+"""A cheap HTTPS client: epoll over TLS sockets, prebuilt requests, minimal parsing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-RECORD = 16384  # a TLS record's most, so that a read never leaves anything in the SSL layer
-KEPT = 1 << 16  # of each answer, for setup and error texts
+RECORD = 16384  # the maximum of a TLS record, so that a read leaves nothing in the SSL layer
+KEPT = 1 << 16  # bytes of each answer, for setup and error messages
 STALL = 60.0
-LAST_CHUNK = b"\r\n0\r\n\r\n"  # JSON on one line has no such bytes, nor the next
+LAST_CHUNK = b"\r\n0\r\n\r\n"  # compact JSON contains neither these bytes nor the next pattern
 CHUNK_SIZE = re.compile(rb"(?:^|\r\n)[0-9a-fA-F]+\r\n")
 EVENT = b'"type":"ADDED"'
 NAME = re.compile(rb'"name":"(cm-\d{8})"')
@@ -34,12 +34,12 @@ Maker = Callable[[], bytes]
 
 
 class WorkFailedError(Exception):
-    """The work cannot be timed; the text says why."""
+    """The workload cannot be measured; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the server listens and who asks."""
+    """The server's address, and the token of the client."""
 
     host: str
     port: int
@@ -55,7 +55,7 @@ class Address:
         accept: str = "json",
         encoding: str = "identity",
     ) -> bytes:
-        """A whole request as bytes; `kind` and `accept` without their `application/`."""
+        """Return a whole request as bytes; `kind` and `accept` without their `application/`."""
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
             f"Authorization: Bearer {self.token}\r\nAccept: application/{accept}\r\n"
@@ -67,7 +67,7 @@ class Address:
 
 
 class Connection:
-    """One keep-alive connection with at most one request under way."""
+    """A keep-alive connection with at most one request in flight."""
 
     def __init__(self, address: Address, timeout: float = 60.0) -> None:
         plain = socket.create_connection((address.host, address.port), timeout)
@@ -84,7 +84,8 @@ class Connection:
         self._in_body = self._chunked = False
 
     def send(self, request: bytes) -> None:
-        """Send a request; requests are small, so a full socket buffer is waited for."""
+        """Send a request; blocks while the socket buffer is full, which small requests rarely
+        cause."""
         self._reset()
         self.sent = time.perf_counter()
         while True:
@@ -95,7 +96,7 @@ class Connection:
                 select.select([], [self.sock], [], 10.0)
 
     def feed(self, data: bytes) -> int:
-        """Take what was received; 1 once the answer is whole."""
+        """Process received bytes; return 1 once the answer is complete."""
         self.size += len(data)
         if not self._in_body:
             data = self._buffer + data
@@ -121,7 +122,7 @@ class Connection:
         return int(self._left <= 0)
 
     def call(self, request: bytes) -> tuple[int, bytes]:
-        """One request, waiting for its answer."""
+        """Send one request and wait for its answer."""
         self.send(request)
         while not self.feed(self.receive()):
             pass
@@ -136,7 +137,7 @@ class Connection:
         return data
 
     def check(self) -> None:
-        """Fail the work on an answer that is not 2xx."""
+        """Raise WorkFailedError unless the answer is 2xx."""
         if not 200 <= self.status < 300:
             text = " ".join(self.body.decode(errors="replace").split())
             raise WorkFailedError(f"answered {self.status}: {text[:600]}")
@@ -146,7 +147,7 @@ class Watcher(Connection):
     """A watch on its own connection; counts events without parsing them."""
 
     def open(self, request: bytes) -> None:
-        """Ask, and wait for the head of the answer."""
+        """Send the request and wait for the header of the answer."""
         self._tail = b""
         self.send(request)
         whole = 0
@@ -155,7 +156,7 @@ class Watcher(Connection):
         self.check()
 
     def feed(self, data: bytes) -> int:
-        """How many events began in this piece of the stream."""
+        """Count the events that begin in this piece of the stream."""
         data = self._tail + data
         self._tail = data[1 - len(EVENT) :]
         return data.count(EVENT)
@@ -163,7 +164,7 @@ class Watcher(Connection):
 
 @contextmanager
 def connections(address: Address, number: int) -> Iterator[list[Connection]]:
-    """Open connections, closed at the end."""
+    """Open connections and close them at the end."""
     opened: list[Connection] = []
     try:
         opened.extend(Connection(address) for _ in range(number))
@@ -175,7 +176,7 @@ def connections(address: Address, number: int) -> Iterator[list[Connection]]:
 
 @dataclass(slots=True)
 class Sample:
-    """What one run saw. `number` is what the cost is divided by: answers, or events."""
+    """Results of one run. The cost is divided by `number`: answers or events."""
 
     number: int = 0
     size: int = 0
@@ -190,10 +191,10 @@ def drive(
     count: int = 0,
     watchers: Sequence[Watcher] = (),
 ) -> Sample:
-    """Keep one request under way on each connection, for a time or a number of requests.
+    """Keep one request in flight on each connection, for a time or a number of requests.
 
-    With watchers the requests are creates, of which as many as there are connections may be
-    ahead of their delivery to all watchers; latencies are from sending one to its event at the
+    With watchers the requests are creates. At most as many creates as there are connections may be
+    ahead of their delivery to all watchers. Latencies are from sending a create to its event at the
     first watcher.
     """
     sample = Sample()

@@ -1,9 +1,9 @@
-"""What a server did, in a unit that does not mind what else the machine does.
+"""Measures the work of a server in units that do not depend on the load of the machine.
 
-`Instructions` are counted by callgrind: the same work has the same number of them, whoever else is
-at work. Instrumentation is off while the server starts and is filled, which saves most of the time.
-Where there is no valgrind, `Processor` takes CPU time in turns of a fixed loop that runs in turns
-with the work: a slow moment of the machine is in both.
+`Instructions` are counted by callgrind: the same work takes the same number of them on a busy
+machine. Instrumentation is off while the server starts and is filled, which saves most of the time.
+Without valgrind, `Processor` expresses CPU time in iterations of a fixed loop that alternates with
+the workload, so that a slow phase of the machine affects both.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ READY_SECONDS = 300.0
 
 
 class Counter(Protocol):
-    """Starts a server and tells what it did. A case is run in `rounds`, each with `times` its
+    """Starts a server and measures its work. A case is run in `rounds`, each with `times` its
     number of requests."""
 
     unit: str
@@ -32,10 +32,10 @@ class Counter(Protocol):
     server: Server
 
     def begin(self) -> None:
-        """Called once, when all is set up."""
+        """Called once, after the setup."""
 
     def spent(self, run: Callable[[], object]) -> float:
-        """What the server did while something ran."""
+        """Return the work of the server during a call."""
 
 
 class Instructions:
@@ -74,7 +74,7 @@ class Instructions:
 
 
 class Processor:
-    """CPU time in turns of a fixed loop."""
+    """CPU time in iterations of a fixed loop."""
 
     unit = "turns"
     times = 20
@@ -84,7 +84,7 @@ class Processor:
         self.server = Server([sys.executable, "-m", "fairlead", "serve"])
 
     def begin(self) -> None:
-        """Nothing to switch on."""
+        """Nothing to enable."""
 
     def spent(self, run: Callable[[], object]) -> float:
         before = turn_seconds()
@@ -95,7 +95,7 @@ class Processor:
 
 
 def counter(directory: Path, cpu: bool) -> Counter:
-    """Instructions where they can be counted, unless CPU time is asked for."""
+    """Count instructions if valgrind is installed, unless CPU time is requested."""
     if not cpu and shutil.which("valgrind") and shutil.which("callgrind_control"):
         return Instructions(directory)
     return Processor()

@@ -1,6 +1,6 @@
 """`python -m bench.document`: writes the table of docs/performance.md from the results of a run.
 
-The results it was made from lie beside this file; a test holds that the table follows from them.
+The results are kept beside this file; a test checks that the table follows from them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ PUBLISHED = Path(__file__).with_name("published.json")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- bench: the table -->\n", "<!-- bench: its end -->\n"
 HEAD = ["case", "ours", "at that pace", "wanted", "reference", "ratio", "what bounds it now"]
-WHOLE_SECONDS = 3.0  # a case, unless the bench is told otherwise
-ELSEWHERE = {"etcd-alone"}  # not of a run on the embedded store
+WHOLE_SECONDS = 3.0  # per case, unless overridden on the command line
+ELSEWHERE = {"etcd-alone"}  # not measured in runs on the embedded store
 STARTS = {"start-fresh", "start-filled"}
 KEPT = ("name", "figure", "best", "unit", "limit", "rate", "error")
 
 
 def rendered(document: dict[str, Any]) -> str:
-    """The table of a run, with where and when it was measured."""
+    """Return the table of a run, with time and machine."""
     rows = {row["name"]: row for row in document["rows"]}
     turn = document.get("turn")
     pace = REFERENCE_TURN / turn if turn else 1.0
@@ -56,7 +56,7 @@ def rendered(document: dict[str, Any]) -> str:
 def _cells(row: dict[str, Any], target: Target, pace: float) -> list[str]:
     unit = row["unit"]
     ours = row["figure"] if row["best"] is None else row["best"]
-    # Waits are those of whoever waits, and memory is the same on any machine.
+    # Latencies depend on the machine's load, and memory is the same on any machine.
     paced = ours * pace if unit == "µs" or row["name"] in STARTS else None
     limit = row["limit"] or target.limit
     wanted = number(limit, unit)
@@ -66,7 +66,7 @@ def _cells(row: dict[str, Any], target: Target, pace: float) -> list[str]:
         slow = row["rate"] < target.least_rate
     compared = ours if paced is None else paced
     ratio = f"{compared / target.reference:.3f}" if target.reference else ""
-    # What was measured in the same run is a bound at its own pace.
+    # A limit that was measured in the same run is scaled like the figure.
     paced_limit = limit * pace if row["limit"] and limit else limit
     return [
         target.title,
@@ -85,7 +85,7 @@ def _marked(value: float | None, unit: str, limit: float | None, missed: bool = 
 
 
 def joined(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """A run in parts as one; rows of later parts go before those of earlier ones."""
+    """Join partial runs; rows of later parts replace those of earlier ones."""
     rows = {row["name"]: row for run in runs for row in run["rows"]}
     seconds = min(run["seconds"] for run in runs)
     recorded = all("load" in run for run in runs)
@@ -95,20 +95,20 @@ def joined(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def missing(document: dict[str, Any]) -> list[str]:
-    """Cases that a run does not have, or that failed in it."""
+    """Return the cases that are missing or failed in a run."""
     good = {row["name"] for row in document["rows"] if not row["error"]}
     return [name for name in TARGETS if name not in good | ELSEWHERE]
 
 
 def page_with(page: str, table: str) -> str:
-    """The page with this table between its marks."""
+    """Insert the table between its marks in the page."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}{table}{END}{after}"
 
 
 def main() -> int:
-    """Write the table; 1 when the run is not whole."""
+    """Write the table; return 1 if the run is incomplete."""
     parser = argparse.ArgumentParser(prog="python -m bench.document", description=__doc__)
     parser.add_argument("results", type=Path, nargs="*", default=[RESULTS])
     document = joined([json.loads(file.read_text()) for file in parser.parse_args().results])

@@ -1,4 +1,4 @@
-"""etcd under the server, and what it does alone: one member whose data lies in memory."""
+"""Runs etcd for the server, and measures it alone: one member with its data in memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ZERO = b"\x28\x00"  # its create_revision
 
 
 class Etcd:
-    """A running member; its data goes at the end."""
+    """A running etcd member; `close` deletes its data."""
 
     def __init__(self) -> None:
         if shutil.which("etcd") is None:
@@ -63,7 +63,7 @@ class Etcd:
                 raise WorkFailedError(f"etcd: {self._log.read_text()[-800:]}") from None
 
     def flags(self, directory: Path) -> list[str]:
-        """What makes a server use it; those of other directories are not disturbed."""
+        """Return the flags for a server; each directory gets its own prefix."""
         prefix = f"--etcd-prefix=/{directory.name}"
         return ["--storage=etcd", f"--etcd-servers={self.url}", prefix]
 
@@ -71,8 +71,8 @@ class Etcd:
         return cpu_seconds_of(self._process.pid)
 
     def alone(self, seconds: float, clients: int) -> Sample:
-        """Create keys with values as long as those that the server writes, each with the check that
-        there is none yet, and as many at a time as there are clients."""
+        """Create keys with values of the size that the server writes, each with a check that the
+        key does not exist, with `clients` concurrent requests."""
         return asyncio.run(self._load(seconds, clients))
 
     async def _load(self, seconds: float, clients: int) -> Sample:
@@ -98,7 +98,7 @@ class Etcd:
 
 
 def _creations() -> Iterator[bytes]:
-    """Transactions: where a key is not there yet put it, else look at it."""
+    """Yield transactions that put a key if it does not exist, else get it."""
     value = objects.encode(objects.new("configmaps"))
     space = f"/alone-{time.monotonic_ns()}/configmaps/bench/cm-"
     for number in count():
@@ -110,7 +110,7 @@ def _creations() -> Iterator[bytes]:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """A field of bytes as the wire has it."""
+    """Encode a protobuf field of bytes."""
     size = len(content)
     length = b""
     while size > 127:

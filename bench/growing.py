@@ -1,4 +1,4 @@
-"""Whether requests cost more when more is stored."""
+"""Checks that requests do not cost more when more objects are stored."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ MANY = 11_000
 
 
 def growth(bench: Bench) -> list[Row]:
-    """Get and create on a server with few objects and on one with many.
+    """Measure get and create on a server with few objects and on one with many.
 
-    In turns, and the best round of each; what a round creates is deleted after it.
+    The servers alternate, and the best round of each counts. Objects that a round creates are
+    deleted after it.
     """
-    rounds, each = 5, 600  # and one round to warm up
+    rounds, each = 5, 600  # plus one round to warm up
     parts: dict[str, list[Row]] = {}
 
     def measure(name: str, server: Server, make: Maker, **length: Any) -> None:

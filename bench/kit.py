@@ -1,9 +1,9 @@
-"""The testing kit: how long a suite waits for its server.
+"""The testing kit: how long a test suite waits for its server.
 
     python -m bench.kit
 
-Starts, resets and the run of ten tests of an operator (bench/operator_suite). Best and
-median of several, by the wall clock: a busy machine shows.
+Measures starts, resets and a run of ten tests of an operator (bench/operator_suite). Prints best
+and median in wall time, which depends on the load of the machine.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _starts() -> Iterator[float]:
 
 
 def _resets(changes: int) -> Iterator[float]:
-    """Between two tests that have changed so many objects."""
+    """Yield the time of a restore after so many changed objects."""
     with Cluster() as cluster:
         maps = cluster.admin.resource("configmaps")
         for number in range(_OBJECTS):

@@ -1,4 +1,4 @@
-"""A row of the result and how it comes about: windows of load, the server's CPU around each."""
+"""Measures workloads: windows of load, with the server's CPU time around each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Row:
 
     name: str
     figure: float | None = None
-    best: float | None = None  # of the windows: other tenants of the machine only add to it
+    best: float | None = None  # the cheapest window: other tenants of the machine only add cost
     unit: str = "µs"
     rate: float | None = None
     p50: float | None = None
@@ -31,7 +31,7 @@ class Row:
     requests: int = 0
     answer_bytes: int = 0
     client: float | None = None  # share of a core that the load generator used
-    others: float | None = None  # and what neither it nor the server did
+    others: float | None = None  # share used by neither the load generator nor the server
     store: float | None = None  # CPU µs per request of the etcd under the server
     limit: float | None = None
     least_rate: float | None = None
@@ -39,13 +39,13 @@ class Row:
 
     @property
     def ours(self) -> float:
-        """What is compared: the cheapest window where there are several."""
+        """The figure to compare: of the cheapest window if there are several."""
         return (self.figure if self.best is None else self.best) or 0.0
 
 
 @dataclass(slots=True)
 class Bench:
-    """The settings, and the server that most works share."""
+    """The settings, and the server that most workloads share."""
 
     command: list[str]
     seconds: float
@@ -53,19 +53,19 @@ class Bench:
     profile: Path | None = None
     profile_each: bool = False
     etcd: Etcd | None = None
-    plain: Bench | None = None  # one process with the embedded store, to compare with
-    factors: Mapping[str, float] = field(default_factory=dict)  # how much more works may cost
+    plain: Bench | None = None  # one process with the embedded store, for comparison
+    factors: Mapping[str, float] = field(default_factory=dict)  # allowed cost relative to `plain`
     pace: Pace = field(default_factory=Pace)
     shared: Server | None = None
     alone: Row | None = None
 
     def start(self, directory: Path | None = None, *flags: str) -> Server:
-        """A server of its own, on a directory that may have been used before."""
+        """Start a separate server, on a directory that may have been used before."""
         command = [*self.command, *flags]
         return Server(command, directory, self.etcd.flags if self.etcd is not None else None)
 
     def server(self) -> Server:
-        """The shared server, started when first wanted or when it died."""
+        """Return the shared server; starts it on first use or if it died."""
         if self.shared is None or not self.shared.alive:
             self.close()
             self.shared = self.start()
@@ -77,7 +77,7 @@ class Bench:
             self.shared = None
 
     def etcd_alone(self) -> Row | None:
-        """What etcd sustains without a server before it; measured once."""
+        """Measure, once, what etcd sustains without a server in front of it."""
         if self.alone is None and self.etcd is not None:
             self.etcd.alone(self.seconds / 3, self.connections)
             before = self.etcd.cpu_seconds()
@@ -97,8 +97,8 @@ class Bench:
     def measure(
         self, name: str, server: Server, run: Callable[[], Sample], windows: int = 0
     ) -> Row:
-        """Run a few times, with the server's CPU time around each: as often as is said, or until
-        enough of them were at moments at which the machine is quick."""
+        """Run windows and measure the server's CPU time around each: `windows` of them, or until
+        enough ran while the machine was fast."""
         file = self.profile
         if file is not None and self.profile_each:
             file = file.with_stem(f"{file.stem}-{name}")
@@ -133,7 +133,7 @@ class Bench:
         )
 
     def load(self, name: str, make: Maker, number: int = 0) -> list[Row]:
-        """Warm up, then time requests on the shared server."""
+        """Warm up, then measure requests on the shared server."""
         server = self.server()
         with connections(server.address, number or self.connections) as opened:
             drive(opened, make, seconds=self.seconds / 3)

@@ -1,10 +1,10 @@
-"""A noisy user beside a quiet one: what lists without pause do to somebody else's gets.
+"""Measures how continuous lists of a noisy user slow down the gets of a quiet user.
 
     python -m bench.noisy
 
-The noisy user is a process of its own with several connections. Wall time, as the quiet user sees
-it, wants a machine with nothing else to do. What the server did from each get to its answer, in CPU
-time, tells more on a busy one, where the quiet user goes first if it may.
+The noisy user is a separate process with several connections. Wall time, as the quiet user sees it,
+needs an otherwise idle machine. The CPU time of the server between each get and its answer is more
+meaningful on a busy machine; the quiet user runs with real-time priority if permitted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SECONDS = 5.0
 _PAUSE = 0.001  # between two gets
 _MAPS = "/api/v1/namespaces/default/configmaps"
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-# What is listed, in which form, over how many connections.
+# Path, format and number of connections of the lists.
 _NOISE = (
     (f"{_MAPS}?limit=500", "application/json", 8),
     (f"{_MAPS}?limit=500", "application/json", 32),
@@ -74,7 +74,7 @@ def _noise(address: Address, path: str, form: str, number: int) -> None:
 
 
 def _quiet(server: Server) -> tuple[float, float, float]:
-    """The median and p99 of gets, and the p99 of what the server did from each to its answer."""
+    """Return the median and p99 of gets, and the p99 of the server's CPU time during a get."""
     request = _as_user(server.address.request("GET", f"{_MAPS}/m0"), b"quiet")
     waits: list[float] = []
     works: list[float] = []
@@ -95,7 +95,7 @@ def _quiet(server: Server) -> tuple[float, float, float]:
 
 @contextmanager
 def _first() -> Iterator[None]:
-    """Be woken before all others, where that is allowed."""
+    """Run with real-time priority, if permitted."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
     yield

@@ -1,8 +1,8 @@
 """Request bodies of objects that all differ.
 
-Marks of a fixed width stand where an object's own number goes: names, labels, values, images, sizes
-and ports. So nothing is built per request, and a protobuf body keeps its lengths when the marks are
-replaced. What the server remembers by content is of no use to such objects.
+Marks of a fixed width stand for an object's own number: in names, labels, values, images, sizes and
+ports. So nothing is built per request, and a protobuf body keeps its lengths when the marks are
+replaced. The server's caches by content do not help with such objects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairlead.codec.protobuf import to_message
 from fairlead.codec.protobuf_wire import varint
 from fairlead.codec.types.builtin import BuiltinTypes
 
-# The marks are what object number 0 has: its number, a size and a port.
+# The marks are the values of object number 0: its number, a size and a port.
 COUNTER = "00000000"
 SIZE = 10_000_000
 PORT = 20_000
@@ -31,7 +31,8 @@ TYPES = {"configmaps": "core/v1.ConfigMap", "pods": "core/v1.Pod"}
 
 
 def new(resource: str, name: str = "") -> dict[str, Any]:
-    """A two-container Pod, or a ConfigMap: 1.1 KB when stored, as the reference's 12 MB list."""
+    """Return a Pod with two containers, or a ConfigMap: 1.1 KB when stored, as in the reference's
+    12 MB list."""
     if resource == "pods":
         return {**POD, "metadata": {**POD["metadata"], "name": name or f"pod-{COUNTER}"}}
     return {
@@ -43,7 +44,7 @@ def new(resource: str, name: str = "") -> dict[str, Any]:
 
 
 def encode(value: dict[str, Any]) -> bytes:
-    """Compact JSON."""
+    """Encode as compact JSON."""
     return json.dumps(value, separators=(",", ":")).encode()
 
 
@@ -53,14 +54,14 @@ def _types() -> BuiltinTypes:
 
 
 def message(resource: str, value: dict[str, Any]) -> bytes:
-    """Protobuf in its envelope."""
+    """Encode as protobuf in its envelope."""
     return to_message(_types().struct(TYPES[resource]), value)
 
 
 def with_number(template: bytes, number: int) -> bytes:
-    """An object's own request: what stands for the marks follows from its number."""
+    """Replace the marks of a template by the values that follow from a number."""
     port = PORT + number % PORTS
-    # In this order no replacement makes a mark for the next one.
+    # In this order no replacement creates a mark for the next one.
     marked = template.replace(varint(PORT), varint(port)).replace(b"%d" % PORT, b"%d" % port)
     return marked.replace(b"%d" % SIZE, b"%d" % (SIZE + number)).replace(
         COUNTER.encode(), b"%08d" % number
@@ -68,11 +69,11 @@ def with_number(template: bytes, number: int) -> bytes:
 
 
 def numbered(requests: Sequence[bytes]) -> Maker:
-    """The requests in turn, each time with a new number where the marks stand."""
+    """Make the requests in turn, each time with a new number in place of the marks."""
     templates, numbers = cycle(requests), count(1)
     return lambda: with_number(next(templates), next(numbers))
 
 
 def constant(request: bytes) -> Maker:
-    """The same request every time."""
+    """Make the same request every time."""
     return lambda: request

@@ -1,19 +1,20 @@
-"""How fast the machine is at the moment. Its neighbours slow it down to a half, for seconds or for
-minutes, and what is measured meanwhile tells of them."""
+"""Measures how fast the machine is at the moment. Other tenants slow it down by up to a half, for
+seconds or minutes, and distort measurements meanwhile."""
 
 from __future__ import annotations
 
 import time
 
-REFERENCE_TURN = 243  # ns, on the machines that the reference was measured on, at their best
+REFERENCE_TURN = 243  # ns, at best, on the machines on which the reference was measured
 _TURNS = 20_000
-_SLOW = 1.15  # times what the loop takes at its quickest
+_SLOW = 1.15  # times the fastest loop
 _FIRST_LOOKS = 100
 _NAP = 0.3
 
 
 def turn_seconds() -> float:
-    """CPU time of one turn of a fixed loop: look-ups, calls and texts, as in a request."""
+    """Return the CPU time of one iteration of a fixed loop: look-ups, calls and texts, as in a
+    request."""
     known: dict[str, int] = {}
     began = time.process_time()
     for turn in range(_TURNS):
@@ -23,7 +24,7 @@ def turn_seconds() -> float:
 
 
 class Pace:
-    """Holds how long the loop takes against the least that was seen, in seconds a turn."""
+    """Compares the current time of the loop with the least seen, in seconds per iteration."""
 
     def __init__(self) -> None:
         self.least = min(turn_seconds() for _ in range(_FIRST_LOOKS))
@@ -34,7 +35,7 @@ class Pace:
         return now <= _SLOW * self.least
 
     def wait(self, patience: float) -> None:
-        """Wait for a quick moment, but not for ever."""
+        """Wait until the machine is fast, at most `patience` seconds."""
         end = time.monotonic() + patience
         while not self.is_quick() and time.monotonic() < end:
             time.sleep(_NAP)

@@ -1,8 +1,9 @@
-"""`python -m bench.quick`: whether requests cost much more than they did, in about a minute.
+"""`python -m bench.quick`: checks in about a minute that requests do not cost much more than
+before.
 
-What each case costs is compared with `baseline.json`, which `--renew` writes. A case fails at 1.5
-times its baseline; `bench.counting` says what is counted, and why that moves little between runs.
-Plain and compiled modules have baselines of their own, and so have the two ways of counting.
+The cost of each case is compared with `baseline.json`, which `--renew` writes. A case fails at 1.5
+times its baseline; `bench.counting` describes what is counted, and why it varies little between
+runs. Plain and compiled modules have separate baselines, and so have the two ways of counting.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ WATCHERS = 20
 
 @contextmanager
 def _watchers(server: Server, namespace: str) -> Iterator[list[Watcher]]:
-    """Watchers of a namespace's ConfigMaps, none where no namespace is named."""
+    """Open watchers of the ConfigMaps of a namespace, none if it is empty."""
     with ExitStack() as opened:
         watchers: list[Watcher] = []
         for _ in range(WATCHERS if namespace else 0):
@@ -46,8 +47,8 @@ def _watchers(server: Server, namespace: str) -> Iterator[list[Watcher]]:
 
 
 def _costs(counting: Counter, wanted: str) -> dict[str, float]:
-    """What a request of each case with `wanted` in its name costs, the least of the rounds: all
-    else only adds to it."""
+    """Return the cost of a request of each case with `wanted` in its name: the least of the rounds,
+    since noise only adds to it."""
     server = counting.server
     makers: dict[str, Maker] = {}
     cases = {name: case for name, case in CASES.items() if wanted in name}
@@ -81,7 +82,7 @@ def _compiled() -> bool:
 
 
 def table(costs: dict[str, float], baseline: dict[str, float]) -> tuple[str, list[str]]:
-    """Costs beside the baseline, and the cases that fail."""
+    """Return the table of costs and baselines, and the failed cases."""
     lines, failed = [f"{'case':<22}{'now':>14}{'baseline':>14}{'times':>8}"], []
     for name, cost in costs.items():
         known = baseline.get(name)
@@ -93,13 +94,13 @@ def table(costs: dict[str, float], baseline: dict[str, float]) -> tuple[str, lis
 
 
 def main() -> int:
-    """Count and compare; 1 when a case costs too much, 2 when it could not be counted."""
+    """Count and compare; return 1 if a case costs too much, 2 if it could not be measured."""
     parser = argparse.ArgumentParser(prog="python -m bench.quick", description=__doc__)
     parser.add_argument("--renew", action="store_true", help="write the baseline")
     parser.add_argument("--cpu", action="store_true", help="CPU time, also where valgrind is")
     parser.add_argument("-k", default="", metavar="TEXT", help="only cases with this in the name")
     options = parser.parse_args()
-    os.environ["PYTHONHASHSEED"] = "0"  # of the server: sets have one order
+    os.environ["PYTHONHASHSEED"] = "0"  # for the server: a fixed order of sets
     with tempfile.TemporaryDirectory(prefix="fairlead-quick-") as directory:
         try:
             counting = counter(Path(directory), options.cpu)

@@ -1,4 +1,4 @@
-"""The cases of the quick form: a few requests of each kind, one after the other."""
+"""The cases of the quick bench: a few requests of each kind, one after the other."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ LISTED = 60
 STANDING = 40
 LABELS = [f"app-{n}" for n in range(10)]
 
-# Sets up for that many requests, and makes them.
+# Sets up the server for a number of requests, and returns their maker.
 Prepare = Callable[[Server, int], Maker]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`number` requests are a figure; watched ones are seen by watchers of the namespace too."""
+    """`number` requests make a figure; if `watched`, watchers of the namespace receive them,
+    too."""
 
     prepare: Prepare
     number: int
@@ -43,7 +44,7 @@ def _list(accept: str) -> Prepare:
 
 
 def _get_first(accept: str) -> Prepare:
-    """Gets of Pods that nobody has asked for in this form before."""
+    """Gets of Pods for the first time in this format."""
 
     def prepare(server: Server, number: int) -> Maker:
         path = collection(server, f"quick-first-{len(accept)}", "pods")

@@ -1,4 +1,4 @@
-"""Reads: one object, lists in every form the first time and again, selectors."""
+"""Reads: one object, lists in every format the first time and again, selectors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def get(name: str, resource: str, form: str) -> Work:
 
 
 def list_many(name: str, query: str) -> Work:
-    """Lists of ConfigMaps in JSON, as the reference was measured."""
+    """Lists of ConfigMaps in JSON, as in the measurement of the reference."""
 
     def work(bench: Bench) -> list[Row]:
         server = bench.server()
@@ -41,12 +41,12 @@ def list_many(name: str, query: str) -> Work:
 
 
 def list_pods(bench: Bench) -> list[Row]:
-    """500 Pods in each form: what nobody asked for before, in several namespaces, then again."""
+    """500 Pods in each format: first requests, in several namespaces, then repeated ones."""
     server = bench.server()
     paths = [collection(server, f"bench-pods-{n}", "pods") for n in range(FIRST_TIMES)]
     for path in paths:
-        fill(server, creator(server, path), PAGE - 1)  # and the first one
-    time.sleep(2.0)  # for what controllers do about new pods
+        fill(server, creator(server, path), PAGE - 1)  # besides the first one
+    time.sleep(2.0)  # lets controllers process the new pods
     rows = []
     for form, accept in FORMS.items():
         requests = [server.address.request("GET", path, accept=accept) for path in paths]
@@ -73,7 +73,7 @@ def select(name: str, selector: str, found: int) -> Work:
         with connections(server.address, 1) as (connection,):
             connection.call(request)
             items = connection.body.count(b'"uid":')
-            if bool(items) != bool(found):  # a long body is kept in part
+            if bool(items) != bool(found):  # only part of a long body is kept
                 return [Row(name, error=f"{path} found {items} objects")]
         return bench.load(name, objects.constant(request), 1)
 

@@ -1,4 +1,4 @@
-"""The table and the JSON file."""
+"""Formats the results as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def number(value: float | None, unit: str = "") -> str:
 
 
 def _wanted(row: Row, target: Target) -> tuple[str, str]:
-    """The limit as text, and whether it is kept."""
+    """Return the limit as text, and whether the row is within it."""
     texts: list[str] = []
     verdict = "ok"
     limit, least = row.limit or target.limit, row.least_rate or target.least_rate
@@ -49,13 +49,13 @@ def _cells(row: Row, before: float | None) -> list[str]:
 
 
 def previous_figures(file: Path) -> dict[str, float]:
-    """The figures of an earlier run by row name."""
+    """Return the figures of an earlier run by row name."""
     rows = json.loads(file.read_text())["rows"]
     return {row["name"]: row["figure"] for row in rows if row["figure"] is not None}
 
 
 def table(rows: list[Row], previous: dict[str, float] | None) -> str:
-    """An aligned table; failures below it."""
+    """Format an aligned table, with failures below it."""
     before = previous or {}
     lines = [HEAD, *(_cells(row, before.get(row.name)) for row in rows if not row.error)]
     if previous is None:
@@ -70,7 +70,7 @@ def table(rows: list[Row], previous: dict[str, float] | None) -> str:
 
 
 def write(file: Path, rows: list[Row], settings: dict[str, object]) -> None:
-    """The rows with their targets, and where they were measured."""
+    """Write the rows with their targets, the time and the machine."""
     document = {
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""Starting, stopping and weighing the server under test."""
+"""Starts, stops and measures the server under test."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def free_port() -> int:
 
 
 def _stat(pid: str) -> list[str]:
-    """The fields of /proc/PID/stat after the command's name."""
+    """Return the fields of /proc/PID/stat after the command's name."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -38,19 +38,19 @@ def _stat(pid: str) -> list[str]:
 
 
 def machine_seconds() -> float:
-    """CPU time that everything on this machine used, and what other machines took from it."""
+    """Return the CPU time of all processes of this machine, plus steal time."""
     fields = Path("/proc/stat").read_text().split(maxsplit=9)[1:9]
     return sum(int(fields[n]) for n in (0, 1, 2, 5, 6, 7)) / TICK
 
 
 def cpu_seconds_of(pid: int) -> float:
-    """A process's CPU clock is its utime + stime in nanoseconds instead of ticks."""
+    """Return utime + stime of a process from its CPU clock: nanoseconds instead of ticks."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
 class Server:
-    """A running server; its directory goes at the end when it was made here. `more` are flags that
-    depend on it."""
+    """A running server. `close` deletes its directory if it is temporary. `more` returns flags that
+    depend on the directory."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Server:
             "--secure-port": self.address.port,
             "--token-auth-file": tokens,
         }
-        # A compiled copy goes before the sources.
+        # A compiled copy takes precedence over the sources.
         paths = filter(None, [os.environ.get("PYTHONPATH"), str(SOURCE)])
         with self._log.open("ab") as log:
             began = time.perf_counter()
@@ -94,7 +94,7 @@ class Server:
         self.start_seconds = time.perf_counter() - began
 
     def _wait(self, deadline: float) -> None:
-        """Until /readyz answers 200."""
+        """Wait until /readyz answers 200."""
         while time.perf_counter() < deadline and self.alive:
             try:
                 connection = Connection(self.address, 5.0)
@@ -113,7 +113,7 @@ class Server:
         return self.process.poll() is None
 
     def close(self) -> None:
-        """SIGTERM, and a word when that is not a clean end."""
+        """Stop by SIGTERM, and report an unclean exit."""
         code = self.process.poll()
         if code is None:
             self.process.terminate()
@@ -128,7 +128,7 @@ class Server:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def _family(self) -> dict[str, list[str]]:
-        """The stat fields of the server's process and its descendants, by process id."""
+        """Return the stat fields of the server's process and its descendants, by process id."""
         stats = {pid: stat for pid in os.listdir("/proc") if pid.isdigit() and (stat := _stat(pid))}
         family: set[str] = set()
         more = {str(self.process.pid)} & stats.keys()
@@ -138,7 +138,7 @@ class Server:
         return {pid: stats[pid] for pid in family}
 
     def cpu_seconds(self) -> float:
-        """User and system time of all threads and children, ended children too."""
+        """Return the user and system time of all threads and children, including ended children."""
         total = 0.0
         for pid, stat in self._family().items():
             with suppress(OSError):  # it ended meanwhile
@@ -147,13 +147,13 @@ class Server:
         return total
 
     def resident_mb(self) -> float:
-        """Resident memory, children included."""
+        """Return the resident memory, including children."""
         return sum(int(stat[21]) for stat in self._family().values()) * PAGE / 2**20
 
 
 @contextmanager
 def profiled(server: Server, file: Path | None) -> Iterator[None]:
-    """py-spy on the server while the block runs, when there is a file to write."""
+    """Run py-spy on the server during the block, if there is a file to write."""
     path = os.pathsep.join([os.environ.get("PATH", ""), str(Path(sys.executable).parent)])
     tool = shutil.which("py-spy", path=path)
     if file is None or tool is None:

@@ -1,4 +1,4 @@
-"""What works need before they can measure: namespaces, objects, requests that make them."""
+"""Setup of workloads: namespaces, objects, and requests that create them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bench.client import APPLY, Maker, WorkFailedError, connections, drive
 from bench.server import Server
 
 HELD = 20_000
-SHARING = 100  # of those have the same label
+SHARING = 100  # objects per label
 
 
 def call(server: Server, method: str, path: str, body: Any = None, kind: str = "json") -> Any:
-    """One request of the setup, which must succeed; its answer unless that is long."""
+    """Send one setup request, which must succeed; return its answer unless it is long."""
     request = server.address.request(method, path, objects.encode(body) if body else b"", kind)
     deadline = time.perf_counter() + 10
     with connections(server.address, 1) as (connection,):
@@ -28,7 +28,7 @@ def call(server: Server, method: str, path: str, body: Any = None, kind: str = "
 
 
 def collection(server: Server, namespace: str, resource: str = "configmaps") -> str:
-    """The path of a namespace's objects; makes the namespace."""
+    """Return the path of a namespace's objects; creates the namespace."""
     try:
         call(server, "GET", f"/api/v1/namespaces/{namespace}")
     except WorkFailedError:
@@ -38,7 +38,7 @@ def collection(server: Server, namespace: str, resource: str = "configmaps") -> 
 
 
 def creator(server: Server, path: str, kind: str = "json", labels: Sequence[str] = ()) -> Maker:
-    """Requests that create objects with new names; labels named `app` in turn."""
+    """Make requests that create objects with new names, with the labels `app` in turn."""
     resource = path.rpartition("/")[2]
     if resource == "pods":  # waits for the service account
         call(server, "POST", path, objects.new(resource, "first"))
@@ -59,13 +59,13 @@ def fill(server: Server, make: Maker, number: int) -> None:
 
 
 def stored(server: Server, path: str) -> int:
-    """How many objects a collection has."""
+    """Count the objects of a collection."""
     page = call(server, "GET", f"{path}?limit=1")
     return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
 
 
 def many(server: Server) -> str:
-    """The path of 20,000 ConfigMaps, of which 100 share each label; made when first wanted."""
+    """Return the path of 20,000 ConfigMaps, of which 100 share each label; created on first use."""
     path = collection(server, "bench-many")
     if stored(server, path) < HELD:
         labels = [f"app-{n}" for n in range(HELD // SHARING)]
@@ -74,8 +74,8 @@ def many(server: Server) -> str:
 
 
 def standing(server: Server, name: str, resource: str, number: int) -> list[str]:
-    """The paths of that many objects which differ, applied by the manager of the bench. They are
-    numbered from 1: in a path or body of number 0 the marks would stand yet."""
+    """Return the paths of so many different objects, applied by the manager of the bench. They are
+    numbered from 1: number 0 would leave the marks in paths and bodies."""
     path = collection(server, f"bench-{name}", resource)
     if resource == "pods":
         call(server, "POST", path, objects.new(resource, "first"))

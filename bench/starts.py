@@ -1,4 +1,4 @@
-"""Starts and memory, empty and filled."""
+"""Start time and memory, empty and filled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILLED = 100_000
 
 
 def start_fresh(bench: Bench) -> list[Row]:
-    """Start on empty directories; memory of the last once it is quiet."""
+    """Start on empty directories; measure the memory of the last server once it is idle."""
     took = []
     for n in range(STARTS):
         bench.pace.wait(PATIENCE)
@@ -34,7 +34,7 @@ def start_fresh(bench: Bench) -> list[Row]:
 
 
 def start_filled(bench: Bench) -> list[Row]:
-    """Memory with many objects, then starts on still more of them."""
+    """Measure memory with many objects, then starts on even more of them."""
     directory = Path(tempfile.mkdtemp(prefix="fairlead-bench-"))
     took = []
     try:
@@ -70,7 +70,7 @@ def _starts(name: str, took: list[float]) -> Row:
 
 
 def _size(server: Server, path: str) -> float:
-    """MB of the objects of a collection, as they are stored and sent."""
+    """Return the size in MB of the objects of a collection, as sent."""
     with connections(server.address, 1) as (connection,):
         connection.call(server.address.request("GET", path))
         connection.check()

@@ -1,4 +1,4 @@
-"""What is wanted, what the v1.25 reference needs for the same work, and what bounds us, as data."""
+"""Targets, the v1.25 reference's figures for the same workload, and our bottlenecks, as data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Figures share the row's unit: µs of server CPU per request, ms, or MB."""
+    """Figures have the row's unit: µs of server CPU per request, ms, or MB."""
 
     title: str
     limit: float | None = None
@@ -91,14 +91,14 @@ TARGETS: dict[str, Target] = {
     "memory-restarted": Target("resident after that start", bounds="the stored bytes"),
 }
 
-# By protobuf a create may cost this much more than by JSON.
+# Allowed cost of a create by protobuf, relative to JSON.
 BY_PROTOBUF = 1.2
-# MB that 20,000 ConfigMaps and 6,000 Pods may take beside idle memory and their bytes.
+# MB that 20,000 ConfigMaps and 6,000 Pods may take on top of idle memory and their bytes.
 ABOVE_IDLE_AND_STORED = 130
-# The same work with 11,000 objects may cost this much more than with 100 (noise, not growth).
+# Allowed cost with 11,000 objects, relative to 100 (noise, not growth).
 GROWTH = 1.15
-# Creates of 16 clients on etcd, at least this share of what it takes without a server before it.
+# Required rate of creates of 16 clients on etcd, relative to etcd without a server.
 OF_ETCD_ALONE = 0.6
-# How much more CPU of ours works may cost than in one process with the embedded store.
+# Allowed CPU cost, relative to one process with the embedded store.
 ON_ETCD = {"get": 1.2, "create-configmap": 2.0}
 WITH_WORKERS = {"get": 1.1}

@@ -1,9 +1,9 @@
-"""Writes of objects that all differ: nothing repeats but the shape, so that nothing which the
-server remembers by content helps.
+"""Writes of objects that all differ: only the shape repeats, so that the server's caches by content
+do not help.
 
 `python -m bench.unlike` prints the CPU of the server per request; with `--source DIR` twice or more
-it measures the servers of several source trees in turns, which is the way to compare two of them on
-a machine that others use.
+it alternates between servers of several source trees, which is the way to compare them on a shared
+machine.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from bench.client import APPLY, MERGE, Maker, connections, drive
 from bench.server import SOURCE, Server
 from bench.setting_up import call, collection
 
-STANDING = 2000  # objects that are patched and applied to in turn: too many to be remembered
+STANDING = 2000  # objects that are patched and applied to in turn: too many for the caches
 
 
 def new(resource: str, number: int) -> dict[str, Any]:
-    """An object whose texts, labels, images and sizes are its own."""
+    """Return an object with its own texts, labels, images and sizes."""
     made: dict[str, Any] = json.loads(
         objects.with_number(objects.encode(objects.new(resource)), number)
     )
@@ -50,7 +50,7 @@ def create(resource: str) -> Work:
 
 
 def _standing(server: Server, name: str, resource: str) -> Iterator[tuple[str, int]]:
-    """The paths and numbers of objects that stand already, applied by the manager of the bench."""
+    """Return the paths and numbers of existing objects, applied by the manager of the bench."""
     path = collection(server, f"unlike-{name}", resource)
     if resource == "pods":
         call(server, "POST", path, objects.new("pods", "first"))
@@ -117,7 +117,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _started(source: str) -> Server:
-    """A server of a source tree, which goes before ours on the way that modules are found."""
+    """Start a server of a source tree, which takes precedence in the module path."""
     before = os.environ.get("PYTHONPATH", "")
     script = f"import sys; sys.path.insert(0, {source!r}); import runpy; sys.argv[0] = 'fairlead';"
     script += " runpy.run_module('fairlead', run_name='__main__', alter_sys=True)"

@@ -1,7 +1,7 @@
-"""How long somebody waits for a small answer while the server does large things for others.
+"""Measures the wait for a small answer while the server handles large requests of other clients.
 
-The others are a process of their own. Waits are wall time and want a machine with nothing else to
-do; the one who waits goes first where that is allowed, and the least of several rounds is compared.
+The other clients are a separate process. Waits are wall time and need an otherwise idle machine;
+the waiting client runs with real-time priority if permitted, and the best of several rounds counts.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from bench.measuring import Bench, Row, Work
 from bench.setting_up import collection, creator, fill, many, standing
 
 ROUNDS = 3
-ENOUGH_SECONDS = 6.0  # of rounds, for forms that take long
+ENOUGH_SECONDS = 6.0  # of rounds, for formats that take long
 PAUSE = 0.0005  # between two small requests
 MIXED_SECONDS = 10.0
 PATIENCE = 120.0
-# What is sent: query, Accept, Accept-Encoding.
+# Query, Accept and Accept-Encoding of the large list.
 LONG = {
     "json": ("", "json", "identity"),
     "gzip": ("", "json", "gzip"),
@@ -46,7 +46,7 @@ LONG = {
 
 
 def stalls(form: str) -> Work:
-    """The longest wait for /livez while 20,000 ConfigMaps are sent in some form."""
+    """The longest wait for /livez while 20,000 ConfigMaps are sent in a format."""
     query, accept, encoding = LONG[form]
     name = f"stall-{form}"
 
@@ -69,7 +69,7 @@ def stalls(form: str) -> Work:
 
 
 def mixed(bench: Bench) -> list[Row]:
-    """Gets one at a time beside 8 connections that read, list, patch and create."""
+    """Gets one at a time, beside 8 connections that read, list, patch and create."""
     server = bench.server()
     pods = collection(server, "bench-mixed", "pods")
     fill(server, creator(server, pods), 500)
@@ -103,7 +103,7 @@ def _send(
 
 @contextmanager
 def _others(run: Callable[[], None]) -> Iterator[Process]:
-    """A process that does something meanwhile; it has ended afterwards."""
+    """Run a function in another process during the block, and wait for its end."""
     process = Process(target=run, daemon=True)
     process.start()
     try:
@@ -115,7 +115,7 @@ def _others(run: Callable[[], None]) -> Iterator[Process]:
 
 
 def _waits(address: Address, request: bytes, going_on: Callable[[], bool]) -> list[float]:
-    """How long each answer took, one request after the other while something else goes on."""
+    """Return the duration of each request, sent one after the other while `going_on`."""
     waits: list[float] = []
     with connections(address, 1) as (connection,), _going_first():
         _call(connection, request)
@@ -134,7 +134,7 @@ def _call(connection: Connection, request: bytes) -> float:
 
 @contextmanager
 def _going_first() -> Iterator[None]:
-    """Be woken before all others, where that is allowed."""
+    """Run with real-time priority, if permitted."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
     try:

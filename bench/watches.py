@@ -1,4 +1,4 @@
-"""Watches: what an event costs, and what watches cost that nothing happens to."""
+"""Watches: the cost of an event, and the memory of idle watches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IDLE = 10_000
 
 
 def watch_request(server: Server, path: str) -> bytes:
-    """A watch from now on."""
+    """Return a request for a watch from now on."""
     version = call(server, "GET", f"{path}?limit=1")["metadata"]["resourceVersion"]
     return server.address.request("GET", f"{path}?watch=true&resourceVersion={version}")
 
@@ -25,7 +25,7 @@ def watch(name: str, number: int, creators: int = 0) -> Work:
         server = bench.server()
         path = collection(server, f"bench-{name}")
         make = creator(server, path)
-        time.sleep(1.0)  # for what controllers put into a new namespace
+        time.sleep(1.0)  # lets controllers populate the new namespace
         request = watch_request(server, path)
         watchers: list[Watcher] = []
         try:
@@ -47,7 +47,7 @@ def watch(name: str, number: int, creators: int = 0) -> Work:
 
 
 def idle(bench: Bench) -> list[Row]:
-    """Memory of 10,000 watches to which nothing happens, above that of a server with none."""
+    """Memory of 10,000 idle watches, above that of a server with none."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if most < IDLE + 100:
         raise WorkFailedError(f"{IDLE} connections need more than {most} open files (ulimit -n)")

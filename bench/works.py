@@ -1,4 +1,4 @@
-"""Every work by name."""
+"""All workloads by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.writes import WRITES
 
 
 def works(watchers: list[int]) -> dict[str, Work]:
-    """Every work by name, in the order they run."""
+    """Return all workloads by name, in their order of execution."""
     return {
         "start-memory-fresh": start_fresh,
         **READS,
@@ -30,7 +30,7 @@ def works(watchers: list[int]) -> dict[str, Work]:
 
 
 def run(bench: Bench, name: str, work: Work) -> list[Row]:
-    """A work's rows, or one that says why it failed."""
+    """Return the rows of a workload, or one row with the error."""
     try:
         rows = work(bench)
         factor = bench.factors.get(name)

@@ -10,7 +10,7 @@ from bench.measuring import Bench, Row, Work
 from bench.setting_up import call, collection, creator, standing
 from bench.targets import BY_PROTOBUF, OF_ETCD_ALONE
 
-STANDING = 600  # objects that are written to in turn: more than the server remembers by content
+STANDING = 600  # objects that are written in turn: more than the server's caches hold
 
 
 def create(name: str, resource: str) -> Work:
@@ -33,7 +33,7 @@ def create(name: str, resource: str) -> Work:
 
 
 def update(name: str, resource: str) -> Work:
-    """Updates in turn, of which each changes one value."""
+    """Updates of several objects in turn, each of which changes one value."""
 
     def work(bench: Bench) -> list[Row]:
         server = bench.server()
@@ -52,7 +52,7 @@ def update(name: str, resource: str) -> Work:
 
 
 def patch(name: str, resource: str, number: int) -> Work:
-    """Merge patches in turn, of which each changes one value."""
+    """Merge patches of several objects in turn, each of which changes one value."""
 
     def work(bench: Bench) -> list[Row]:
         server = bench.server()

@@ -1,8 +1,8 @@
-"""Searches for inputs that hold the event loop or fill the memory of a server.
+"""Searches for inputs that block the event loop or fill the memory of a server.
 
-Each round takes a family of cases, changes the numbers of the worst case that is known of it, or
-draws new ones, and measures. What does more than is allowed three times in a row is a finding; its
-numbers are then made as small as they can be.
+Each round picks a family of cases, mutates the numbers of its worst known case or draws new ones,
+and measures. A case that exceeds a limit three times in a row is a finding; its numbers are then
+minimized.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from support.attacks.target import Damage, Target
 
 DIALECTS = ("kubernetes", "cluster")
 _TRIES = 3
-_FRESH = 0.3  # share of rounds that do not start from the worst case
-_ROUNDS_A_SERVER = 150  # setups add up
+_FRESH = 0.3  # share of rounds that draw new numbers
+_ROUNDS_A_SERVER = 150  # then restart: the objects of setups accumulate
 
 
 class Search:
-    """The worst numbers of each family, and what was found over the limits."""
+    """Tracks the worst numbers of each family, and the findings."""
 
     def __init__(self, dialect: str, seed: int, names: list[str]) -> None:
         self.dialect = dialect
@@ -54,7 +54,7 @@ class Search:
         self._directory.cleanup()
 
     def run(self, seconds: float) -> int:
-        """Gives the number of rounds."""
+        """Search for so many seconds; return the number of rounds."""
         until, rounds = time.monotonic() + seconds, 0
         while time.monotonic() < until:
             name = self._names[rounds % len(self._names)]
@@ -96,13 +96,13 @@ class Search:
         return numbers
 
     def _any(self, low: int, high: int) -> int:
-        """Small and large numbers alike."""
+        """Draw a number with a logarithmic distribution."""
         if high < 20:
             return self._random.randint(low, high)
         return int(max(low, 1) * (high / max(low, 1)) ** self._random.random())
 
     def _measured(self, name: str, numbers: Numbers) -> Damage | None:
-        """None for what cannot even be set up, such as a definition that is refused."""
+        """Measure a case; None if it cannot be set up, e.g. because a definition is refused."""
         case = FAMILIES[name].build(self._target.dialect, numbers)
         try:
             damage = self._target.measure(case)
@@ -128,7 +128,7 @@ class Search:
         return True
 
     def _smallest(self, name: str, numbers: Numbers) -> Numbers:
-        """Halve what can be halved without getting below the limit."""
+        """Halve each number as long as the case still exceeds a limit."""
         for one, (low, high) in FAMILIES[name].ranges.items():
             while high >= 20 and numbers[one] // 2 >= low:
                 smaller = {**numbers, one: numbers[one] // 2}

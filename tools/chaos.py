@@ -1,5 +1,5 @@
-"""Kills, stops and cuts off parts of servers under load, and looks for answers that are not
-linearizable and for watchers that missed something."""
+"""Kills, stops and disconnects parts of servers under load, and checks that the answers are
+linearizable and that watchers missed no event."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROUND_SECONDS = 30.0
 
 
 async def play(scenario: str, seconds: float, seed: int, keep: Path | None) -> int:
-    """Rounds on one fleet; gives the number of problems."""
+    """Play rounds on one fleet; return the number of problems."""
     directory = Path(tempfile.mkdtemp(prefix=f"fairlead-chaos-{scenario}-"))
     fleet = SCENARIOS[scenario](directory)
     deadline = time.monotonic() + seconds

@@ -1,11 +1,11 @@
-"""What `mkdocs build` checks beside links: pages load nothing from another host."""
+"""A check of `mkdocs build`: pages load nothing from another host."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-# What a browser fetches by itself; a link that people may follow is none of it.
+# URLs that a browser loads automatically; links are not among them.
 _FETCHED = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc=["']?(?P<source>[^"' >]+)"""
     r"""|<link\b[^>]*?\bhref=["']?(?P<link>[^"' >]+)"""
@@ -14,7 +14,7 @@ _FETCHED = re.compile(
 
 
 def foreign(page: str) -> list[str]:
-    """Addresses on other hosts that a page has the browser load."""
+    """Return the URLs on other hosts that a page makes the browser load."""
     found = (
         match["source"] or match["link"] or match["style"] for match in _FETCHED.finditer(page)
     )

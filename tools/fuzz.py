@@ -1,5 +1,5 @@
-"""Sends random requests to servers of its own in both dialects and fails if one is answered with
-a 500, if a server ends, or if its memory grows."""
+"""Sends random requests to servers in both dialects. Fails if an answer is a 500, a server ends, or
+its memory grows."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Replays the recorded scenarios in each dialect and holds the committed floor.
+"""Replays the recorded scenarios in each dialect and checks the committed floor.
 
-`tools/parity.floor` has a line a dialect: its name and how many answers must be equal. A floor
-only rises; half a percent of slack is left for timing. Every scenario file runs against a fresh
-server of its own, several at a time: most of the time is spent waiting for what does not come.
-The scenarios are looked for in ../shared/parity, or where FAIRLEAD_PARITY says.
+`tools/parity.floor` has a line per dialect: its name and the number of answers that must be equal.
+A floor only rises; half a percent of slack is left for timing. Every scenario file runs against a
+fresh server, several at a time: most of the time is spent in timeouts. The scenarios are in
+../shared/parity, or in the directory that FAIRLEAD_PARITY names.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ParityError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How many answers there were and how many of them are as recorded."""
+    """Counts of answers and of those that equal the recording."""
 
     equal: int = 0
     answers: int = 0
@@ -88,7 +88,7 @@ def token_file(directory: Path) -> Path:
 
 @contextmanager
 def server(dialect: str) -> Iterator[str]:
-    """A fresh server; gives its address."""
+    """Run a fresh server; yields its address."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         command = [sys.executable, "-m", "fairlead", "serve", "--dialect", dialect]
@@ -113,7 +113,7 @@ def server(dialect: str) -> Iterator[str]:
 
 
 def check(dialect: str, file: Path, words: str) -> tuple[Figures, str]:
-    """Run one scenario file; gives its figures and the differences that were printed."""
+    """Run one scenario file; return its figures and the printed differences."""
     with server(dialect) as address:
         command = [sys.executable, str(RUNNER), "check", "--base", address, "--token", ADMIN]
         command += ["--dialect", dialect, "-k", words, "-j", str(SIDE_BY_SIDE)]
@@ -147,7 +147,7 @@ def floors() -> dict[str, int]:
 
 
 def chosen_files(names: list[str]) -> list[Path]:
-    """The scenario files, the longest first; raises ParityError if any is missing."""
+    """Return the scenario files, the longest first; raises ParityError if one is missing."""
     scenarios = PLACE / "scenarios"
     files = [scenarios / f"{name}.yaml" for name in names] or list(scenarios.glob("*.yaml"))
     missing = [str(path) for path in (RUNNER, *files) if not path.is_file()]

@@ -1,4 +1,4 @@
-"""Writes the pages of docs/reference that follow from the code, and README's table of flags."""
+"""Generates pages of docs/reference from the code, and README's table of flags."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGES = ROOT / "docs" / "reference"
 BEGIN, END = "<!-- flags: made by tools/reference.py -->\n", "<!-- end of flags -->\n"
 NOTE = "<!-- made by tools/reference.py from the code: change it there -->\n"
 
-# The flags that README shows.
+# The flags in README's table.
 MOST_USED = (
     "--dialect", "--data-dir", "--secure-port", "--bind-address", "--simulate-nodes", "--testing",
     "--storage", "--workers", "--history-retention", "--authorization-mode",
@@ -42,7 +42,7 @@ def table(head: Row, rows: Iterable[Row]) -> Iterator[str]:
 
 
 def code(text: str) -> str:
-    """As it can stand in a table, whoever renders it."""
+    """Format code for a table cell of any renderer."""
     return f"<code>{escape(text).replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
 
 
@@ -68,7 +68,7 @@ def _flag_row(action: argparse.Action) -> Row:
 
 
 def _shown(actions: Iterable[argparse.Action]) -> list[argparse.Action]:
-    """Flags that do nothing are not shown."""
+    """Return the visible flags."""
     return [one for one in actions if one.option_strings and one.help != argparse.SUPPRESS]
 
 
@@ -93,7 +93,7 @@ def most_used_flags() -> str:
 
 
 def with_most_used_flags(text: str) -> str:
-    """The README with the table of today."""
+    """Return the README with the current table."""
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
     return f"{head}{BEGIN}\n{most_used_flags()}\n{END}{tail}"
@@ -155,7 +155,7 @@ def commands() -> str:
 
 
 def _import_counts() -> None:
-    """Have every part register what it counts."""
+    """Import every module that registers a metric."""
     root = Path(fairlead.__file__).parent
     for path in sorted(root.rglob("*.py")):
         if "= REGISTRY." in path.read_text():
@@ -184,7 +184,7 @@ def metrics() -> str:
     )
 
 
-# What is served
+# Served APIs
 
 
 def served() -> str:
@@ -221,7 +221,7 @@ def served() -> str:
 
 
 def _served_rows() -> Iterator[Row]:
-    """The versions of groups, and what is served of each; where only one dialect has it, which."""
+    """Yield group versions and their resources, with the dialect if only one has them."""
     from fairlead.base.dialect import DIALECTS, KUBERNETES
     from fairlead.codec.types.builtin import BuiltinTypes
     from fairlead.resources.registry import GroupVersion, Resources
@@ -291,7 +291,7 @@ def dialects() -> str:
 
 
 def _dialect_names() -> Iterator[tuple[str, str]]:
-    """The names of a dialect, each with the text that says what it is."""
+    """Yield the names of a dialect with their descriptions."""
     from fairlead.base.dialect import Dialect
 
     for name, hint in get_type_hints(Dialect, include_extras=True).items():

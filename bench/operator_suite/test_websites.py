@@ -1,5 +1,5 @@
-"""Ten tests of the operator in examples/kopf-operator, such as its author would write them: one
-operator for all of them, and everything as it was again after each."""
+"""Ten tests of the operator in examples/kopf-operator, as its author would write them: they share
+one operator, and the cluster is restored after each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Object = dict[str, Any]
 
 @pytest.fixture(scope="session")
 def operated(cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster, with the operator at work."""
+    """The cluster, with the operator running."""
     cluster.definitions(EXAMPLE / "definition.yaml")
     cluster.wait_idle()
     with cluster.clients.kopf("run", "-n", SPACE, str(EXAMPLE / "operator.py")):
@@ -31,7 +31,7 @@ def operated(cluster: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def site(operated: Cluster, restored: Cluster) -> Website:
-    """A website of three pods, all of which are ready."""
+    """A website of three pods, all ready."""
     made = Website(operated)
     made.create("docs", replicas=3)
     made.await_ready("docs", 3)

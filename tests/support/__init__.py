@@ -1,1 +1,1 @@
-"""What the tests share: a server process, an HTTP client, and short ways to write objects."""
+"""Shared test helpers: a server process, an HTTP client, and shortcuts to write objects."""

@@ -1,5 +1,5 @@
-"""Bodies made to hurt, as large as a request may be: deep, wide, repeating, unfinished, and with
-every list of the type model filled to the brim."""
+"""Adversarial bodies of the maximum size: deep, wide, repetitive, truncated, and with every list of
+the type model filled up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def repeated(
 
 
 def json_bodies(size: int = MOST_BYTES) -> dict[str, bytes]:
-    """Documents of every bad shape; some are JSON and some only begin like it."""
+    """Documents of every bad shape; some are valid JSON, some only begin like it."""
     deep = b'{"a":' * 200 + b'1,"a":2' + b"}" * 200
     return {
         "lists": repeated(b"[],", size, b'{"a":[', b"[]]}"),
@@ -103,7 +103,7 @@ def yaml_bodies(size: int = MOST_BYTES) -> dict[str, bytes]:
 
 
 def message_bodies(struct: Struct, api_version: str, size: int = MOST_BYTES) -> dict[str, bytes]:
-    """Messages whose envelope is right and whose content is not, and the other way round."""
+    """Messages with a valid envelope and invalid content, and vice versa."""
 
     def envelope(content: bytes, version: bytes = api_version.encode()) -> bytes:
         meta = delimited(key(1, BYTES), version) + delimited(key(2, BYTES), struct.name.encode())
@@ -147,7 +147,7 @@ _SAMPLES: dict[str, Callable[[int], Any]] = {
 
 
 def sample(node: Type, number: int, levels: int) -> Any:
-    """A value of a type: no two of different numbers alike, texts like names."""
+    """Return a value of a type that differs for each number; texts look like names."""
     match node:
         case Scalar(name=name):
             return _SAMPLES[name](number)
@@ -164,15 +164,15 @@ def sample(node: Type, number: int, levels: int) -> Any:
 def _of_field(field: Field, number: int, levels: int) -> Any:
     if field.message is None:
         return sample(field.type, number, levels)
-    # What is of one type or another can be an object.
+    # A field with alternative types can be an object.
     value = sample(field.message.fields["schema"].type, number, levels - 1)
     return {f"k{number}": value} if isinstance(field.type, MapOf) else value
 
 
 def long_lists(root: Struct, size: int, seen: set[int]) -> Iterator[tuple[str, Object]]:
-    """Objects of a type in which one list or map each is long: of empty items, of items that are
-    all alike, and of items that all differ. Each list of each struct comes once; `seen` remembers
-    the structs."""
+    """Yield objects of a type, each with one long list or map: of empty items, of equal items, and
+    of distinct items. Each list of each struct comes once; `seen` holds the ids of visited
+    structs."""
     for path, node in _collections(root, seen):
         for name, make in _ITEMS.items():
             held = _filled(node, make, size)

@@ -1,4 +1,4 @@
-"""A server of others, for webhooks to call."""
+"""An external server for webhooks to call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Answering:
-    """A server that gives the answers it was told, in turn, and keeps what it was sent."""
+    """Returns the queued answers in turn, and records the requests."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         outer = self

@@ -1,4 +1,4 @@
-"""Servers that keep an audit log, and reading it."""
+"""Servers with an audit log, and a reader of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.waiting import eventually
 
 Event = dict[str, Any]
 
-# What is told goes by the namespace; nothing is told of `/livez`.
+# The level depends on the namespace; `/livez` is not logged.
 POLICY = """
 apiVersion: audit.%s/v1
 kind: Policy
@@ -47,19 +47,19 @@ class Audited:
             )
 
     def events(self) -> list[Event]:
-        """All but one that is just being written."""
+        """Return all events, without a partially written one."""
         whole, _, _ = self.log.read_bytes().rpartition(b"\n")
         return [json.loads(line) for line in whole.splitlines()]
 
     def of(self, answer: Answer) -> list[Event]:
-        """The events of the request that was answered so."""
+        """Return the events of the request with this answer."""
         return self.of_id(answer.headers["Audit-Id"])
 
     def of_id(self, audit_id: str) -> list[Event]:
         return [event for event in self.events() if event["auditID"] == audit_id]
 
     def last(self, answer: Answer) -> Event:
-        """What is told at the end, which is told once."""
+        """Return the one event of the last stage."""
         (found,) = [one for one in self.of(answer) if one["stage"] == "ResponseComplete"]
         return found
 

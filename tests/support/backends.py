@@ -1,4 +1,4 @@
-"""Backends for tests of the store: in memory, and as bad as a disk can be."""
+"""Backends for tests of the store: in memory, and with the faults of a bad disk."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ FULL = StorageError("the disk is full", Fault.PASSING)
 
 
 class MemoryBackend:
-    """Keeps rows in a list. `failure` makes appends and probes fail with it; `gate` can be cleared
-    to hold appends up; `batches` has the sizes of what was appended."""
+    """Keeps rows in a list. If set, `failure` is raised by appends and probes; clearing `gate`
+    blocks appends; `batches` has the sizes of all appends."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.revision = 0
         self.floor = 0
         self.failure: BaseException | None = None
-        self.fail_once: BaseException | None = None  # what the next append raises
-        self.unsound: BaseException | None = None  # what `recover` raises
-        self.damage: BaseException | None = None  # what `check` raises
+        self.fail_once: BaseException | None = None  # raised by the next append
+        self.unsound: BaseException | None = None  # raised by `recover`
+        self.damage: BaseException | None = None  # raised by `check`
         self.failing_compactions = 0
         self.compactions = 0
         self.recoveries = 0
@@ -168,7 +168,7 @@ class MemoryBackend:
 
 
 def thing(number: object = 0, **labels: str) -> dict[str, Any]:
-    """An object in the form in which the store takes it."""
+    """Return an object as the store accepts it."""
     metadata: dict[str, Any] = {"name": "n"}
     if labels:
         metadata["labels"] = labels
@@ -182,5 +182,5 @@ def write(
     requires: tuple[Precondition, ...] = (),
     resource: str = THINGS,
 ) -> Write:
-    """A wanted step, of things unless another resource is named."""
+    """Return a write, of THINGS unless another resource is given."""
     return Write(resource, key, "v1", value, expected, requires)

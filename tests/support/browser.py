@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "<img src=x onerror=alert(1)>"
-PICTURES = ROOT / "build" / "console"  # for people to look at
+PICTURES = ROOT / "build" / "console"  # for humans to look at
 AXE = ROOT / "build" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 DESK: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 _PATIENCE = 30_000  # milliseconds; the machine may be busy
-# Nothing that a browser does by itself reaches out.
+# Disables requests that a browser makes on its own.
 _QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -31,7 +31,7 @@ _QUIET = (
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """A headless browser; the test is skipped where there is none."""
+    """Run a headless browser; skips the test if there is none."""
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("there is no chromium: the console is not tested in a browser")
@@ -46,8 +46,8 @@ def browser() -> Iterator[Browser]:
 
 
 class Visitor:
-    """One person at one browser. `went_wrong` has what the page complained about: it must stay
-    empty, unless a test expects otherwise."""
+    """A user with a browser. `went_wrong` collects errors of the page: it must stay empty, unless a
+    test expects otherwise."""
 
     def __init__(
         self, running: Browser, server: ServerProcess, viewport: ViewportSize = DESK
@@ -67,7 +67,7 @@ class Visitor:
         self.page.on("dialog", self._asked)
 
     def _heard(self, message: Any) -> None:
-        # That a request was refused is told by the page itself.
+        # The page itself reports refused requests.
         if message.type == "error" and "Failed to load resource" not in message.text:
             self.went_wrong.append(message.text)
 
@@ -78,7 +78,7 @@ class Visitor:
     def open(
         self, route: str = "#/overview", token: str | None = None, namespace: str = ""
     ) -> Page:
-        """The console at a route, signed in where there is a token."""
+        """Open the console at a route, signed in if there is a token."""
         self.page.goto(f"{self.server.address}/console/")
         self.page.evaluate("it => sessionStorage.setItem('fairlead.namespace', it)", namespace)
         if token is not None:
@@ -92,7 +92,7 @@ class Visitor:
         self.page.evaluate("route => { location.hash = route }", route)
 
     def come_back(self, route: str, namespace: str) -> None:
-        """Look at a route afresh, also at the same one again, without loading the console."""
+        """Navigate to a route again, even to the current one, without reloading the console."""
         self.page.evaluate(
             """([route, namespace]) => {
                 sessionStorage.setItem("fairlead.namespace", namespace);
@@ -103,15 +103,15 @@ class Visitor:
         )
 
     def picture(self, name: str) -> None:
-        """Keep what can be seen now."""
+        """Save a screenshot."""
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=PICTURES / f"{name}.png")
 
     def findings(self) -> list[str]:
-        """What axe-core finds serious or worse on the page."""
+        """Return the findings of axe-core that are serious or worse."""
         if not AXE.exists():
             pytest.skip("there is no axe-core (make console-tools): accessibility is not checked")
-        # As the browser's own tools do, which the page's policy does not bind.
+        # Evaluated through DevTools, which the page's policy does not restrict.
         self.page.evaluate(AXE.read_text())
         found = self.page.evaluate("() => axe.run().then(result => result.violations)")
         return [

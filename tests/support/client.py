@@ -1,4 +1,4 @@
-"""A small HTTP client over TLS that shows answers as they are, and reads watch streams."""
+"""A small HTTP client over TLS that returns raw answers, and reads watch streams."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATIENCE = 20.0  # seconds until a test gives up on an answer that should come a
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer; `raw` is the body as sent, still compressed if it was."""
+    """A complete answer; `raw` is the body as sent, possibly compressed."""
 
     status: int
     headers: Message
@@ -97,7 +97,7 @@ class WatchEnded(Exception):
 
 
 class Watch:
-    """A watch under way. Iterating reads to its end; `next` waits for one event."""
+    """An open watch. Iterating reads to its end; `next` waits for one event."""
 
     def __init__(self, connection: http.client.HTTPSConnection) -> None:
         self._connection = connection
@@ -116,14 +116,14 @@ class Watch:
         return [self.next() for _ in range(count)]
 
     def until(self, name: str) -> list[Event]:
-        """Every event up to and including the first one about an object of this name."""
+        """Return every event up to and including the first one about an object of this name."""
         found = [self.next()]
         while found[-1].name != name:
             found.append(self.next())
         return found
 
     def __iter__(self) -> Iterator[Event]:
-        """Events until the server ends the stream in good order."""
+        """Yield events until the server ends the stream properly."""
         while True:
             try:
                 yield self.next()
@@ -134,7 +134,7 @@ class Watch:
         return list(self)
 
     def answer(self) -> Answer:
-        """The whole answer where no stream was expected."""
+        """Return the whole answer if it is not a stream."""
         return Answer(self.status, self.headers, self._response.read())
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ Query = Any  # text, a number, a list of texts, or None for a bare name
 
 
 def with_query(path: str, query: Mapping[str, Query]) -> str:
-    """A path with parameters. `continue_` is `continue`; None gives a bare name without `=`."""
+    """Add parameters to a path. `continue_` is `continue`; None gives a bare name without `=`."""
     parts = []
     for name, value in query.items():
         name = name.rstrip("_")
@@ -173,8 +173,8 @@ _LONGEST_PAUSE = 60.0  # seconds; servers close connections that are idle for lo
 
 
 class Client:
-    """One user's requests over one connection that is kept open. Not for use by many threads:
-    `clone` gives another one."""
+    """One user's requests over one keep-alive connection. Not thread-safe: `clone` gives another
+    one."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class Client:
         return cloned
 
     def connect(self) -> http.client.HTTPSConnection:
-        """A new connection, for tests that speak HTTP themselves."""
+        """Open a new connection, for tests that speak HTTP themselves."""
         parts = urlsplit(self.address)
         assert parts.hostname is not None
         return http.client.HTTPSConnection(
@@ -236,7 +236,7 @@ class Client:
         self._used = now
         if now - since > _LONGEST_PAUSE:
             self.close()
-        connection = self._connection  # which another thread may close meanwhile
+        connection = self._connection  # another thread may close it meanwhile
         if connection is None:
             connection = self._connection = self.connect()
         try:

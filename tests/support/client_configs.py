@@ -1,4 +1,4 @@
-"""Client configuration files for tests."""
+"""Kubeconfig files for tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Fields = dict[str, Any]
 def configuration(
     cluster: Fields | None = None, user: Fields | None = None, **context: Any
 ) -> Fields:
-    """One context, `here`, of the cluster `place` and the user `me`."""
+    """Return a kubeconfig with one context, `here`, of the cluster `place` and the user `me`."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -37,13 +37,13 @@ def write(path: Path, value: Fields) -> Path:
 
 
 def cluster_of(running: ServerProcess, **more: Any) -> Fields:
-    """A running server as the entry of a cluster."""
+    """Return the cluster entry for a running server."""
     ca = base64.b64encode(running.ca.read_bytes()).decode()
     return {"server": running.address, "certificate-authority-data": ca, **more}
 
 
 def seen_as(access: Access) -> str:
-    """Who the server takes us for."""
+    """Return the user name that the server authenticates."""
 
     async def ask() -> str:
         async with Client(access) as client:
@@ -53,7 +53,7 @@ def seen_as(access: Access) -> str:
 
 
 async def seen_by(client: Client) -> str:
-    """The same for a client: from what a server says about a path that nobody may read."""
+    """Like `seen_as` for a client: reads the name from the error for a forbidden path."""
     try:
         await client.raw("GET", "/nobody")
     except Forbidden as error:

@@ -1,4 +1,4 @@
-"""Servers that tell what they hold, and what their garbage collector finds."""
+"""Servers that report their live objects, and the findings of their garbage collector."""
 
 from __future__ import annotations
 
@@ -31,30 +31,31 @@ class _Reporting:
 
 
 class Collected(_Reporting):
-    """Tells of garbage; `prelude` is run in its process, too."""
+    """Reports garbage; `prelude` also runs in the server's process."""
 
     def __init__(self, directory: Path, flags: tuple[str, ...], prelude: str = "") -> None:
         super().__init__(directory, flags, f"{GARBAGE}; {prelude}" if prelude else GARBAGE)
 
     def garbage(self) -> tuple[int, str]:
-        """How many objects it found since it was asked last, and of which types."""
+        """Return how many objects the collector found since the last call, and their types."""
         count, _, what = self.report().partition(" ")
         return int(count), what
 
 
 class Weighed(_Reporting):
-    """Tells of everything."""
+    """Reports all live objects."""
 
     def __init__(self, directory: Path, flags: tuple[str, ...] = ()) -> None:
         super().__init__(directory, flags, LIVING)
 
     def living(self) -> dict[str, int]:
-        """How many objects it has of each type."""
+        """Return the number of live objects by type."""
         found: dict[str, int] = json.loads(self.report())
         return found
 
     def settled(self) -> dict[str, int]:
-        """The same when controllers, which begin after the server is ready, start no more tasks."""
+        """Like `living`, once controllers, which start after the server is ready, start no more
+        tasks."""
         last = self.living()
 
         def is_settled() -> bool:

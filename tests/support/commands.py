@@ -1,4 +1,4 @@
-"""The command line as its users run it, without a process of its own."""
+"""Runs the command line in the process of the tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.things import Space
 
 
 class Ran(NamedTuple):
-    """What came of a command."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -23,7 +23,7 @@ class Ran(NamedTuple):
 
 
 def run_words(*words: str, text: str = "") -> Ran:
-    """Whatever comes of a command; `text` is the standard input."""
+    """Run a command; `text` is its standard input."""
     out, errors = io.StringIO(), io.StringIO()
     with (
         redirect_stdout(out),
@@ -45,7 +45,7 @@ class Commands:
         return self.space.server.data / "admin.kubeconfig"
 
     def run(self, *words: str, text: str = "") -> Ran:
-        """Whatever comes of it; `text` is the standard input."""
+        """Run a command, which may fail; `text` is its standard input."""
         flags: tuple[str, ...] = ()
         if "--kubeconfig" not in words:
             flags += ("--kubeconfig", str(self.config))
@@ -54,7 +54,7 @@ class Commands:
         return run_words(*flags, *words, text=text)
 
     def __call__(self, *words: str, text: str = "") -> str:
-        """What a command prints that succeeds."""
+        """Return the output of a command that must succeed."""
         ran = self.run(*words, text=text)
         assert ran.code == 0, ran.errors
         return ran.out

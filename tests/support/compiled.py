@@ -1,4 +1,4 @@
-"""Tests that put functions of their own into classes, which compiled ones do not let them do."""
+"""Marks tests that patch classes, which compiled classes do not allow."""
 
 from __future__ import annotations
 

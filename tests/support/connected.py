@@ -11,5 +11,5 @@ FreshServer = Callable[..., ServerProcess]
 
 
 def connected(server: ServerProcess) -> Client:
-    """A client of a server as its admin; to be closed by the test."""
+    """Return a client of a server as its admin; the test closes it."""
     return Client.load(server.data / "admin.kubeconfig")

@@ -16,7 +16,7 @@ def ask_link(client: Client, **headers: str) -> Answer:
 
 
 def code_of(client: Client, **headers: str) -> str:
-    """A new code for the user of a client."""
+    """Return a new code for the user of a client."""
     answer = ask_link(client, **headers)
     assert answer.status == 201, answer.text
     code: str = answer.body["code"]
@@ -24,12 +24,12 @@ def code_of(client: Client, **headers: str) -> str:
 
 
 def enter(client: Client, code: str) -> Answer:
-    """What comes of a code; the client has no credentials."""
+    """Exchange a code for a session; the client has no credentials."""
     return client.post(SESSION, {"code": code})
 
 
 def sign_in(server: ServerProcess, **headers: str) -> dict[str, Any]:
-    """A session of the admin, or of whom the headers name."""
+    """Open a session of the admin, or of the user that the headers impersonate."""
     answer = enter(server.client(None), code_of(server.client(), **headers))
     assert answer.status == 201, answer.text
     session: dict[str, Any] = answer.body

@@ -1,4 +1,4 @@
-"""DaemonSets, and nodes that only they are for."""
+"""DaemonSets, and nodes for them alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.workloads import LABELS, Workloads, template
 
 
 class Daemons(Workloads):
-    """A namespace with DaemonSets that are called `web`, and nodes of its own: others share the
+    """A namespace with DaemonSets called `web`, and its own nodes, because tests share the
     server."""
 
     def __init__(self, space: Space) -> None:
@@ -20,7 +20,7 @@ class Daemons(Workloads):
         self.mark = random_word()
 
     def add_nodes(self, *names: str) -> None:
-        """Nodes that are ready; their names are made from these."""
+        """Create ready nodes; the mark is prepended to their names."""
         for name in names:
             self.nodes.create(self.node(name), labels={"for": self.mark})
             status = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
@@ -32,7 +32,7 @@ class Daemons(Workloads):
         return f"{self.mark}-{name}"
 
     def taint(self, name: str, *effects: str) -> None:
-        """Give a node a taint of each of these effects, and no other."""
+        """Replace the taints of a node by one of each effect."""
         taints = [{"key": "example.com/bad", "effect": effect} for effect in effects]
         answer = self.nodes.patch(self.node(name), {"spec": {"taints": taints or None}})
         assert answer.status == 200, answer.text
@@ -41,7 +41,7 @@ class Daemons(Workloads):
         self.space.client.delete(self.nodes.path, labelSelector=f"for={self.mark}")
 
     def create(self, image: str = "one", **spec: Any) -> Object:
-        """A set for these nodes."""
+        """Create a DaemonSet for these nodes."""
         made = spec.pop("template", None) or template(image)
         made["spec"].setdefault("nodeSelector", {"for": self.mark})
         wanted = {"selector": {"matchLabels": LABELS}, "template": made, **spec}
@@ -58,7 +58,7 @@ class Daemons(Workloads):
         return self.await_status(self.daemon_sets, "web", **wanted)
 
     def on_nodes(self) -> dict[str, list[str]]:
-        """The images of the living pods by their node, without the mark."""
+        """Return the images of the living pods by their node, without the mark."""
         found: dict[str, list[str]] = {}
         for pod in self.living():
             name = target(pod).removeprefix(f"{self.mark}-")
@@ -66,12 +66,12 @@ class Daemons(Workloads):
         return {name: sorted(images) for name, images in found.items()}
 
     def await_nodes(self, **wanted: str) -> None:
-        """Wait until pods of these images are on these nodes; `one+two` are two pods."""
+        """Wait until pods with these images are on these nodes; `one+two` are two pods."""
         shown = {name: sorted(images.split("+")) for name, images in wanted.items()}
         eventually(lambda: self.on_nodes() == shown, f"pods {shown}")
 
     def pod_on(self, name: str, image: str = "") -> str:
-        """The name of the pod on a node, of this image."""
+        """Return the name of the pod on a node, with this image."""
         (found,) = (
             pod["metadata"]["name"]
             for pod in self.living()
@@ -87,7 +87,7 @@ class Daemons(Workloads):
         return self.await_told(numberAvailable=count)
 
     def finish_update(self, image: str, count: int, patience: float = 60.0) -> None:
-        """Mark pods as ready until there is one of this image on each of so many nodes."""
+        """Mark pods as ready until there is one with this image on each of so many nodes."""
 
         def complete() -> bool:
             self.make_ready()
@@ -101,7 +101,7 @@ class Daemons(Workloads):
 
 
 def target(pod: Object) -> str:
-    """The node that a pod of a DaemonSet is made for."""
+    """Return the node for which a DaemonSet's pod was created."""
     required = pod["spec"]["affinity"]["nodeAffinity"][
         "requiredDuringSchedulingIgnoredDuringExecution"
     ]

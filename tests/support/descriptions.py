@@ -1,4 +1,4 @@
-"""OpenAPI documents such as extension servers have."""
+"""OpenAPI documents like those of extension servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def link(name: str) -> Value:
 
 
 def getting(answer: Value, **more: Any) -> Value:
-    """A path at which something can be read."""
+    """Return a path item with a GET operation."""
     operation = {"operationId": "read", "responses": {"200": {"description": "OK"}}, **more}
     operation["responses"]["200"]["schema"] = answer
     return {"get": operation}
@@ -27,7 +27,7 @@ def kind(name: str, group: str = GROUP, version: str = "v1") -> Value:
 
 
 def gadget(group: str = GROUP, **properties: Value) -> Value:
-    """The definition of a kind."""
+    """Return the definition of a kind."""
     own = {"metadata": link(META), "size": {"type": "integer", "default": 3}, **properties}
     return {"type": "object", "properties": own, KIND_MARK: [kind("Gadget", group)]}
 
@@ -38,7 +38,7 @@ def swagger(paths: Value, definitions: Value, **more: Any) -> Value:
 
 
 def gadgets(group: str = GROUP, *, meta: Value | None = None, **properties: Value) -> Value:
-    """The document of a server with gadgets. `meta` is what it calls the metadata of objects."""
+    """Return the document of a server with gadgets. `meta` is its definition of object metadata."""
     base = f"/apis/{group}/v1"
     return swagger(
         {f"{base}/": getting({"type": "object"}), f"{base}/gadgets": getting(link(GADGET))},

@@ -1,5 +1,5 @@
-"""What controller-runtime's envtest does to start and stop a control plane, step by step: the
-flags, the files, the questions and the signals."""
+"""Starts and stops a control plane step by step like controller-runtime's envtest: with the same
+flags, files, health checks and signals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.process.certificates.kubeconfig import certificate_fields, self_contained
 
-_PATIENCE = 20.0  # for a start, and for a stop
+_PATIENCE = 20.0  # seconds for a start, and for a stop
 _INTERVAL = 0.1
 _WEEK = timedelta(hours=168)
 
@@ -42,12 +42,12 @@ def _suggested_port() -> int:
 
 @cache
 def _key(role: str) -> rsa.RSAPrivateKey:
-    """Made once: they take their time."""
+    """Cached: RSA keys are slow to generate."""
     return rsa.generate_private_key(65537, 2048)
 
 
 class TinyCa:
-    """A CA of RSA keys, whose certificates are good for a week."""
+    """A CA with RSA keys, whose certificates are valid for a week."""
 
     def __init__(self, role: str) -> None:
         self.key = _key(role)
@@ -103,11 +103,11 @@ def _pem(key: rsa.RSAPrivateKey) -> bytes:
 
 
 class StartFailed(Exception):
-    """A program did not answer in time, or has ended; the text is what it said."""
+    """A program did not answer in time, or has ended; the message is its output."""
 
 
 class Program:
-    """One of the two, from its start to its end."""
+    """A process of etcd or of the server."""
 
     def __init__(self, path: Path, flags: dict[str, str], health: str) -> None:
         words = [f"--{name}={value}" for name, value in sorted(flags.items())]
@@ -119,7 +119,7 @@ class Program:
     def _await(self, url: str) -> None:
         insecure = ssl.create_default_context()
         insecure.check_hostname, insecure.verify_mode = False, ssl.CERT_NONE
-        ends = time.monotonic() + _PATIENCE * 3  # the machine of the tests may be a busy one
+        ends = time.monotonic() + _PATIENCE * 3  # the machine may be busy
         while time.monotonic() < ends and self._process.poll() is None:
             try:
                 with urlopen(url, context=insecure) as answer:
@@ -132,7 +132,7 @@ class Program:
         raise StartFailed(self._process.communicate()[1])
 
     def stop(self) -> str:
-        """What it has said."""
+        """Stop it and return its errors."""
         self._process.send_signal(signal.SIGTERM)
         said = self._process.communicate(timeout=_PATIENCE * 3)[1]
         assert self._process.returncode == 0, said
@@ -140,14 +140,14 @@ class Program:
 
 
 def has_flag(path: Path, flag: str) -> bool:
-    """Whether a program's help has a flag, as envtest finds out."""
+    """Return whether a program's help lists a flag, which is envtest's own check."""
     shown = subprocess.run([path, "--help"], capture_output=True, text=True, check=True)
     return bool(re.search(rf"(?m)^\s*--{flag}\b", shown.stdout + shown.stderr))
 
 
 @dataclass
 class Environment:
-    """`assets` is the directory of the programs; `more` are flags of the suite's own."""
+    """`assets` is the directory of the programs; `more` are additional flags."""
 
     assets: Path
     more: dict[str, str] = field(default_factory=dict)
@@ -213,14 +213,14 @@ class Environment:
         self._ca = ca.pem()
 
     def add_user(self, name: str, groups: Sequence[str] = ()) -> Path:
-        """The configuration file of a new user."""
+        """Return the kubeconfig of a new user."""
         fields = certificate_fields(*self._clients.client(name, groups))
         path = self._certificates / f"{name}.kubecfg"
         path.write_bytes(self_contained(self.url, self._ca, fields))
         return path
 
     def write_credentials(self, place: Path, name: str, groups: Sequence[str] = ()) -> None:
-        """The certificate and key of a new user, and the CA of the server, as files."""
+        """Write the certificate and key of a new user, and the CA of the server, as files."""
         certificate, key = self._clients.client(name, groups)
         for file, content in (
             ("client.crt", certificate),
@@ -235,7 +235,7 @@ class Environment:
         return said
 
     def stop(self) -> str:
-        """What the server has said."""
+        """Stop everything and return the errors of the server."""
         said = self.stop_server()
         self.etcd.stop()
         shutil.rmtree(self._data)

@@ -1,4 +1,4 @@
-"""etcd as its users run it: processes with data of their own, one member or several."""
+"""etcd as separate processes with their own data, one member or several."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ needs_etcd = pytest.mark.skipif(
     shutil.which("etcd") is None, reason="there is no etcd command (Debian: etcd-server)"
 )
 START_TIMEOUT = 60.0
-_MEMORY = Path("/dev/shm")  # where a sync costs nothing
+_MEMORY = Path("/dev/shm")  # where a sync is free
 
 
 class Tls(NamedTuple):
-    """Files of a certificate authority, of what members serve with, and of a client."""
+    """The files of a CA, of the members' serving certificate, and of a client certificate."""
 
     ca: Path
     certificate: Path
@@ -38,7 +38,7 @@ class Tls(NamedTuple):
 
 
 def make_tls(directory: Path) -> Tls:
-    """A new authority and what it issued, in a directory."""
+    """Create a CA and certificates in a directory."""
     now, lifetime = datetime.now(UTC), timedelta(days=1)
     ca = make_authority("etcd-ca", now, lifetime)
     server = issue_serving(ca, ["127.0.0.1", "localhost"], now, lifetime)
@@ -52,7 +52,7 @@ def make_tls(directory: Path) -> Tls:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on; held together so that they are different ones."""
+    """Return unused ports; all are held open at once so that they differ."""
     with ExitStack() as held:
         found = []
         for _ in range(count):
@@ -64,10 +64,10 @@ def free_ports(count: int) -> list[int]:
 
 class Etcd:
     """One member. It can be stopped, killed, paused and started again on the same ports and data,
-    until `close` takes the data away.
+    until `close` deletes the data.
 
-    `flags` are more of its command line; `peers` is the value of `--initial-cluster` where it is
-    one of several, `listening` where it is reached by another port than the one it listens at.
+    `flags` are added to its command line. `peers` is the value of `--initial-cluster` if it is one
+    of several. `listening` is its own peer port, if members reach it by another one.
     """
 
     def __init__(
@@ -97,7 +97,8 @@ class Etcd:
         self._peers = peers or f"{name}={self._peer_url}"
 
     def start(self, *, wait: bool = True) -> Etcd:
-        """Start it; with `wait` until it answers, which a member of several does when most run."""
+        """Start it. With `wait`, return when it answers; a member of several needs a majority for
+        that."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self._command(), stdout=log, stderr=log)
         if wait:
@@ -121,12 +122,12 @@ class Etcd:
         ]
 
     def is_healthy(self) -> bool:
-        """Whether it answers reads that most members must agree to."""
+        """Return whether it answers reads that need a majority of members."""
         try:
             address = f"http://127.0.0.1:{self._health_port}/health"
             with urllib.request.urlopen(address, timeout=5) as answer:
                 return b'"true"' in answer.read()
-        except OSError:  # also what is not 200
+        except OSError:  # also any status but 200
             return False
 
     def await_health(self) -> None:
@@ -142,7 +143,7 @@ class Etcd:
         self.process.send_signal(number)
 
     def pause(self) -> None:
-        """It keeps its connections and answers nothing, from now on."""
+        """Stop the process; it keeps its connections and answers nothing."""
         self._signal(signal.SIGSTOP)
         assert self.process is not None
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
@@ -207,7 +208,7 @@ class EtcdCluster:
 
     @property
     def urls(self) -> str:
-        """The value of `--etcd-servers`."""
+        """Return the value of `--etcd-servers`."""
         return ",".join(member.url for member in self.members)
 
     def close(self) -> None:

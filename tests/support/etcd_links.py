@@ -1,4 +1,4 @@
-"""The network between the members of an etcd cluster, of which one can be cut off."""
+"""A network between the members of an etcd cluster that can isolate one of them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SENDER = re.compile(rb"x-server-from: *([0-9a-f]+)", re.IGNORECASE)
 
 
 class Links:
-    """Passes on what members say to each other; each says by its number who it is. A member that
-    is cut off neither reaches the others nor is reached by them."""
+    """Proxies the connections between members, which identify themselves by their ID. An isolated
+    member neither reaches the others nor is reached by them."""
 
     def __init__(self, ways: dict[int, int]) -> None:
-        """`ways` are the ports that members are known by, and those at which they listen."""
+        """`ways` maps the published ports of members to the ports at which they listen."""
         self._ways = ways
-        self._cut: tuple[int, bytes] | None = None  # the port and number of a member
+        self._cut: tuple[int, bytes] | None = None  # the port and ID of the isolated member
         self._open: set[tuple[int, bytes, asyncio.StreamWriter]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -67,7 +67,7 @@ class Links:
         return self._cut is not None and (behind == self._cut[0] or sender == self._cut[1])
 
     def cut(self, behind: int, number: str) -> None:
-        """The member that listens at a port, and whose number is this, is alone from now on."""
+        """Isolate the member that listens at a port and has this ID."""
 
         async def cut() -> None:
             self._cut = behind, number.encode()
@@ -108,7 +108,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 class LinkedCluster(EtcdCluster):
-    """A cluster of which one member can be cut off from the others; clients still reach it."""
+    """A cluster in which one member can be isolated from the others; clients still reach it."""
 
     def __init__(self, directory: Path, size: int = 3) -> None:
         self._listening = free_ports(size)

@@ -1,4 +1,4 @@
-"""Objects of many kinds, for what has to be right with all of them."""
+"""Objects of many kinds, for features that must work with all of them."""
 
 from __future__ import annotations
 
@@ -147,5 +147,5 @@ LONG = "a text of many words that does not fit on one line and is therefore fold
 
 
 def many(group_domain: str) -> str:
-    """Manifests of more than twenty kinds for a dialect."""
+    """Return manifests of more than twenty kinds for a dialect."""
     return MANY % {"groups": group_domain, "long": LONG.strip()}

@@ -1,4 +1,4 @@
-"""A terminal in which the examples of the documentation are run as they are printed."""
+"""A terminal that runs the examples of the documentation exactly as printed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from support.pages import ROOT, missing_line, steps
 
 PATIENCE = 60.0
 
-# Ports that pages print; each terminal has free ones for them.
+# Ports in the pages; each terminal replaces them by free ones.
 _PORTS = ("6443", "6444", "6445", "2379", "2380", "8443")
 _PORT = re.compile(rf"\b(?:{'|'.join(_PORTS)})\b")
-# The programs that are tried are those beside these tests, whatever else is installed.
+# The programs beside these tests take precedence over installed ones.
 _PRELUDE = f"""
 set -o pipefail
 fairlead() {{ "{sys.executable}" -m fairlead "$@"; }}
@@ -44,7 +44,7 @@ def free_port() -> int:
 
 
 class Terminal:
-    """Runs commands of a document in a directory, on ports that are free."""
+    """Runs commands of a document in a directory, on free ports."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -67,7 +67,7 @@ class Terminal:
         self._shell.stdin.flush()
 
     def here(self, text: str) -> str:
-        """A text with the ports of this terminal."""
+        """Replace the ports in a text by those of this terminal."""
         return _PORT.sub(lambda found: self._ports[found[0]], text)
 
     def write(self, name: str, text: str) -> None:
@@ -76,8 +76,8 @@ class Terminal:
         path.write_text(self.here(text))
 
     def serve(self, command: str) -> None:
-        """`make serve`, without what make installs, or `fairlead serve`. A server that has the
-        port already is ended first."""
+        """Run `make serve`, without the installation, or `fairlead serve`. A server on the same
+        port is stopped first."""
         found = _SERVE.fullmatch(command)
         assert found is not None
         flags = found[1] or found[2] or ""
@@ -91,7 +91,8 @@ class Terminal:
         assert b"https://" in first, f"{command}: {first!r}"
 
     def start_behind(self, command: str) -> None:
-        """What the page leaves running; the ports that it, or its source, names are open then."""
+        """Run a command in the background; return when the ports that it, or its source, names are
+        open."""
         self._start(command, command)
         sources = [self.directory / word for word in command.split()]
         texts = [self.here(command), *(path.read_text() for path in sources if path.is_file())]
@@ -114,8 +115,8 @@ class Terminal:
         return process
 
     def run(self, lines: list[str]) -> str:
-        """What the commands print, errors left out; one that fails fails the test. What one has
-        set the next one finds, also that of a later call."""
+        """Return the output of commands, without errors; a command that fails fails the test. The
+        shell keeps its state between calls."""
         return "".join(map(self._run, lines))
 
     def _run(self, command: str) -> str:
@@ -131,7 +132,7 @@ class Terminal:
         return said
 
     def play(self, block: str) -> None:
-        """Run a console block and compare what it shows."""
+        """Run a console block and compare the output."""
         for command, wanted in steps(block):
             if _SERVE.fullmatch(command):
                 self.serve(command)
@@ -143,7 +144,7 @@ class Terminal:
                 assert missing is None, f"$ {command}\ndoes not print {missing!r} but\n{said}"
 
     def play_python(self, text: str) -> None:
-        """As a script, or where it awaits outside of functions as `python -m asyncio` does."""
+        """Run a script, or code with top-level await like `python -m asyncio`."""
         self.write(".block.py", text)
         self.run([f"python -c {shlex.quote(_LAUNCH)}"])
 
@@ -165,7 +166,7 @@ def _await_open(port: int) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """With all that it has started; in good order, unless that takes too long."""
+    """End a process group: gracefully, unless that takes too long."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None:
             os.killpg(process.pid, number)
@@ -180,7 +181,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Nothing of the person who runs the tests is seen, or changed."""
+    """Isolate the environment from that of the user who runs the tests."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
     for name in ("KUBECONFIG", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
         kept.pop(name, None)
@@ -188,6 +189,6 @@ def _environment(home: Path) -> dict[str, str]:
     sources = [str(ROOT / "src"), *filter(None, [kept.get("PYTHONPATH")])]
     kept["PYTHONPATH"] = os.pathsep.join(sources)
     known = {point.value for point in entry_points(group="pytest11")}
-    if "fairlead.testing.plugin" not in known:  # installed before there was one
+    if "fairlead.testing.plugin" not in known:  # installed before the plugin existed
         kept["PYTEST_ADDOPTS"] = "-p fairlead.testing.plugin"
     return kept

@@ -1,4 +1,4 @@
-"""Evaluating expressions in tests."""
+"""Evaluates expressions in tests."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ EXAMPLE: dict[str, Any] = {
 def evaluate(
     text: str, variables: Mapping[str, tuple[Type, Any]] | None = None, budget: int = BUDGET
 ) -> tuple[Any, int]:
-    """The result and cost of an expression about these variables; the example without."""
+    """Return the result and cost of an expression over these variables; by default, the example."""
     given = variables if variables is not None else {"self": (THING, EXAMPLE)}
     program = compile_expression(text, {name: type_ for name, (type_, _) in given.items()})
     return program.evaluate({name: value for name, (_, value) in given.items()}, budget)

@@ -1,4 +1,4 @@
-"""Servers behind an APIService: raw ones that do what a test says, and how they are registered."""
+"""Raw servers behind an APIService, scripted by a test, and their registration."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ HERE = ("--proxy-allowed-networks", "127.0.0.0/8")
 
 
 class Caller:
-    """A connection that somebody has made to an extension server, seen from there."""
+    """The server side of a connection to an extension server."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.rest = b""
 
     def head(self) -> bytes:
-        """The head of the next request; nothing if there is none."""
+        """Return the header of the next request; empty at the end."""
         while b"\r\n\r\n" not in self.rest:
             more = self.sock.recv(65536)
             if not more:
@@ -56,7 +56,7 @@ class Caller:
         self.say(head.encode() + body)
 
     def body(self, head: bytes) -> bytes:
-        """Of a request whose head says how long it is."""
+        """Return the body of a request, by the length in its header."""
         return self.take(int((fields(head, "content-length") or ["0"])[0]))
 
 
@@ -64,16 +64,16 @@ Talk = Callable[[Caller, bytes], None]
 
 
 def fields(head: bytes, name: str) -> list[str]:
-    """All values of a header of a request, as they came."""
+    """Return all values of a header field, unchanged."""
     lines = head.decode("latin-1").split("\r\n")[1:]
     pairs = (line.split(": ", 1) for line in lines)
     return [value for key, value in pairs if key.lower() == name]
 
 
 class RawExtension:
-    """Hands each request to `talk`, with its head, and keeps it in `heads`; those of the server
-    itself, which wants to know what there is, are just answered. `connections` counts those over
-    which others came. It speaks TLS unless told otherwise."""
+    """Passes each request with its header to `talk`, and records it in `heads`. Probes of the
+    server itself are just answered. `connections` counts the connections with other requests.
+    Speaks TLS by default."""
 
     def __init__(self, directory: Path, *, client_ca: Path | None = None, tls: bool = True) -> None:
         pki = ensure_pki(directory, [HOST])
@@ -124,7 +124,7 @@ class RawExtension:
 
     def close(self) -> None:
         with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # who waits for a connection stops
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         self._listener.close()
         for sock in list(self._open):
             with suppress(OSError):
@@ -132,12 +132,12 @@ class RawExtension:
 
 
 def _is_probe(head: bytes) -> bool:
-    """Whether the server itself asks, to find out whether we are there or what we look like."""
+    """Return whether the request is a health or discovery probe of the server itself."""
     return fields(head, "x-remote-user")[:1] in (["system:kube-aggregator"], ["system:aggregator"])
 
 
 class Registered:
-    """A group of an extension server; `path` is that of its version `v1`."""
+    """A registered group of an extension server; `path` is that of its version `v1`."""
 
     def __init__(self, server: ServerProcess, port: int, group: str = "", **spec: object) -> None:
         self.client: Client = server.client()

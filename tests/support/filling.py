@@ -1,4 +1,4 @@
-"""Many objects in a short time."""
+"""Creates many objects quickly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that do not end by themselves, as processes whose lines are read as they come."""
+"""Long-running commands as processes whose lines are read as they come."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class Following:
         return lines
 
     def line(self) -> str:
-        """The next one that it prints."""
+        """Return the next line of its output."""
         return self.out.get(timeout=PATIENCE)
 
     def said(self) -> str:
-        """The next one of its errors."""
+        """Return the next line of its errors."""
         return self.errors.get(timeout=PATIENCE)
 
     def interrupt(self) -> int:
-        """Ctrl-C; gives the exit code."""
+        """Send Ctrl-C; return the exit code."""
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(PATIENCE)
 

@@ -1,4 +1,4 @@
-"""Run in a server's process: on SIGUSR1 it writes what the garbage collector found since last time
+"""Runs in a server's process: on SIGUSR1 it writes the garbage collector's findings since last time
 into the file that FAIRLEAD_GARBAGE names."""
 
 import collections

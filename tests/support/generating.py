@@ -1,4 +1,4 @@
-"""Generating objects from the type model."""
+"""Generates objects from the type model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SCALARS: dict[str, st.SearchStrategy[Any]] = {
 
 @cache
 def values_of(node: Type, depth: int) -> st.SearchStrategy[Any]:
-    """Anything that a client may send for a type; null is allowed everywhere."""
+    """Generate anything that a client may send for a type; null is allowed everywhere."""
     match node:
         case Scalar(name=name):
             inner = SCALARS[name]

@@ -1,5 +1,5 @@
-"""Run in a server's process: once it was admitted and has its seat, a request waits for the file
-that its header X-Until names."""
+"""Runs in a server's process: after a request was admitted and has its seat, it waits until the
+file in its header X-Until exists."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A server between a command and a real one that puts control characters into every text."""
+"""A proxy between a command and a real server that puts control characters into every text."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from urllib.parse import urlsplit
 
 from support.process import ServerProcess
 
-# Clears the screen, blinks, sets the title, by C1 controls too; overwrites; rings; turns the text.
+# Clears the screen, blinks, sets the title, also by C1 controls; overwrites; rings; reverses text.
 HOSTILE = "\x1b[2J\x1b[5mX\x1b]0;t\x07\x9b2J\x9d\x9c\r\x08\x7f\u202e\u2066\u2069\u200f\u061c"
-# Without these a client understands nothing of an answer.
+# Clients cannot process an answer without these.
 _KEPT = {"apiVersion", "group", "groupVersion", "kind", "singularName", "type", "uid", "version"}
 _KEPT |= {"resourceVersion", "verbs", "format", "x-kubernetes-group-version-kind", "$ref"}
 _KEPT |= {"versions", "preferredVersion", "token", "scope", "shortNames"}
-_GROUP = f"x{HOSTILE}".replace("\r", "")  # which would be refused before it is asked for
+_GROUP = f"x{HOSTILE}".replace("\r", "")  # CR would be refused before the request
 _DISCOVERY = ("APIResourceList", "APIGroupList", "APIVersions", "APIGroup")
 
 
 def spoiled(value: Any, key: str = "") -> Any:
-    """JSON with the hostile text behind all texts but those that say what things are."""
+    """Append the hostile text to all texts in JSON except those that identify things."""
     if isinstance(value, dict):
         return {name: spoiled(inner, name) for name, inner in value.items()}
     if isinstance(value, list):
@@ -38,7 +38,7 @@ def spoiled(value: Any, key: str = "") -> Any:
 
 
 def _discovered(value: dict[str, Any]) -> dict[str, Any]:
-    """What a server serves, and things with hostile names beside it."""
+    """Add resources with hostile names to the discovery."""
     if value["kind"] == "APIGroupList":
         odd = {"groupVersion": f"{_GROUP}/v1", "version": "v1"}
         group = {"name": _GROUP, "versions": [odd], "preferredVersion": odd}
@@ -83,7 +83,8 @@ class _Handler(BaseHTTPRequestHandler):
         code = 403 if self.refuses and is_about_objects else answer.status
         if is_watch:
             where = urlsplit(self.path).path
-            code = 403 if where in self.watched else code  # the second time: that is the end
+            # Refused the second time, which ends the watch.
+            code = 403 if where in self.watched else code
             self.watched.add(where)
         self.send_response(code)
         self.send_header("Content-Type", answer.headers["Content-Type"])
@@ -125,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def hostile_api(behind: ServerProcess, directory: Path, *, refuses: bool) -> Iterator[Path]:
-    """Gives a client configuration whose server spoils every answer, or refuses everything."""
+    """Yield a kubeconfig whose server spoils every answer, or refuses everything."""
     keys = behind.data / "pki"
     trust = ssl.create_default_context(cafile=str(keys / "ca.crt"))
     trust.load_cert_chain(keys / "admin.crt", keys / "admin.key")

@@ -1,4 +1,5 @@
-"""A real little identity provider: HTTPS, discovery, keys, and a token endpoint that refreshes."""
+"""A small but real identity provider: HTTPS, discovery, keys, and a token endpoint that
+refreshes."""
 
 from __future__ import annotations
 
@@ -22,15 +23,15 @@ _KEY = rsa.generate_private_key(65537, 2048)
 
 
 class IdentityProvider:
-    """Knows one client and one refresh token at a time. `forms` are what came to the token
-    endpoint, `answer` replaces the fields of its answers (None leaves one out)."""
+    """Knows one client and one refresh token at a time. `forms` are the requests to the token
+    endpoint, `answer` replaces fields of its answers (None omits one)."""
 
     def __init__(self, directory: Path) -> None:
         pki = ensure_pki(directory, ["127.0.0.1"])
         self.ca = pki.ca.certificate
         self.refresh_token = "refresh-1"
         self.rotates = False
-        self.wants_form = False  # who asks is told in the form, not in a header
+        self.wants_form = False  # the client authenticates in the form, not in a header
         self.answer: dict[str, Any] = {}
         self.discovery: dict[str, Any] | bytes | None = None
         self.forms: list[dict[str, str]] = []
@@ -65,7 +66,7 @@ class IdentityProvider:
             daemon_threads = True
 
             def handle_error(self, *arguments: Any) -> None:
-                pass  # clients that do not like the certificate
+                pass  # clients that reject the certificate
 
         made = Server(("127.0.0.1", 0), Handler)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -124,7 +125,7 @@ class IdentityProvider:
         return f"{said}.{_text(signature)}"
 
     def settings(self, **more: Any) -> dict[str, Any]:
-        """The entry of a user whose tokens are from here."""
+        """Return the user entry with tokens of this provider."""
         config = {
             "idp-issuer-url": self.issuer,
             "client-id": CLIENT,

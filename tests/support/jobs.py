@@ -1,4 +1,4 @@
-"""Jobs and what made them, whose pods come to an end when a test says so."""
+"""Jobs and CronJobs, whose pods finish when a test says so."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ENDED = ("Complete", "Failed")
 
 
 def job_spec(**spec: Any) -> Object:
-    """The spec of a Job whose pods are not restarted, unless a template is given."""
+    """Return the spec of a Job whose pods are not restarted, unless a template is given."""
     pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "one"}]}
     return {"template": {"spec": pod}, **spec}
 
 
 def exited(code: int, at: str = "2020-01-01T00:00:00Z") -> list[Object]:
-    """Container statuses of a pod whose container ended."""
+    """Return container statuses of a pod whose container ended."""
     state = {"terminated": {"exitCode": code, "finishedAt": at}}
     return [
         {"name": "c", "image": "one", "imageID": "", "ready": False, "restartCount": 0}
@@ -45,7 +45,7 @@ class Jobs(Workloads):
         assert answer.status == 200, answer.text
 
     def running(self, count: int) -> list[str]:
-        """The names of the pods that have not come to an end, once there are so many."""
+        """Return the names of the unfinished pods, once there are so many."""
 
         def found() -> list[str]:
             return [
@@ -61,11 +61,12 @@ class Jobs(Workloads):
         self.set_status(names, phase="Succeeded")
 
     def fail(self, names: Iterable[str], code: int = 1) -> None:
-        """Let pods fail, long ago: so the next ones are made without a pause."""
+        """Make pods fail with an old timestamp, so that the next ones are created without
+        back-off."""
         self.set_status(names, phase="Failed", containerStatuses=exited(code))
 
     def await_end(self, name: str = "j") -> Object:
-        """The condition by which a Job ended, once it has."""
+        """Return the condition with which a Job ended, once it has."""
 
         def ended() -> list[Object]:
             said = self.status(self.jobs, name).get("conditions", [])
@@ -75,7 +76,7 @@ class Jobs(Workloads):
         return ended()[0]
 
     def counts(self, name: str = "j") -> dict[str, int]:
-        """How many pods of a Job are active, succeeded and failed."""
+        """Return how many pods of a Job are active, succeeded and failed."""
         status = self.status(self.jobs, name)
         return {part: status.get(part, 0) for part in ("active", "succeeded", "failed")}
 
@@ -84,7 +85,7 @@ class Jobs(Workloads):
         eventually(lambda: self.counts(name) == wanted, f"{name} counts {wanted}")
 
     def tracked(self) -> list[str]:
-        """The pods that are yet to be counted."""
+        """Return the pods that are not counted yet."""
         found = self.pods.list().body["items"]
         return [
             pod["metadata"]["name"]

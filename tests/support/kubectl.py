@@ -1,4 +1,4 @@
-"""kubectl, as its users run it."""
+"""Runs kubectl."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from support.process import ServerProcess
 
 KUBECTL = shutil.which("kubectl")
-_OLDEST = 24  # the second number of releases that talk as that of the API does
+_OLDEST = 24  # the oldest minor release whose output matches the API's
 
 
 def _is_recent() -> bool:
@@ -37,12 +37,12 @@ compared = pytest.mark.skipif(
 
 
 def said_by_server(errors: str) -> list[str]:
-    """The refusals of the server among what was told. The rest is in each program's own words."""
+    """Return the server's errors. Other output is each program's own wording."""
     return [line for line in errors.splitlines() if line.startswith("Error from server")]
 
 
 class Kubectl:
-    """Runs kubectl in a namespace, as the admin whose configuration the server wrote."""
+    """Runs kubectl in a namespace, with the admin's kubeconfig."""
 
     def __init__(self, server: ServerProcess, namespace: str, home: Path) -> None:
         assert KUBECTL is not None
@@ -79,7 +79,7 @@ class Kubectl:
 
     @contextmanager
     def start(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-        """A kubectl that goes on until the end of the block."""
+        """Run kubectl until the end of the block."""
         command = [*self.command, *arguments]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:

@@ -1,13 +1,13 @@
-"""Whether a history is one that a single register per key could have given.
+"""Checks that a history could have been produced by a single register per key.
 
-Each key is judged alone: a history is linearizable exactly if each key's is. An order of the
-operations is searched (Wing and Gong, with Lowe's memory of what was tried) in which every answer
-is right and nothing comes before what had returned when it was called. A write of which nobody
-heard how it ended may stand anywhere after its call, or nowhere.
+Each key is checked alone: a history is linearizable exactly if each key's is. The checker searches
+(Wing and Gong, with Lowe's memoization) for an order of the operations in which every answer is
+correct and no operation precedes one that had returned when it was called. A write with an unknown
+outcome may be placed anywhere after its call, or nowhere.
 
-What makes the search short and takes nothing from its result: an operation that changes nothing and
-is right now is taken at once; unsure writes whose values nobody ever saw are alike; and a key's
-revisions rise in the order of its writes, which is part of what is promised.
+These shorten the search without changing its result: an operation that changes nothing and is
+correct now is taken at once; unsure writes whose values were never seen are equivalent; and a key's
+revisions rise in the order of its writes, which the API guarantees.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import NamedTuple
 from support.operations import Operation, Outcome, Value, Verb
 
 MOST_STEPS = 200_000
-MOST_STEPS_NARROWING = 2_000  # a report that shows more than it must is still a report
+MOST_STEPS_NARROWING = 2_000  # a report that is not minimal is still useful
 UNSEEN = "(a value that nobody saw)"
 
 
 class Undecided(Exception):
-    """The search was given up."""
+    """The search was abandoned."""
 
 
 class State(NamedTuple):
     value: Value
-    highest: int  # the highest revision of what was written so far
+    highest: int  # the highest revision written so far
 
 
 EMPTY = State(None, 0)
@@ -49,7 +49,7 @@ class Violation:
 
 
 class Known:
-    """Which values were seen in a key's history, and which revision each of them has."""
+    """The values seen in a key's history, with their revisions."""
 
     def __init__(self, history: Iterable[Operation]) -> None:
         self.revisions: dict[str, int] = {}
@@ -69,7 +69,7 @@ class Known:
         return operation.expected is None or self.values.get(operation.expected) == value
 
     def written(self, operation: Operation) -> Value:
-        """What a write leaves behind, as far as anybody could tell."""
+        """Return what a write leaves behind, as far as it was observed."""
         if operation.verb is Verb.DELETE or operation.value is None:
             return None
         return operation.value if operation.value in self.revisions else UNSEEN
@@ -80,8 +80,8 @@ def check(
     seen: Mapping[str, float] | None = None,
     most_steps: int = MOST_STEPS,
 ) -> list[Violation]:
-    """What is wrong with a history of many keys. `seen` tells when values were seen by others, such
-    as watchers: they had been written by then. Raises Undecided, see `MOST_STEPS`."""
+    """Return the violations in a history of many keys. `seen` has the times at which others, such
+    as watchers, saw values: they had been written by then. Raises Undecided, see `MOST_STEPS`."""
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for operation in histories:
         by_key[operation.key].append(operation)
@@ -95,7 +95,7 @@ def check_key(
     seen: Mapping[str, float],
     most_steps: int = MOST_STEPS,
 ) -> Violation | None:
-    """The shortest offence against linearizability in one key's history, if there is any."""
+    """Return the shortest violation of linearizability in one key's history, if any."""
     history = [one for one in history if tells_something(one)]
     known = Known(history)
     if known.problems:
@@ -122,7 +122,7 @@ class Settled(NamedTuple):
 def settle(
     history: Sequence[Operation], seen: Mapping[str, float], end: float = math.inf
 ) -> Settled:
-    """What was known of a history at a time. A write of which nobody heard but whose value was
+    """Return what was known of a history at a time. A write with an unknown outcome whose value was
     seen had happened by then."""
     observed = {value: at for value, at in seen.items() if at <= end}
     for one in history:
@@ -143,8 +143,8 @@ def settle(
 
 
 def forget_before(settled: Settled, start: float) -> Settled:
-    """The same without the answers of what had returned before a time: its writes may have
-    happened, at any time since they were called."""
+    """Drop the answers of operations that returned before a time: their writes may have happened at
+    any time since their call."""
     sure = [one for one in settled.sure if one.returned >= start]
     forgotten = [one for one in settled.sure if one.returned < start and one.is_acknowledged]
     return Settled(sure, [*settled.unsure, *forgotten])
@@ -153,8 +153,9 @@ def forget_before(settled: Settled, start: float) -> Settled:
 def shortest_window(
     known: Known, history: Sequence[Operation], seen: Mapping[str, float]
 ) -> list[Operation]:
-    """The operations up to the first that cannot be explained, from the last without which they
-    could be: both ends are found by halving, for less of a history is never harder to explain."""
+    """Return the operations up to the first that cannot be explained, from the last start without
+    which they could be. Both ends are found by bisection, since a shorter history is never harder
+    to explain."""
 
     def fails(settled: Settled) -> bool:
         try:
@@ -166,14 +167,14 @@ def shortest_window(
     at = bisect_left(ends, True, key=lambda end: fails(settle(history, seen, end)))
     settled = settle(history, seen, ends[min(at, len(ends) - 1)])
     starts = sorted({one.called for one in settled.sure})
-    # The first start from which on all can be explained: the one before is the last that fails.
+    # The first start from which everything can be explained: the one before is the last that fails.
     at = bisect_left(starts, True, key=lambda start: not fails(forget_before(settled, start)))
     kept = forget_before(settled, starts[max(at - 1, 0)])
     return sorted(kept.sure, key=lambda one: one.called)
 
 
 class Search:
-    """Looks for an order of one key's operations, depth first, without recursion."""
+    """Searches for an order of one key's operations, depth first, without recursion."""
 
     def __init__(self, known: Known, settled: Settled, most_steps: int = MOST_STEPS) -> None:
         self._known = known
@@ -183,8 +184,8 @@ class Search:
         self._all = (1 << len(self._sure)) - 1
 
     def _alike(self, unsure: list[Operation]) -> list[list[Operation]]:
-        """Unsure writes in groups whose members can stand for each other once they were called:
-        the first of a group that is left is as good as any."""
+        """Group equivalent unsure writes. Within a group, the first remaining one can stand for any
+        other that was called."""
         classes: dict[object, list[Operation]] = defaultdict(list)
         for one in sorted(unsure, key=lambda one: one.called):
             classes[one.verb, one.expected, self._known.written(one)].append(one)
@@ -215,7 +216,7 @@ class Search:
     def _following(
         self, done: int, used: tuple[int, ...], state: State
     ) -> Iterator[tuple[int, tuple[int, ...], State]]:
-        """What can be reached by one operation more."""
+        """Yield the states that one more operation can reach."""
         candidates, bound = self._candidates(done)
         writes: list[tuple[int, State]] = []
         for at in candidates:
@@ -236,10 +237,11 @@ class Search:
                     yield done, (*used[:number], count + 1, *used[number + 1 :]), unsure
 
     def _candidates(self, done: int) -> tuple[list[int], float]:
-        """The operations that could be next: called before any other that is left returned."""
+        """Return the operations that could be next: called before any other remaining one
+        returned."""
         open_: list[int] = []
         bound = math.inf
-        at = (~done & (done + 1)).bit_length() - 1  # the lowest that is left
+        at = (~done & (done + 1)).bit_length() - 1  # the lowest remaining one
         while at < len(self._sure):
             operation = self._sure[at]
             if operation.called > bound:
@@ -251,7 +253,7 @@ class Search:
         return [at for at in open_ if self._sure[at].called <= bound], bound
 
     def _apply(self, operation: Operation, state: State) -> State | None:
-        """The state after an operation that ended as it did, None if it could not."""
+        """Return the state after an operation with its outcome, None if that is impossible."""
         value, outcome = state.value, operation.outcome
         if outcome is Outcome.ABSENT:
             return state if value is None else None
@@ -276,7 +278,7 @@ class Search:
 
 
 def check_revisions(history: Iterable[Operation]) -> list[Violation]:
-    """Over all keys: a write that began when another was acknowledged has a higher revision."""
+    """Over all keys: a write that began after another was acknowledged has a higher revision."""
     writes = [one for one in history if one.is_acknowledged and one.revision is not None]
     by_end = sorted(writes, key=lambda one: one.returned)
     found: list[Violation] = []

@@ -1,4 +1,4 @@
-"""Waiting for what a watcher of the store collects."""
+"""Waits for the events of a store's watcher."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.storage.change import Change
 
 
 class Ear:
-    """Listens to a watcher, passes nothing on, and tells that there is something to take."""
+    """A watcher's listener that consumes nothing and signals when events are pending."""
 
     def __init__(self, watcher: Watcher) -> None:
         self.heard = asyncio.Event()
@@ -26,7 +26,7 @@ class Ear:
 
 
 async def next_events(watcher: Watcher) -> list[Event]:
-    """What is pending, or as soon as something is; nothing if it is closed before that."""
+    """Return the pending events; waits for some, or returns none if the watcher is closed."""
     if not watcher.pending and not watcher.closed:
         await Ear(watcher).heard.wait()
         watcher.listener = None

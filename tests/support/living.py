@@ -1,4 +1,4 @@
-"""Run in a server's process: on SIGUSR1 it writes how many objects there are of each type into the
+"""Runs in a server's process: on SIGUSR1 it writes the number of live objects of each type into the
 file that FAIRLEAD_GARBAGE names."""
 
 import collections

@@ -1,4 +1,4 @@
-"""An owner of a log and those who follow it over a socket, as stores in one process."""
+"""The owner of a log and its followers over a socket, as stores in one process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Family:
         return self.owner
 
     async def lose_owner(self) -> None:
-        """Nobody answers any more; what was committed is on disk."""
+        """Close the owner; committed writes are on disk."""
         if self._desk is not None:
             await self._desk.close()
             self._desk = None
@@ -70,8 +70,8 @@ class Family:
 
 
 class AnyValues(SharedSource):
-    """A source for tests whose values are no objects, as those of a server are. `compacting` has
-    the owner do what it does by itself after some time."""
+    """A source for tests whose values are not objects, unlike a server's. `compacting` makes the
+    owner compact, which it otherwise does by itself after some time."""
 
     compacting: Callable[[int], None]
 
@@ -115,7 +115,7 @@ def _plain(row: Row) -> Row:
 
 @contextmanager
 def owner_elsewhere(directory: Path) -> Iterator[Callable[[], SharedSource]]:
-    """An owner on a loop of its own, as if in another process; gives connections to it."""
+    """Run an owner on an event loop in another thread; yields a function that connects to it."""
     family = Family(directory)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def text(*values: dict[str, Any]) -> str:
-    """One document each."""
+    """Return one document per value."""
     return "\n---\n".join(json.dumps(value, indent=1) for value in values)
 
 

@@ -1,12 +1,12 @@
-"""A second reader of messages, from the numbers that the reference publishes. It shares nothing
-with the server's."""
+"""A second, independent decoder of protobuf messages, from the field numbers that the reference
+publishes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Message, then number, name and type of its fields; `*` for repeated, `{}` for a map. Only what the
-# tests look at.
+# Message, then number, name and type of its fields; `*` for repeated, `{}` for a map. Limited to
+# the fields that the tests use.
 TABLE = """
 Unknown          1 typeMeta TypeMeta, 2 raw bytes, 3 contentEncoding text, 4 contentType text
 TypeMeta         1 apiVersion text, 2 kind text
@@ -82,7 +82,7 @@ MESSAGES = _table()
 
 
 def message(name: str, raw: bytes) -> dict[str, Any]:
-    """The fields of a message; one that the table does not have is an error if it says anything."""
+    """Decode a message; a field that the table lacks is an error unless it is empty."""
     out: dict[str, Any] = {}
     at = 0
     while at < len(raw):
@@ -108,7 +108,7 @@ def message(name: str, raw: bytes) -> dict[str, Any]:
 
 
 def _is_zero(value: int | bytes) -> bool:
-    """Whether a field holds nothing: zero, or a message of such fields."""
+    """Return whether a field is empty: zero, or a message of such fields."""
     if isinstance(value, int):
         return value == 0
     at = 0
@@ -122,7 +122,7 @@ def _is_zero(value: int | bytes) -> bool:
 
 
 def said(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a message says: its fields without those that hold nothing."""
+    """Return the fields of a message without empty ones."""
     found = {
         name: said(item) if isinstance(item, dict) else _each_said(item)
         for name, item in fields.items()
@@ -137,7 +137,7 @@ def _each_said(item: Any) -> Any:
 
 
 def stored(raw: bytes) -> tuple[str, str, dict[str, Any]]:
-    """The apiVersion, kind and fields of what lies in the reference's store."""
+    """Return the apiVersion, kind and fields of a value in the reference's store."""
     assert raw[:4] == b"k8s\0"
     unknown = message("Unknown", raw[4:])
     assert not unknown["contentEncoding"]

@@ -1,4 +1,4 @@
-"""A server that may reach this machine, for tests with something to be reached on it."""
+"""A server that may connect to this machine, for tests that listen on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Something that runs in the cluster and speaks HTTP: a pod, or the agent of a node."""
+"""An HTTP server that stands for a pod or a node's agent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Says:
 
 
 def own_address() -> str:
-    """An address of this machine that is not loopback, or nothing. No packet is sent."""
+    """Return an address of this machine that is not loopback, or "". No packet is sent."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("203.0.113.1", 9))
@@ -43,13 +43,13 @@ def own_address() -> str:
 
 
 class Neighbour:
-    """Answers every request with what `answer` gives, and keeps what it was `asked`."""
+    """Answers every request with the result of `answer`, and records the requests in `asked`."""
 
     def __init__(self, context: ssl.SSLContext | None = None, address: str = "127.0.0.1") -> None:
         outer = self
         self.asked: list[Asked] = []
         self.answer: Callable[[Asked], Says] = lambda asked: Says(body=b"hello")
-        self.left = threading.Event()  # a client went away in the middle of an answer
+        self.left = threading.Event()  # a client disconnected during an answer
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -99,7 +99,7 @@ class Neighbour:
         if context is not None:
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.port: int = self._server.server_address[1]
-        # So often it looks whether it is to end.
+        # Polls for the shutdown every 20 ms.
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.02,), daemon=True
         )

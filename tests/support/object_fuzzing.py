@@ -1,5 +1,5 @@
-"""Requests at random: valid objects of every kind with something wrong in them, in every format,
-with every verb. The same seed gives the same requests."""
+"""Random requests: valid objects of every kind with errors in them, in every format, with every
+verb. The same seed gives the same requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TEMPLATE = {
     "template": {"metadata": {"labels": {"a": "b"}}, "spec": _POD},
 }
 _JOB = {"template": {"spec": {**_POD, "restartPolicy": "Never"}}}
-# Objects that are accepted as they are, to be changed in all ways.
+# Valid objects, to be mutated.
 GOOD: dict[str, Object] = {
     "core/v1/configmaps": {"data": {"a": "b"}},
     "core/v1/secrets": {"data": {"a": "YQ=="}},
@@ -69,7 +69,7 @@ _TIMES = [
     "0001-01-01T00:00:00.000000+12:00", "2024-01-02T03:04:05Z\n",
 ]  # fmt: skip
 _NUMBERS = [0, -1, 2**31, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 10**30, 1.5, 1e300]
-# What a type of value can be made to be that is almost right.
+# Almost valid values by type.
 TYPED: dict[str, list[Any]] = {
     "Time": _TIMES,
     "MicroTime": _TIMES,
@@ -114,7 +114,7 @@ PATCHES = {
 
 @dataclass
 class Tally:
-    """What came back."""
+    """Counts of the answers, and failures."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
@@ -170,7 +170,7 @@ class Fuzzer:
             headers["Accept"] = self._random.choice(self._accepts())
         answer = self._client.request(method, path, body, headers=headers)
         self.tally.statuses[answer.status] += 1
-        if answer.status >= 500 and answer.status != 504:  # a version that is yet to come
+        if answer.status >= 500 and answer.status != 504:  # 504: a version in the future
             shown = body if isinstance(body, bytes) else str(body).encode()
             self.tally.failures.append(
                 f"{answer.status} {method} {path[:300]} {kind} {shown[:400]!r} -> "
@@ -188,7 +188,7 @@ class Fuzzer:
         ]
 
     def _object(self, resource: Resource) -> Object:
-        """An object of a kind, most of the time with something wrong in it."""
+        """Return an object of a kind, usually with an error in it."""
         if resource.key in GOOD and self._random.random() < 0.5:
             value = self._good(resource.key)
         else:
@@ -225,7 +225,7 @@ class Fuzzer:
         return sample(node, self._random.randint(0, 9), 0)
 
     def _mutate(self, value: Any) -> None:
-        """Put something hostile in one place of a value."""
+        """Put a hostile value in one place of a value."""
         while True:
             if isinstance(value, dict) and value:
                 key: Any = self._random.choice(sorted(value))
@@ -242,7 +242,7 @@ class Fuzzer:
             value = held
 
     def _encoded(self, resource: Resource, value: Object) -> tuple[bytes, str]:
-        """A value in some format, sometimes with some bytes changed."""
+        """Encode a value in a random format, sometimes with some bytes changed."""
         value = {"kind": resource.kind, "apiVersion": resource.api_version, **value}
         kind = self._random.choice(["json", "json", "yaml", "protobuf"])
         raw, media_type = json.dumps(value).encode(), "application/json"
@@ -255,7 +255,7 @@ class Fuzzer:
             try:
                 raw = to_message(resource.struct, value)
                 media_type = self._dialect.protobuf_media_type
-            except Exception:  # what was made hostile has no such form
+            except Exception:  # hostile values may have no protobuf form
                 pass
         return (self._bent(raw) if self._random.random() < 0.2 else raw), media_type
 
@@ -306,8 +306,7 @@ class Fuzzer:
         self._send("PATCH", f"{self._path(resource, suffix)}?{query}", raw, kind)
 
     def _patch_field(self) -> None:
-        """Set one field of an object or of its status to something that is almost right, where
-        everything beside it is as the server made it."""
+        """Set one field of an existing object or of its status to an almost valid value."""
         resource = self._target()
         body = json.dumps(self._one_field(resource.struct, 6)).encode()
         path = self._path(resource, self._random.choice(["good", "good/status"]))

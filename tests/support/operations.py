@@ -1,4 +1,4 @@
-"""What concurrent clients did to objects and what they were answered: the history of a run."""
+"""The history of a run: operations of concurrent clients, and their answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from enum import Enum
 
-Value = str | None  # the content of an object, None when it does not exist
+Value = str | None  # the content of an object, None if it does not exist
 
 
 class Verb(Enum):
@@ -19,16 +19,16 @@ class Verb(Enum):
 
 class Outcome(Enum):
     DONE = "done"
-    ABSENT = "absent"  # there was no such object
-    CONFLICT = "conflict"  # there was one already, or not the one that was expected
-    REFUSED = "refused"  # for a reason that says nothing about the object
+    ABSENT = "absent"  # the object did not exist
+    CONFLICT = "conflict"  # it existed already, or did not match the precondition
+    REFUSED = "refused"  # for a reason that is independent of the object
     UNKNOWN = "unknown"  # it may have happened, may still happen, or never
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One request about one key. `value` is what it writes, or what a get was shown; every write
-    of a run writes another one. `expected` is the resourceVersion that it asked to find."""
+    """One request about one key. `value` is the written value, or the result of a get; every write
+    of a run writes a different one. `expected` is the resourceVersion of its precondition."""
 
     client: str
     key: str
@@ -49,7 +49,7 @@ class Operation:
         return self.writes and self.outcome is Outcome.DONE
 
     def unsure(self) -> Operation:
-        """The same, had nobody heard how it ended."""
+        """Return the operation with an unknown outcome."""
         return replace(self, returned=math.inf, outcome=Outcome.UNKNOWN, revision=None)
 
     def __str__(self) -> str:

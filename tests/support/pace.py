@@ -1,4 +1,4 @@
-"""Bounds of time that hold on any machine: they are stretched by how slow this one is just now."""
+"""Time limits that hold on any machine: they are scaled by how slow it is at the moment."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 import sys
 from time import process_time
 
-_USUAL_SECONDS = 0.0034  # what the sample takes on the machine that the bounds were set on
-_WHILE_TRACED = 4.0  # what is measured is slowed down by tracing its lines; the sample is not
+_USUAL_SECONDS = 0.0034  # of the sample, on the machine on which the limits were set
+_WHILE_TRACED = 4.0  # tracing slows down the measured code, but not the sample
 _WORD = re.compile(r"[a-z]+(\d+)")
 
 
 def _sample() -> float:
-    """The seconds of a little work of the kind that is measured."""
+    """Return the CPU seconds of a small workload like those that are measured."""
     started = process_time()
     found: dict[str, list[int]] = {}
     for number in range(6_000):
@@ -25,8 +25,8 @@ def _sample() -> float:
 
 
 def in_time(spent: float, most: float) -> bool:
-    """Whether something that took so many seconds would have taken less than `most` on a quiet
-    machine. Ask at once: what slowed it down is likely still there."""
+    """Return whether work that took so many seconds would have taken less than `most` on an idle
+    machine. Call it right after the work, while the machine is equally slow."""
     if spent < most:
         return True
     slowness = max(1.0, sorted(_sample() for _ in range(5))[2] / _USUAL_SECONDS)

@@ -1,4 +1,4 @@
-"""The pages of the documentation, and what is in them to be run."""
+"""The pages of the documentation, and their runnable blocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FENCE = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page; `reason` says why it is not run, if it is not."""
+    """A fenced block of a page; `reason` says why it is not run, if so."""
 
     line: int
     language: str
@@ -41,7 +41,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def steps(block: str) -> list[tuple[str, list[str]]]:
-    """The commands of a console block, each with the lines that are shown as printed by it."""
+    """Return the commands of a console block, each with the output shown for it."""
     found: list[tuple[str, list[str]]] = []
     for line in block.splitlines():
         if line.startswith("$ "):
@@ -54,14 +54,14 @@ def steps(block: str) -> list[tuple[str, list[str]]]:
 
 
 def commands(text: str) -> list[str]:
-    """What stands behind `$ ` in console blocks."""
+    """Return the commands behind `$ ` in console blocks."""
     shown = [block for block in blocks(text) if block.language == "console" and not block.reason]
     return [command for block in shown for command, _ in steps(block.text)]
 
 
 def missing_line(wanted: Iterable[str], said: str) -> str | None:
-    """The first line that is not found in what was said, behind those before it; `...` stands
-    for anything, spaces for any number of them."""
+    """Return the first wanted line that is missing in the output after the lines before it; `...`
+    matches anything, a space any number of spaces."""
     rest = iter(said.splitlines())
     for line in wanted:
         words = r"\s+".join(

@@ -1,10 +1,10 @@
-"""Values in etcd as tests like to read them."""
+"""Readable values in etcd, for tests."""
 
 from __future__ import annotations
 
 
 class PlainCodec:
-    """Everything as it is: the resource is the path, the apiVersion is put before the value."""
+    """Stores values unchanged: the resource is the path, the apiVersion is put before the value."""
 
     def path(self, resource: str, key: str) -> str:
         return f"/{resource}/{key}"

@@ -1,4 +1,4 @@
-"""Credential plugins as people install them: programs that print what a file says."""
+"""Credential plugins: programs that print the content of a file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ exit $(cat code)
 
 
 class Plugin:
-    """A plugin of its own folder. It counts its runs and keeps what it was told."""
+    """A plugin in its own folder. It counts its runs and records its input."""
 
     def __init__(self, folder: Path, dialect: Dialect, version: str = "v1") -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ class Plugin:
         (self.folder / "answer").write_text(text)
 
     def gives(self, **status: Any) -> None:
-        """An answer as it should be."""
+        """Print a valid credential."""
         answer = {"apiVersion": self.api_version, "kind": "ExecCredential", "status": status}
         self.prints(json.dumps(answer))
 
@@ -63,7 +63,7 @@ class Plugin:
         (self.folder / "code").write_text(str(code))
 
     def does(self, shell: str) -> None:
-        """Something to do before it answers."""
+        """Run a shell command before answering."""
         (self.folder / "before").write_text(shell)
 
     @property
@@ -78,18 +78,18 @@ class Plugin:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The object that it was given."""
+        """Return the ExecCredential that it received."""
         found: dict[str, Any] = json.loads(
             self.environment[f"{self.dialect.name.upper()}_EXEC_INFO"]
         )
         return found
 
     def told(self, name: str) -> str:
-        """What it was given as `arguments` or `input`."""
+        """Return what it received as `arguments` or `input`."""
         return (self.folder / name).read_text().strip()
 
     def entry(self, **more: Any) -> dict[str, Any]:
-        """The entry of a user with this plugin."""
+        """Return the user entry with this plugin."""
         return {
             "exec": {
                 "command": str(self.command),
@@ -101,7 +101,7 @@ class Plugin:
 
 
 def client_certificate(server: ServerProcess, name: str) -> dict[str, str]:
-    """A certificate that a server's authority has signed, as a plugin gives it."""
+    """Return a certificate signed by a server's CA, in the form of a plugin's output."""
     pki = server.ca.parent
     authority = x509.load_pem_x509_certificate(server.ca.read_bytes())
     signing: Any = load_pem_private_key((pki / "ca.key").read_bytes(), None)
@@ -126,7 +126,7 @@ def client_certificate(server: ServerProcess, name: str) -> dict[str, str]:
 
 
 class Doorway:
-    """Passes connections on to a server and counts them."""
+    """Forwards connections to a server and counts them."""
 
     def __init__(self, server: ServerProcess) -> None:
         parts = urlsplit(server.address)

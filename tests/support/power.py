@@ -1,4 +1,4 @@
-"""What tests may do to a server that has `--testing`."""
+"""The testing API of a server with `--testing`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.things import Space, Things, random_word
 
 @dataclass
 class Power:
-    """The group of the powers, beside the objects of a fresh namespace."""
+    """The testing API, and the objects of a new namespace."""
 
     space: Space
     base: str = "/apis/testing.fairlead.dev/v1"
@@ -25,7 +25,7 @@ class Power:
         return self.space.config_maps
 
     def do(self, path: str, **spec: Any) -> Object:
-        """POST to something that answers with what came of it."""
+        """POST and return the resulting object."""
         answer = self.ask(path, **spec)
         assert answer.status == 201, answer.text
         found: Object = answer.body
@@ -45,7 +45,7 @@ class Power:
         return status
 
     def fault(self, match: Object | None = None, **spec: Any) -> str:
-        """One that is meant for requests to this namespace unless something else is said."""
+        """Create a fault, by default for requests to this namespace."""
         name = random_word()
         match = {"namespaces": [self.space.name]} if match is None else match
         body = {"metadata": {"name": name}, "spec": {"match": match, **spec}}
@@ -58,7 +58,7 @@ class Power:
         return status
 
     def requests(self, *rules: str) -> list[Object]:
-        """What was asked in this namespace."""
+        """Return the recorded requests to this namespace."""
         selector = ",".join((f"spec.namespace={self.space.name}", *rules))
         found = self.client.get(f"{self.base}/requests", fieldSelector=selector)
         assert found.status == 200, found.text

@@ -1,4 +1,4 @@
-"""Servers as their users run them: a process with a data directory."""
+"""Servers as processes with a data directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOKENS = {
     "alice-token": ("alice", "dev"),
 }
 START_TIMEOUT = 60.0
-# The prelude of servers whose clock can be moved; see `ServerProcess.advance`.
+# The prelude for servers whose clock can be moved; see `ServerProcess.advance`.
 MOVABLE_CLOCK = (
     "import os, pathlib, signal; from fairlead.base import clock;"
     " signal.signal(signal.SIGUSR1, lambda *_: clock.advance(float(step.read_text())));"
@@ -53,7 +53,7 @@ def serve_command(
 class ServerProcess:
     """A server on `directory/data`. It can be stopped, killed and started again.
 
-    `prelude` is a line of Python that runs in its process first, to turn hours into seconds.
+    `prelude` is a line of Python that runs in its process first, e.g. to shorten intervals.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ServerProcess:
         self._clients: list[Client] = []
 
     def start(self) -> ServerProcess:
-        """Start it and wait for the line that says where it serves."""
+        """Start it and wait for the line with its address."""
         command = serve_command(self.directory, self.dialect.name, self.flags, self.prelude)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -127,12 +127,12 @@ class ServerProcess:
         self.process.send_signal(number)
 
     def advance(self, seconds: float) -> None:
-        """Move the server's clock, shortly after; it needs the prelude MOVABLE_CLOCK."""
+        """Move the server's clock, asynchronously; needs the prelude MOVABLE_CLOCK."""
         (self.directory / "clock-step").write_text(str(seconds))
         self.signal(signal.SIGUSR1)
 
     def wait(self, timeout: float = 30.0) -> int:
-        """The exit code."""
+        """Wait for the end; return the exit code."""
         assert self.process is not None
         code = self.process.wait(timeout)
         self._release()
@@ -163,14 +163,14 @@ class ServerProcess:
             self.process.stdout.close()
 
 
-# Starts a server with flags of a test's own: the fixture `fresh_server`.
+# Starts a server with the test's own flags: the fixture `fresh_server`.
 FreshServer = Callable[..., ServerProcess]
 
 
 def failed_start(
     directory: Path, *flags: str, dialect: str = "kubernetes"
 ) -> subprocess.CompletedProcess[str]:
-    """Run a server that is expected to end by itself, and give how it ended."""
+    """Run a server that is expected to fail at start; return the result."""
     return subprocess.run(
         serve_command(directory, dialect, flags),
         capture_output=True,

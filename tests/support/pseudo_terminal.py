@@ -13,13 +13,13 @@ from support.commands import Commands
 
 
 def seen_on_terminal(commands: Commands, *words: str, width: int = 120, **environment: str) -> str:
-    """All that a terminal of some width is sent."""
+    """Return everything that a command writes to a terminal of some width."""
     flags = ("--kubeconfig", str(commands.config), "-n", commands.space.name)
     return shown_on_terminal(*flags, *words, width=width, **environment)
 
 
 def shown_on_terminal(*words: str, width: int = 120, **environment: str) -> str:
-    """The same, for words that say themselves which server is meant."""
+    """Like `seen_on_terminal`, for words that select the server themselves."""
     ours, theirs = pty.openpty()
     received: list[bytes] = []
 
@@ -27,7 +27,7 @@ def shown_on_terminal(*words: str, width: int = 120, **environment: str) -> str:
         while True:
             try:
                 received.append(os.read(ours, 65536))
-            except OSError:  # so the other side's end is told
+            except OSError:  # the other side was closed
                 return
 
     reader = threading.Thread(target=read)

@@ -1,8 +1,9 @@
-"""Messages as servers and clients of the reference wrote them, as of the release that we serve.
+"""Protobuf messages recorded from servers and clients of the reference, adapted to the release that
+we serve.
 
 They were read from the stores of clusters. Between their releases and ours metadata lost its
-`clusterName` (15) and owners of fields got a `subresource` (8); the client's is of a later release,
-without `resize` (14) of its status. Nothing else of them changed.
+`clusterName` (15) and managed fields got a `subresource` (8); the client's message is from a later
+release, without `resize` (14) in its status. Nothing else changed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Edit = Callable[[bytes], bytes]
 
 
 def edited(raw: bytes, path: tuple[int, ...], edit: Edit) -> bytes:
-    """A message with all messages at a path of field numbers replaced."""
+    """Replace all messages at a path of field numbers."""
     if not path:
         return edit(raw)
     out = b""
@@ -138,7 +139,7 @@ EVENT = _recorded(
     _NAMED,
 )
 OWN_SERVICE = _recorded(base64.b64encode(SERVICE).decode(), _NAMED)
-# Sent by a client for an object that has a name and nothing else.
+# Sent by a client for an object that has only a name.
 EMPTY_POD = (
     b'k8s\x00\n\t\n\x02v1\x12\x03Pod\x12G\n\x17\n\x07snorlax\x12\x00\x1a\x00"\x00*\x002\x008\x00B\x00'
     b"\x12\x1c\x1a\x002\x00B\x00J\x00R\x00X\x00`\x00h\x00\x82\x01\x00\x8a\x01\x00\x9a\x01\x00\xc2\x01\x00"

@@ -1,4 +1,4 @@
-"""A store as the reference leaves one behind, put into etcd key by key."""
+"""A store in the reference's format, written to etcd key by key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from support.etcd import Etcd
 
-# Read from the etcd of clusters, as their servers wrote them.
+# Recorded from the etcd of clusters, as their servers wrote them.
 NAMESPACE = base64.b64decode(
     "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEmIKSAoHZGVmYXVsdBIAGgAiACokZTU2YzMzMDgtMWVhOC0xMWU3LThjZDct"
     "ZjRlOWQ0OWY4ZWQwMgA4AEILCIn4sscFEKOg9xd6ABIMCgprdWJlcm5ldGVzGggKBkFjdGl2ZRoAIgA="
@@ -94,7 +94,7 @@ def fill(etcd: Etcd) -> None:
 
 
 def revision(etcd: Etcd) -> int:
-    """That of the last write."""
+    """Return the revision of the last write."""
     answer = json.loads(_etcdctl(etcd, "get", "--write-out=json", "none"))
     found: int = answer["header"]["revision"]
     return found

@@ -1,4 +1,4 @@
-"""An extension server with one resource, and what registers it."""
+"""An extension server with one resource, and its registration."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ VERBS = ("create", "delete", "deletecollection", "get", "list")
 
 
 class Shelf:
-    """Serves `books`, whatever group and version it is asked for. `content` has them by namespace;
-    deleting those with finalizers does nothing. `says` answers instead where it is set, `refuses`
-    only those who delete."""
+    """Serves `books` in any group and version. `content` has them by namespace; deletes of books
+    with finalizers do nothing. `says` replaces the answers if it is set, `refuses` only those to
+    deletes."""
 
     def __init__(self, directory: Path, *hosts: str) -> None:
         pki = ensure_pki(directory, ["localhost", *hosts])
@@ -94,8 +94,8 @@ def _said(value: Object) -> Says:
 
 
 class Shelved:
-    """A server that is told where the service `default/shelf` is, and `default/nobody`, where
-    nobody listens."""
+    """A server that knows the addresses of the service `default/shelf`, and of `default/nobody`,
+    where nothing listens."""
 
     def __init__(self, directory: Path, dialect: str) -> None:
         self.shelf = Shelf(directory / "shelf", "shelf.default.svc")
@@ -118,7 +118,7 @@ class Shelved:
     def register(
         self, service: str = "shelf", version: str = "v1", group: str = "", **spec: Any
     ) -> str:
-        """Register a version of a group, which is made up if none is named; gives its name."""
+        """Register a version of a group, by default of a random one; return its name."""
         group = group or f"{random_word()}.example.com"
         trust: Object = {"caBundle": self.shelf.bundle}
         if "insecureSkipTLSVerify" in spec:
@@ -142,7 +142,7 @@ class Shelved:
         return next((one for one in listed if one["type"] == "Available"), {})
 
     def becomes(self, name: str, status: str, reason: str = "") -> Object:
-        """Wait for the condition."""
+        """Wait for a condition of an APIService."""
 
         def holds() -> bool:
             found = self.condition(name)
@@ -152,7 +152,7 @@ class Shelved:
         return self.condition(name)
 
     def looks_again(self) -> None:
-        """Let the time pass after which extension servers are asked again."""
+        """Advance the clock until extension servers are probed again."""
         self.server.advance(31)
 
 
@@ -179,5 +179,5 @@ class Gadgets:
         )
 
     def service(self, version: str = "v1") -> str:
-        """The name of its APIService."""
+        """Return the name of its APIService."""
         return f"{version}.{self.group}"

@@ -1,4 +1,4 @@
-"""Pods and nodes that run, as whoever runs them would report it."""
+"""Running pods and nodes, with the status that a node agent would report."""
 
 from __future__ import annotations
 

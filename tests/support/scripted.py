@@ -1,4 +1,4 @@
-"""A server that says, byte for byte, what a test wants it to say."""
+"""A server that sends exactly the bytes that a test specifies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Writes = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 class Cut(NamedTuple):
-    """Says this and goes away."""
+    """Send these bytes and close the connection."""
 
     said: bytes = b""
 
@@ -38,7 +38,7 @@ class Seen(NamedTuple):
 def answer(
     body: Any = None, status: int = 200, headers: str = "", type: str = "application/json"
 ) -> bytes:
-    """A whole answer; values become JSON."""
+    """Return a complete answer; values are encoded as JSON."""
     content = body if isinstance(body, bytes) else orjson.dumps(body)
     return (
         f"HTTP/1.1 {status} Words\r\nContent-Type: {type}\r\n"
@@ -47,7 +47,7 @@ def answer(
 
 
 def chunks(*parts: bytes) -> bytes:
-    """Parts of an answer of unknown length, without its end."""
+    """Encode parts of a chunked answer, without its end."""
     return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
 
 
@@ -56,14 +56,14 @@ END = b"0\r\n\r\n"
 
 
 def events(*told: tuple[str, Any]) -> bytes:
-    """The beginning of a watch."""
+    """Return the beginning of a watch stream."""
     lines = [orjson.dumps({"type": type, "object": value}) + b"\n" for type, value in told]
     return STREAM + chunks(*lines)
 
 
 class ScriptedServer:
-    """Answers each request with the next of `script`, the last one again and again; or with what
-    `reply` says to it."""
+    """Answers each request with the next item of `script`, repeating the last one; or with the
+    result of `reply`."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class ScriptedServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # aborted transports end with the next turn of the loop
+        await asyncio.sleep(0)  # aborted transports end in the next iteration of the loop
 
     @property
     def url(self) -> str:

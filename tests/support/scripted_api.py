@@ -1,4 +1,4 @@
-"""A server that serves one kind and says what a test has written down."""
+"""A server with one kind and scripted answers."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ EXPIRED = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 4
 
 
 class ScriptedApi:
-    """Lists and watches are answered in turn by what was written down for them; a watch ends after
-    its events, and the last one stays open."""
+    """Answers lists and watches from the given sequences; a watch ends after its events, and the
+    last one stays open."""
 
     def __init__(self, lists: list[Object], watches: list[list[Object]]) -> None:
         self.lists = lists
@@ -89,7 +89,7 @@ class ScriptedApi:
                 self._done.wait()
 
     def config(self, directory: Path) -> Path:
-        """A client configuration for it."""
+        """Write a kubeconfig for it."""
         path = directory / "config"
         content = {
             "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""Extension servers that answer as a test says, and a server that has them behind it."""
+"""Extension servers with scripted answers, and a server in front of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.waiting import eventually
 
 
 class ScriptedExtension(Neighbour):
-    """Answers as `says` tells by path, without the query; all else is an empty object."""
+    """Answers by path, without the query, from `says`; other paths return an empty object."""
 
     def __init__(self, directory: Path) -> None:
         pair = ensure_pki(directory, ["127.0.0.1"]).serving
@@ -32,7 +32,7 @@ class ScriptedExtension(Neighbour):
         return say(asked) if say is not None else Says(body=b"{}")
 
     def say(self, path: str, value: Any, code: int = 200, **headers: str) -> None:
-        """Answer so; with an `ETag`, 304 to those who have it."""
+        """Set the answer of a path; with an `ETag`, 304 to requests that have it."""
         content = value if isinstance(value, bytes) else json.dumps(value).encode()
 
         def answer(asked: Asked) -> Says:
@@ -46,8 +46,8 @@ class ScriptedExtension(Neighbour):
 
 
 class Extended:
-    """A server whose clock can be moved, which reaches whatever port of this machine an APIService
-    names: `flags` are more flags of it."""
+    """A server with a movable clock that may connect to any port of this machine that an APIService
+    names; `flags` are added to its flags."""
 
     def __init__(self, directory: Path, dialect: str, *flags: str) -> None:
         flags = ("--proxy-allowed-networks", "127.0.0.0/8", *flags)
@@ -59,7 +59,8 @@ class Extended:
         Things(self.client, "/api/v1/namespaces/default/services").create("here", spec=here)
 
     def register(self, port: int, group: str, **spec: Any) -> None:
-        """Have who listens there serve version v1 of a group, and wait until that is known."""
+        """Register the server at a port for version v1 of a group, and wait until it is
+        available."""
         name = f"v1.{group}"
         self.api_services.create(
             name,

@@ -13,7 +13,7 @@ PREFIX = "simulation.fairlead/"
 
 
 def told(**settings: str) -> dict[str, str]:
-    """Annotations that say how a pod behaves."""
+    """Return annotations that configure the behaviour of a simulated pod."""
     return {PREFIX + name.replace("_", "-"): text for name, text in settings.items()}
 
 
@@ -22,12 +22,12 @@ def container(name: str = "c", **fields: Any) -> Object:
 
 
 def asking(**requests: str) -> Object:
-    """A container that asks for resources."""
+    """Return a container with resource requests."""
     return container(resources={"requests": requests})
 
 
 def await_nodes(server: ServerProcess, count: int) -> None:
-    """Wait until so many nodes take pods."""
+    """Wait until so many nodes accept pods."""
     client = server.client()
 
     def free() -> int:
@@ -62,7 +62,7 @@ class Pods:
         return self.things.create(name, labels=labels or {}, metadata=named, spec=body)
 
     def clear(self) -> None:
-        """Leave the nodes as they were; nobody makes new pods in a namespace that ends."""
+        """Free the nodes; no new pods are created in a namespace that is being deleted."""
         client = self.space.client
         assert client.delete(f"/api/v1/namespaces/{self.space.name}").status == 200
         answer = client.delete(self.things.path, {"gracePeriodSeconds": 0})
@@ -95,13 +95,13 @@ class Pods:
         return self.status(name)
 
     def state(self, name: str = "p", index: int = 0) -> Object:
-        """The state of a container."""
+        """Return the state of a container."""
         statuses = self.status(name).get("containerStatuses") or [{}] * (index + 1)
         found: Object = statuses[index].get("state", {})
         return found
 
     def await_waiting(self, reason: str, name: str = "p") -> Object:
-        """The status of a container once it waits for this reason."""
+        """Return the status of a container once it waits for this reason."""
 
         def waits() -> bool:
             return bool(self.state(name).get("waiting", {}).get("reason") == reason)

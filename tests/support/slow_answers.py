@@ -1,5 +1,5 @@
-"""Run in a server's process: a request waits as many seconds as its header X-Hold says, once it was
-admitted and read, before anything is done about it."""
+"""Runs in a server's process: delays a request by the seconds in its header X-Hold, after it was
+admitted and read and before it is handled."""
 
 import asyncio
 from pathlib import Path

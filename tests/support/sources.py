@@ -1,4 +1,4 @@
-"""A source in memory that several stores of one process follow, and that can fail as others do."""
+"""A source in memory that several stores of one process follow, with injectable faults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ AWAY = StorageError("the other side is away", Fault.PASSING)
 
 
 class Shared:
-    """What all of them write to. `away` lets everything fail; `stopped` holds back the feeds."""
+    """The shared state behind all sources. `away` makes everything fail; clearing `moving` holds
+    back the feeds."""
 
     def __init__(self) -> None:
         self.kept = MemoryBackend()
@@ -43,7 +44,7 @@ class Shared:
         await self._changed.wait()
 
     def cut(self) -> None:
-        """Lose all connections; they may be made again."""
+        """Drop all connections; they may be opened again."""
         self.away = True
         self.tell()
 
@@ -52,7 +53,7 @@ class Shared:
 
 
 class MemorySource:
-    """One store's connection to what is shared; `sending` can be cleared to hold its writes up."""
+    """One store's connection to the shared state; clearing `sending` blocks its writes."""
 
     has_epoch = False
 

@@ -1,6 +1,6 @@
-"""How long a server's event loop was held up: for tests, and for the server that they watch.
+"""Measures how long a server's event loop was blocked: the test's side and the server's side.
 
-Time is the CPU time of the loop's thread, so that what else the machine does is not counted.
+Time is the CPU time of the loop's thread, which other processes do not affect.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _TICK = 0.002
 
 
 def prelude(report: Path) -> str:
-    """The line that makes a server write down its stalls; see ServerProcess."""
+    """Return the prelude that makes a server record its stalls; see ServerProcess."""
     folder = Path(__file__).parent.parent
     return (
         f"import sys; sys.path.append({str(folder)!r});"
@@ -22,7 +22,7 @@ def prelude(report: Path) -> str:
 
 
 def write_down(report: str) -> None:
-    """In the server: a line for each time that the loop came late."""
+    """In the server: write a line for each stall of the loop."""
     from fairlead.process.lifecycle import Server
 
     run = Server.run
@@ -47,7 +47,7 @@ def write_down(report: str) -> None:
 
 
 class Report:
-    """What a server wrote down since the last look."""
+    """Reads the stalls that a server recorded since the last read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

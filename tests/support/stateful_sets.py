@@ -1,4 +1,4 @@
-"""StatefulSets and what their pods claim."""
+"""StatefulSets and the claims of their pods."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ CLAIM = {
 
 
 def mounting(image: str = "one", **spec: Any) -> Object:
-    """A template whose container mounts the claim."""
+    """Return a template whose container mounts the claim."""
     made = template(image, **spec)
     made["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
     return made
 
 
 class Sets(Workloads):
-    """A namespace with StatefulSets that are called `web`."""
+    """A namespace with StatefulSets called `web`."""
 
     def create(self, replicas: int, **spec: Any) -> Object:
         spec = {"serviceName": "service", **spec}
@@ -49,7 +49,7 @@ class Sets(Workloads):
         return self.space.things("persistentvolumeclaims").names()
 
     def update(self, image: str) -> None:
-        """Change the template."""
+        """Change the template's image."""
         self.change(template={"spec": {"containers": [{"name": "c", "image": image}]}})
 
     def change(self, **spec: Any) -> None:
@@ -57,14 +57,14 @@ class Sets(Workloads):
         assert answer.status == 200, answer.text
 
     def numbers(self) -> dict[str, int]:
-        """The numbers of the revisions by their image."""
+        """Return the numbers of the revisions by their image."""
         return {
             one["data"]["spec"]["template"]["spec"]["containers"][0]["image"]: one["revision"]
             for one in self.revisions.list().body["items"]
         }
 
     def finish_update(self, image: str, patience: float = 60.0) -> Object:
-        """Mark pods as ready until all have this image and the status says so."""
+        """Mark pods as ready until all have this image and the status reports it."""
 
         def complete() -> bool:
             self.make_ready()

@@ -1,4 +1,4 @@
-"""The client library in a test that is no coroutine."""
+"""The client library in synchronous tests."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Result = TypeVar("Result")
 
 
 def access_to(space: Space) -> Access:
-    """The admin's, to the namespace of a space."""
+    """Return the admin's access to the namespace of a space."""
     return replace(load_access(space.server.data / "admin.kubeconfig"), namespace=space.name)
 
 
 def talk(space: Space, work: Callable[[Client], Awaitable[Result]]) -> Result:
-    """What comes of work with a client that is closed behind it."""
+    """Run work with a client that is closed afterwards; return its result."""
 
     async def run() -> Result:
         async with Client(access_to(space)) as client:

@@ -14,7 +14,7 @@ from support.commands import Commands
 
 
 def on_terminal(commands: Commands, *words: str, width: int = 120, **environment: str) -> str:
-    """What a terminal of some width is sent."""
+    """Return the output of a command on a terminal of some width."""
     ours, theirs = pty.openpty()
     received: list[bytes] = []
 
@@ -22,7 +22,7 @@ def on_terminal(commands: Commands, *words: str, width: int = 120, **environment
         while True:
             try:
                 piece = os.read(ours, 65536)
-            except OSError:  # so the other side's end is told
+            except OSError:  # the other side was closed
                 return
             if not piece:
                 return

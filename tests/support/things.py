@@ -1,4 +1,4 @@
-"""Objects in a namespace, written the short way."""
+"""Shortcuts for objects in a namespace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def random_word(length: int = 8) -> str:
 
 
 class Things:
-    """A collection: `path` is its URL. Creating fails the test unless it succeeds."""
+    """A collection; `path` is its URL. A failed create fails the test."""
 
     def __init__(self, client: Client, path: str) -> None:
         self.client = client
@@ -84,7 +84,7 @@ class Things:
         return answer.names
 
     def version(self) -> str:
-        """The newest resourceVersion."""
+        """Return the newest resourceVersion."""
         return self.list().version
 
     def watch(self, **query: Query) -> Watch:
@@ -92,9 +92,9 @@ class Things:
 
 
 class Space:
-    """A fresh namespace of a server.
+    """A new namespace of a server.
 
-    Secrets serve where a test counts what is there: nothing else writes them into a namespace.
+    Tests that count objects use Secrets: controllers write none into a namespace.
     """
 
     def __init__(self, server: ServerProcess, client: Client) -> None:
@@ -106,18 +106,18 @@ class Space:
         assert answer.status == 201, answer.text
         self.secrets = self.things("secrets")
         self.config_maps = self.things("configmaps")
-        self.left: list[Callable[[], object]] = []  # what takes away what outlives a namespace
+        self.left: list[Callable[[], object]] = []  # removes objects that outlive the namespace
 
     def leave(self) -> None:
         for take_away in self.left:
             take_away()
 
     def things(self, resource: str, group: str = "", version: str = "v1") -> Things:
-        """A collection of this namespace; `@` in a group's name is the dialect's domain."""
+        """Return a collection of this namespace; `@` in a group's name is the dialect's domain."""
         return Things(self.client, f"{self.base(group, version)}/namespaces/{self.name}/{resource}")
 
     def everywhere(self, resource: str, group: str = "", version: str = "v1") -> Things:
-        """A collection of all namespaces, or of a cluster-scoped resource."""
+        """Return a collection of all namespaces, or of a cluster-scoped resource."""
         return Things(self.client, f"{self.base(group, version)}/{resource}")
 
     def base(self, group: str = "", version: str = "v1") -> str:
@@ -126,13 +126,15 @@ class Space:
         return f"/apis/{self.dialect.group_name(group)}/{version}"
 
     def furnished(self) -> None:
-        """Wait for what controllers put into every new namespace: then nobody else writes there."""
+        """Wait for the objects that controllers create in every new namespace: then they write no
+        more."""
         account, authority = self.things("serviceaccounts"), self.dialect.ca_config_map
         eventually(lambda: account.get("default").status == 200, "there is a service account")
         eventually(lambda: self.config_maps.get(authority).status == 200, "there is the authority")
 
     def ready_for_pods(self) -> None:
-        """Pods run as the service account `default`, which someone else may make later."""
+        """Create the service account `default`, which pods need and a controller might create
+        later."""
         body = {"metadata": {"name": "default"}}
         assert self.things("serviceaccounts").client.post(
             self.things("serviceaccounts").path, body

@@ -19,7 +19,7 @@ _LEADING = 'leader_election_master_status{name="kube-controller-manager"} '
 
 
 class Member:
-    """One of the two."""
+    """One of the two servers."""
 
     def __init__(
         self, directory: Path, address: str, etcd: Etcd, prelude: str, flags: Sequence[str] = ()
@@ -33,7 +33,7 @@ class Member:
 
     def start(self) -> None:
         self.server.start()
-        # The banner shows what is advertised, where nobody listens.
+        # The banner shows the advertised address, at which nothing listens.
         port = self.server.address.rpartition(":")[2]
         self.client = self.server.keep(Client(f"https://127.0.0.1:{port}", self.server.ca))
 
@@ -43,8 +43,8 @@ class Member:
 
 
 class Fleet:
-    """Two servers of one CA on an etcd of their own. `preludes` are those of their processes;
-    the second may have more flags."""
+    """Two servers of one CA on their own etcd. `preludes` run in their processes; `flags` are added
+    to the second."""
 
     def __init__(
         self,

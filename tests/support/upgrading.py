@@ -1,4 +1,4 @@
-"""Connections that change their protocol, from both ends."""
+"""Connections that switch protocols, from both ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: S
 
 
 def changed(wire: Wire) -> bytes:
-    """What comes behind the head of an answer that changes protocols."""
+    """Return the bytes after the header of an answer that switches protocols."""
     data = b""
     while b"\r\n\r\n" not in data:
         more = wire.sock.recv(65536)
@@ -33,7 +33,7 @@ def exactly(sock: socket.socket, size: int) -> bytes:
 
 
 def echo(caller: Caller, head: bytes) -> None:
-    """Sends back what comes until nothing comes any more."""
+    """Echo received bytes until the connection ends."""
     caller.say(SWITCH + caller.rest)
     while data := caller.sock.recv(65536):
         caller.say(data)

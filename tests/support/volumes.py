@@ -1,4 +1,4 @@
-"""Claims, volumes and classes of a test of its own: the class is named after its namespace."""
+"""Claims, volumes and classes for one test: the class is named after its namespace."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Storage:
         self.pods = space.things("pods")
 
     def name(self, word: str) -> str:
-        """A name for something outside of namespaces."""
+        """Return a name for a cluster-scoped object."""
         return f"{self.space.name}-{word}"
 
     def volume(
         self, word: str, size: str = "1Gi", metadata: Object | None = None, **spec: Any
     ) -> Object:
-        """A volume of the test's class; it is there, whatever its phase."""
+        """Create a volume of the test's class, in any phase."""
         wanted = {
             "capacity": {"storage": size},
             "accessModes": ["ReadWriteOnce"],
@@ -39,7 +39,7 @@ class Storage:
         return self.volumes.create(self.name(word), metadata=metadata or {}, spec=wanted)
 
     def free_volume(self, word: str, size: str = "1Gi", **spec: Any) -> Object:
-        """A volume that has become available."""
+        """Create a volume and wait until it is available."""
         self.volume(word, size, **spec)
         return self.volume_in(word, "Available")
 
@@ -58,7 +58,7 @@ class Storage:
         return self.classes.create(self.space.name, provisioner=provisioner, **fields)
 
     def volume_in(self, word: str, phase: str) -> Object:
-        """A volume once it is in a phase."""
+        """Wait until a volume is in a phase, and return it."""
         name = self.name(word)
         eventually(
             lambda: self.volumes.read(name)["status"]["phase"] == phase, f"{word} is {phase}"
@@ -66,12 +66,12 @@ class Storage:
         return self.volumes.read(name)
 
     def claim_in(self, name: str, phase: str) -> Object:
-        """A claim once it is in a phase."""
+        """Wait until a claim is in a phase, and return it."""
         eventually(lambda: self.claims.read(name)["status"]["phase"] == phase, f"{name} is {phase}")
         return self.claims.read(name)
 
     def bound_volume(self, name: str) -> str:
-        """The word of the volume that a claim gets."""
+        """Return the word of the volume to which a claim is bound."""
         found: str = self.claim_in(name, "Bound")["spec"]["volumeName"]
         return found.removeprefix(f"{self.space.name}-")
 
@@ -80,14 +80,14 @@ class Storage:
         eventually(lambda: self.claims.get(name).status == 404, f"{name} is gone")
 
     def events(self, name: str, namespace: str = "") -> list[tuple[str, str, str]]:
-        """Type, reason and text of what was said about an object."""
+        """Return type, reason and message of the events about an object."""
         path = f"/api/v1/namespaces/{namespace or self.space.name}/events"
         selector = f"involvedObject.name={name}"
         items = self.space.client.get(path, fieldSelector=selector).body["items"]
         return [(item["type"], item["reason"], item["message"]) for item in items]
 
     def hears(self, name: str, kind: str, reason: str, text: str, namespace: str = "") -> None:
-        """Wait until this is said about an object."""
+        """Wait for an event about an object."""
         eventually(
             lambda: (kind, reason, text) in self.events(name, namespace),
             f"{name}: {reason}: {text}",

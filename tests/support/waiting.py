@@ -1,4 +1,4 @@
-"""Waiting for what has no event of its own."""
+"""Polls for conditions that have no event."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.client import PATIENCE
 
 
 def eventually(holds: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Ask again, shortly after, until it holds; fail the test if it does not."""
+    """Poll until the condition holds; fail the test at the deadline."""
     deadline = time.monotonic() + patience
     while not holds():
         assert time.monotonic() < deadline, f"still not so: {what}"
@@ -18,7 +18,7 @@ def eventually(holds: Callable[[], bool], what: str, patience: float = PATIENCE)
 
 
 async def comes_true(holds: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """The same on an event loop, which goes on meanwhile."""
+    """Like `eventually`, without blocking the event loop."""
     deadline = time.monotonic() + patience
     while not holds():
         assert time.monotonic() < deadline, f"still not so: {what}"

@@ -1,9 +1,9 @@
-"""Whether watchers were told of everything, once and in order, and lists show what they add up to.
+"""Checks that watchers received every event, once and in order, and that lists show their result.
 
-Watchers list, watch from there, resume from the last revision that they heard of when a stream is
-cut, and list again when that is too old. What all of them heard together is what happened; each
-must have heard all of it between its list and the last revision it came to, and what happened must
-be what clients wrote.
+Watchers list, watch from there, resume from the last revision that they received when a stream
+breaks, and list again when that is too old. The union of all received events is what happened. Each
+watcher must have received all of it between its list and its last revision, and it must equal the
+writes of clients.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list of everything; one that is not `recent` may show what was."""
+    """A list of everything; unless `recent`, it may show an older state."""
 
     who: str
     called: float
@@ -39,7 +39,7 @@ class Listing:
 
 
 class Told(NamedTuple):
-    """An event; a deletion shows what was deleted."""
+    """An event; a deletion shows the deleted object."""
 
     kind: str
     key: str
@@ -53,7 +53,7 @@ class Bookmark(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """The stream ended and went on from the last revision."""
+    """The stream ended and was resumed from the last revision."""
 
 
 Entry = Listing | Told | Bookmark | Cut
@@ -61,26 +61,26 @@ Entry = Listing | Told | Bookmark | Cut
 
 @dataclass(slots=True)
 class WatchLog:
-    """What one watcher was told, in order. It begins with a list."""
+    """The entries of one watcher, in order. The first is a list."""
 
     name: str
     entries: list[Entry] = field(default_factory=list)
 
     @property
     def position(self) -> int:
-        """The last revision it heard of."""
+        """The last revision it received."""
         told = (one.revision for one in reversed(self.entries) if not isinstance(one, Cut))
         return next(told, 0)
 
 
 @dataclass(slots=True)
 class Segment:
-    """What one watcher heard after one list, up to `end`."""
+    """The events of one watcher after one list, up to `end`."""
 
     start: int
     end: int
     events: list[Told] = field(default_factory=list)
-    complete: bool = True  # whether all of the revision `end` was told
+    complete: bool = True  # whether all events of the revision `end` were received
 
 
 def check_watches(
@@ -89,7 +89,8 @@ def check_watches(
     listings: Iterable[Listing] = (),
     base: int = 0,
 ) -> list[str]:
-    """What is wrong, in words. `base` is a revision at which nothing was there yet."""
+    """Return the problems found, as texts. `base` is a revision at which the collection was
+    empty."""
     found: list[str] = []
     segments: list[tuple[str, Segment]] = []
     for log in logs:
@@ -109,14 +110,15 @@ def check_watches(
 
 
 class Reader:
-    """Follows one watcher's log, and looks at what can be judged by it alone."""
+    """Reads one watcher's log, and checks what it can without the others."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.segments: list[Segment] = []
         self.problems: list[str] = []
         self._state: dict[str, str] = {}
-        self._keys_now: set[str] | None = None  # keys told of at the last revision; None: all of it
+        # Keys received at the last revision; None: all of them.
+        self._keys_now: set[str] | None = None
 
     def _wrong(self, what: str) -> None:
         self.problems.append(f"{self.name}: {what}")
@@ -145,7 +147,7 @@ class Reader:
             and self._keys_now is not None
             and event.key not in self._keys_now
         ):
-            self._keys_now.add(event.key)  # one commit of several
+            self._keys_now.add(event.key)  # a commit of several objects
         else:
             self._wrong(f"{event} after {segment.end}: told before, or late")
             return
@@ -163,7 +165,7 @@ class Reader:
 
 
 class Happened:
-    """Every event that anybody heard of, by revision and key."""
+    """Every event that any watcher received, by revision and key."""
 
     def __init__(self, segments: Iterable[tuple[str, Segment]]) -> None:
         self.events: dict[tuple[int, str], Told] = {}
@@ -180,11 +182,11 @@ class Happened:
         self.end = max((high for _, high in spans), default=0)
 
     def covers(self, start: int, end: int) -> bool:
-        """Whether somebody heard all that happened after one revision up to another."""
+        """Return whether some watcher received everything after one revision up to another."""
         return start >= end or any(low <= start and end <= high for low, high in self._spans)
 
     def between(self, start: int, end: int) -> list[Told]:
-        """What happened after a revision up to another, in order."""
+        """Return the events after a revision up to another, in order."""
         low = bisect_right(self.order, (start, "\U0010ffff"))
         high = bisect_right(self.order, (end, "\U0010ffff"))
         return [self.events[at] for at in self.order[low:high]]
@@ -201,7 +203,7 @@ class Happened:
 
 
 def merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The same revisions in the fewest spans."""
+    """Merge overlapping spans."""
     current: tuple[int, int] | None = None
     for low, high in sorted(spans):
         if current is not None and low <= current[1]:
@@ -215,8 +217,8 @@ def merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def compare_with_writes(happened: Happened, operations: Iterable[Operation]) -> list[str]:
-    """Every event is a write that a client made and that was not refused, and every write that
-    was acknowledged became an event."""
+    """Check that every event is a write that a client made and that was not refused, and that every
+    acknowledged write became an event."""
     writes = {one.value: one for one in operations if one.writes and one.value is not None}
     found: list[str] = []
     for event in happened.events.values():
@@ -242,8 +244,8 @@ def compare_with_writes(happened: Happened, operations: Iterable[Operation]) -> 
 def compare_deletions(
     happened: Happened, operations: Iterable[Operation], whole: bool
 ) -> list[str]:
-    """Answers to deletions have no revision: there is one event for each at least, if everything
-    was heard of, and no more than there were attempts."""
+    """Check the deletions, whose answers have no revision: at least one event for each, if
+    everything was received, and no more events than attempts."""
     told = Counter(event.key for event in happened.events.values() if event.kind == DELETED)
     done: Counter[str] = Counter()
     possible: Counter[str] = Counter()
@@ -264,15 +266,16 @@ def check_lists(
     operations: Iterable[Operation],
     base: int,
 ) -> list[str]:
-    """A list shows what the events up to its revision lead to, and is not older than what was
-    acknowledged when it was asked for."""
+    """Check that a list shows the result of the events up to its revision, and is not older than
+    the writes that were acknowledged before its request."""
     found: list[str] = []
     ordered = sorted(listings, key=lambda one: one.revision)
     state: dict[str, Shown] = {}
     position = base
     for listing in ordered:
         if not happened.covers(position, listing.revision):
-            state, position = dict(listing.items), listing.revision  # nobody heard what led there
+            # No watcher received what led there.
+            state, position = dict(listing.items), listing.revision
             continue
         for event in happened.between(position, listing.revision):
             if event.kind == DELETED:
@@ -304,7 +307,7 @@ def stale_lists(listings: Iterable[Listing], operations: Iterable[Operation]) ->
 
 
 def times_seen(logs: Iterable[WatchLog]) -> dict[str, float]:
-    """When each value was first told by a watch."""
+    """Return when each value was first received by a watch."""
     seen: dict[str, float] = {}
     for log in logs:
         for entry in log.entries:

@@ -1,4 +1,4 @@
-"""WebSockets of clients that say exactly which frames are sent."""
+"""WebSocket clients that control exactly which frames are sent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Frame = tuple[int, bytes]
 
 
 def frame(opcode: int, payload: bytes = b"") -> bytes:
-    """A frame as clients send them."""
+    """Encode a frame as clients send it."""
     size = len(payload)
     length = bytes((0x80 | size,)) if size < 126 else b"\xfe" + size.to_bytes(2, "big")
     masked = bytes(byte ^ _MASK[index % 4] for index, byte in enumerate(payload))
@@ -28,7 +28,7 @@ def frame(opcode: int, payload: bytes = b"") -> bytes:
 
 
 class WebSocket:
-    """The end of a client. `early` is sent right behind the head."""
+    """The client's end. `early` is sent right after the header."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class WebSocket:
         self.wire.send(frame(opcode, payload))
 
     def next(self) -> Frame:
-        """The next frame: its opcode and payload. Servers neither mask nor split."""
+        """Return the opcode and payload of the next frame. Servers neither mask nor split."""
         first, size = self._take(2)
         assert first & 0x80
         if size > 125:
@@ -69,7 +69,7 @@ class WebSocket:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing comes but the end of the connection."""
+        """Return whether the connection ends without further data."""
         return not self._data and self.wire.is_closed
 
     def _take(self, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""A real admission webhook: HTTPS, with a certificate authority of its own."""
+"""A real admission webhook: HTTPS, with its own CA."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from support.client import Object
 from support.things import Space
 from support.waiting import eventually
 
-# An HTTP code, a body, and more headers.
+# An HTTP status, a body, and additional headers.
 Raw = tuple[int, bytes, *tuple[tuple[str, str], ...]]
-# Takes the request of a review and gives the response, or a raw answer.
+# Maps the request of a review to the response, or to a raw answer.
 Respond = Callable[[Object], Any]
 
 
@@ -32,7 +32,7 @@ def deny(message: str = "no", **status: Any) -> Respond:
 
 
 def patching(*operations: Object) -> Respond:
-    """Changes the object, whatever it is."""
+    """Patch any object."""
     return lambda request: {"allowed": True, "patchType": "JSONPatch", "patch": encoded(operations)}
 
 
@@ -41,8 +41,8 @@ def encoded(value: Any) -> str:
 
 
 class WebhookServer:
-    """Answers at each path as `serve` says; `reviews` are the reviews that came there, `headers`
-    the heads of their requests."""
+    """Answers at each path as `serve` configures it; `reviews` are the reviews received there,
+    `headers` the headers of their requests."""
 
     def __init__(self, directory: Path, *hosts: str) -> None:
         outer = self
@@ -50,7 +50,7 @@ class WebhookServer:
         self.reviews: dict[str, list[Object]] = {}
         self.headers: dict[str, list[dict[str, str]]] = {}
         self.connections = 0
-        self.closes = False  # each connection after its answer, without a word
+        self.closes = False  # close each connection after its answer, without announcing it
         self._open: set[Any] = set()
         self._lock = threading.Lock()
         pki = ensure_pki(directory, ["127.0.0.1", *hosts])
@@ -58,7 +58,7 @@ class WebhookServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = -1  # an answer goes out in one piece
+            wbufsize = -1  # send an answer in one piece
 
             def setup(self) -> None:
                 super().setup()
@@ -92,7 +92,7 @@ class WebhookServer:
             daemon_threads = True
 
             def handle_error(self, *arguments: Any) -> None:
-                pass  # clients that do not like the certificate
+                pass  # clients that reject the certificate
 
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(pki.serving.certificate, pki.serving.key)
@@ -104,7 +104,7 @@ class WebhookServer:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def renew(self, directory: Path) -> None:
-        """Show another certificate from now on, of another authority."""
+        """Switch to a certificate of another CA."""
         pki = ensure_pki(directory, ["127.0.0.1"])
         self._context.load_cert_chain(pki.serving.certificate, pki.serving.key)
         self.pem = pki.ca.certificate.read_bytes()
@@ -153,10 +153,11 @@ class WebhookServer:
 
 
 class Hooked:
-    """Webhook configurations for the objects of one namespace; they end with the test."""
+    """Webhook configurations for the objects of one namespace; they are removed after the test."""
 
     def __init__(self, space: Space, server: WebhookServer) -> None:
-        # What controllers put into every namespace is there before anybody is asked about it.
+        # Wait for the objects that controllers create in every namespace: they must not call
+        # webhooks.
         eventually(lambda: space.config_maps.names() != [], "the CA is published")
         self.space = space
         self.server = server
@@ -164,7 +165,7 @@ class Hooked:
         self._count = 0
 
     def mutate(self, respond: Respond = allow, **webhook: Any) -> str:
-        """A mutating webhook that answers so; gives its path."""
+        """Install a mutating webhook with this response; return its path."""
         return self._hook("mutating", respond, webhook)
 
     def validate(self, respond: Respond = allow, **webhook: Any) -> str:
@@ -177,7 +178,7 @@ class Hooked:
         return path
 
     def webhook(self, path: str, **fields: Any) -> Object:
-        """A webhook of a configuration, about the config maps of the namespace."""
+        """Return a webhook entry for the config maps of the namespace."""
         label = self.space.dialect.label("@/metadata.name")
         rule = {
             "apiGroups": [""],
@@ -203,7 +204,7 @@ class Hooked:
         return f"w{path.rpartition('/')[2]}.{path.split('/')[1]}"
 
     def install(self, kind: str, *webhooks: Object, name: str = "") -> Object:
-        """A configuration, named in the order in which they are made."""
+        """Create a configuration, named by the order of creation."""
         name = name or f"{self.space.name}-{self._count}"
         self._count += 1
         things = self.configurations(kind)

@@ -1,4 +1,4 @@
-"""Connections for tests that say exactly which bytes are sent."""
+"""Connections that control exactly which bytes are sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 
 
 def fewer(**limits: float) -> str:
-    """A prelude that starts a server with other limits."""
+    """Return a prelude that starts a server with other limits."""
     given = ", ".join(f"{name}={value}" for name, value in limits.items())
     return (
         "import functools, fairlead.wire.incoming.limits as m;"
@@ -55,7 +55,7 @@ class Wire:
         return self.send(f"{line} HTTP/1.1\r\n".encode() + ADMIN + lines + b"\r\n" + body)
 
     def answer(self) -> tuple[int, bytes]:
-        """The next answer, read to its declared length."""
+        """Return the next answer, read to its declared length."""
         data = self._rest
         while b"\r\n\r\n" not in data:
             data += self._more()
@@ -77,7 +77,7 @@ class Wire:
         return self.answer()[0]
 
     def rest(self) -> bytes:
-        """Everything until the server closes."""
+        """Return everything until the server closes."""
         data = self._rest
         while True:
             try:
@@ -90,7 +90,7 @@ class Wire:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the server closes without another word, within the patience of a test."""
+        """Return whether the server closes without sending more, within the timeout of a test."""
         return self.rest() == b""
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Bytes that a server should never be sent."""
+"""Malformed bytes on connections to a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from support.process import ServerProcess
 
 THREADS = 8
-_QUIET = 0.03  # after so many seconds without a byte nothing more is expected
+_QUIET = 0.03  # seconds without a byte after which no more is expected
 
 LINES = (
     b"GET /api/v1/namespaces HTTP/1.1", b"POST /api/v1/namespaces HTTP/1.1", b"GET / HTTP/1.0",
@@ -41,7 +41,7 @@ BODIES = (
 
 
 def request(dice: random.Random) -> bytes:
-    """Something like a request: most have what they need, and something too much."""
+    """Return something like a request: most are complete, with something superfluous."""
     headers = dice.sample(HEADERS, dice.randint(0, 6))
     for needed in (b"Host: x", b"Authorization: Bearer admin-token"):
         if dice.random() < 0.8:
@@ -51,7 +51,7 @@ def request(dice: random.Random) -> bytes:
 
 
 def damaged(dice: random.Random, data: bytes) -> bytes:
-    """The same with some bytes changed, lost, doubled or cut."""
+    """Change, remove, duplicate or cut some bytes."""
     changed = bytearray(data)
     for _ in range(dice.randint(1, 4)):
         at = dice.randrange(len(changed) + 1)
@@ -75,7 +75,7 @@ def payload(dice: random.Random) -> bytes:
 
 
 def _greeting() -> bytes:
-    """How a client of TLS begins."""
+    """Return the ClientHello of a TLS client."""
     outgoing = ssl.MemoryBIO()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -85,7 +85,7 @@ def _greeting() -> bytes:
 
 
 class Fuzzer:
-    """`codes` counts the answers by their status code."""
+    """Sends malformed input; `codes` counts the answers by their status code."""
 
     def __init__(self, server: ServerProcess, seed: int) -> None:
         parts = urlsplit(server.address)
@@ -110,7 +110,7 @@ class Fuzzer:
         with socket.create_connection(self._place, 20) as sock:
             try:
                 answer = dice.choice(ways)(dice, sock)
-            except (OSError, ValueError):  # they hung up on us
+            except (OSError, ValueError):  # the server closed the connection
                 return []
         return [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:] if part[:3].isdigit()]
 
@@ -125,7 +125,7 @@ class Fuzzer:
             return _talk(dice, wrapped, payload(dice))
 
     def _under(self, dice: random.Random, sock: socket.socket) -> bytes:
-        """Noise on the TCP connection after a good handshake."""
+        """Send noise on the TCP connection after a successful handshake."""
         with self._context.wrap_socket(sock) as wrapped:
             wrapped.sendall(payload(dice))
             with socket.socket(fileno=wrapped.detach()) as plain:
@@ -133,7 +133,7 @@ class Fuzzer:
 
 
 def _talk(dice: random.Random, sock: socket.socket, data: bytes) -> bytes:
-    """Send in one or a few pieces, then leave, or listen for a while."""
+    """Send in one or a few pieces, then leave, or read for a while."""
     at = 0
     while at < len(data):
         size = dice.choice((len(data), len(data), dice.randint(1, 50)))

@@ -1,4 +1,4 @@
-"""A server of several workers: which of them has a connection, and how they are killed."""
+"""A server of several workers: finds the worker of a connection, and kills workers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Workers:
         return [int(pid) for pid in listed]
 
     def owner(self) -> int:
-        """The process that has the store open; 0 while there is none."""
+        """Return the process that has the store open; 0 if there is none."""
         store = str(self.server.data / "fairlead.db")
         for pid in self.pids():
             if store in _files(pid):
@@ -40,7 +40,7 @@ class Workers:
         return [pid for pid in self.pids() if pid != owner]
 
     def client(self, pid: int, token: str = ADMIN_TOKEN) -> Client:
-        """One whose connection a certain worker has."""
+        """Return a client whose connection a certain worker serves."""
         others = []
         try:
             for _ in range(_ATTEMPTS):
@@ -48,7 +48,7 @@ class Workers:
                 assert client.get("/version").status == 200
                 if self.serves(pid, client):
                     return client
-                others.append(client)  # left open: the next one goes to another worker
+                others.append(client)  # left open: the next connection goes to another worker
         finally:
             for other in others:
                 other.close()
@@ -62,12 +62,12 @@ class Workers:
         return f"socket:[{inode}]" in _files(pid)
 
     def kill(self, pid: int, number: signal.Signals = signal.SIGKILL) -> None:
-        """Kill one, and wait until it is gone."""
+        """Kill a worker and wait until it is gone."""
         os.kill(pid, number)
         eventually(lambda: pid not in self.pids(), f"worker {pid} has ended")
 
     def await_all(self, count: int) -> None:
-        """Wait until so many workers answer, the owner among them."""
+        """Wait until so many workers answer, including the owner."""
 
         def all_answer() -> bool:
             if len(self.pids()) != count or not self.owner():
@@ -93,7 +93,7 @@ def _files(pid: int) -> set[str]:
 
 
 def _accepted(served: int, port: int) -> str:
-    """The inode of the server's side of a connection from a local port."""
+    """Return the inode of the server's side of a connection from a local port."""
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
         if fields[1].endswith(f":{served:04X}") and fields[2].endswith(f":{port:04X}"):

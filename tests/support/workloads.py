@@ -14,19 +14,19 @@ READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]
 
 
 def template(image: str = "one", **spec: Any) -> Object:
-    """A pod template; the image tells revisions apart."""
+    """Return a pod template; the image identifies revisions."""
     containers = [{"name": "c", "image": image}]
     return {"metadata": {"labels": LABELS}, "spec": {"containers": containers, **spec}}
 
 
 def replicated(replicas: int, image: str = "one", **spec: Any) -> Object:
-    """The spec of something with so many pods."""
+    """Return the spec of a workload with so many pods."""
     made = spec.pop("template", None) or template(image)
     return {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": made, **spec}
 
 
 class Workloads:
-    """The workloads of a namespace. What is asked is waited for where that is said."""
+    """The workloads of a namespace. Methods wait only if their description says so."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -40,14 +40,14 @@ class Workloads:
         space.ready_for_pods()
 
     def reconnect(self, client: Client) -> None:
-        """Go on with the same namespace after its server was started again."""
+        """Continue with the same namespace after its server was restarted."""
         self.space.client = client
         for part in vars(self).values():
             if isinstance(part, Things):
                 part.client = client
 
     def living(self, **query: str) -> list[Object]:
-        """The pods that are not on their way out."""
+        """Return the pods that are not being deleted."""
         found = self.pods.list(**query).body["items"]
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
@@ -55,7 +55,7 @@ class Workloads:
         return {pod["metadata"]["name"] for pod in self.living(**query)}
 
     def await_pods(self, count: int) -> set[str]:
-        """The names of the living pods, once there are so many."""
+        """Return the names of the living pods, once there are so many."""
         eventually(lambda: len(self.living()) == count, f"{count} pods")
         return self.names()
 
@@ -65,7 +65,7 @@ class Workloads:
             assert answer.status in (200, 404), answer.text
 
     def make_ready(self, names: Iterable[str] | None = None) -> None:
-        """Mark pods as ready, all that are not if none are named."""
+        """Mark pods as ready; by default, all pending ones."""
         if names is None:
             names = [
                 pod["metadata"]["name"]
@@ -79,7 +79,7 @@ class Workloads:
         return found
 
     def await_status(self, of: Things, name: str, **wanted: Any) -> Object:
-        """The status, once it says this; 0 is as good as nothing."""
+        """Return the status, once it has these values; a missing field counts as 0."""
 
         def holds() -> bool:
             status = self.status(of, name)
@@ -89,7 +89,7 @@ class Workloads:
         return self.status(of, name)
 
     def await_observed(self, of: Things, name: str) -> Object:
-        """The object, once its controller has seen its newest generation."""
+        """Return the object, once its controller has observed the newest generation."""
 
         def holds() -> bool:
             value = of.read(name)
@@ -100,7 +100,7 @@ class Workloads:
         return of.read(name)
 
     def condition(self, of: Things, name: str, kind: str) -> Object:
-        """A condition of the status; an empty one if it says nothing."""
+        """Return a condition of the status, or an empty one."""
         found = self.status(of, name).get("conditions", [])
         return next((one for one in found if one["type"] == kind), {})
 
@@ -111,7 +111,7 @@ class Workloads:
         return self.condition(of, name, kind)
 
     def await_event(self, reason: str, text: str = "") -> Object:
-        """The first event of a reason whose message contains a text."""
+        """Return the first event of a reason whose message contains a text."""
 
         def found() -> list[Object]:
             events = self.events.list().body["items"]
@@ -132,7 +132,7 @@ class Workloads:
         self.revise(name, template={"spec": {"containers": [{"name": "c", "image": image}]}})
 
     def finish(self, name: str = "web", patience: float = 60.0) -> Object:
-        """Mark pods as ready until a Deployment is rolled out; gives it."""
+        """Mark pods as ready until a Deployment is rolled out, and return it."""
 
         def complete() -> bool:
             self.make_ready()
@@ -142,7 +142,7 @@ class Workloads:
         return self.deployments.read(name)
 
     def sizes(self) -> dict[str, int]:
-        """How many pods the ReplicaSets shall have, by the image of their template."""
+        """Return the desired sizes of the ReplicaSets by the image of their template."""
         return {
             one["spec"]["template"]["spec"]["containers"][0]["image"]: one["spec"]["replicas"]
             for one in self.replica_sets.list().body["items"]
@@ -152,13 +152,13 @@ class Workloads:
         eventually(lambda: self.sizes() == wanted, f"sizes {wanted}")
 
     def images(self) -> dict[str, str]:
-        """The images of the living pods, by name."""
+        """Return the images of the living pods, by name."""
         return {
             pod["metadata"]["name"]: pod["spec"]["containers"][0]["image"] for pod in self.living()
         }
 
     def await_images(self, **wanted: str) -> None:
-        """Wait until the living pods are these, `_` in their names being `-`."""
+        """Wait until the living pods are these; `_` in names stands for `-`."""
         shown = {name.replace("_", "-"): image for name, image in wanted.items()}
         eventually(lambda: self.images() == shown, f"pods {shown}")
 
@@ -167,13 +167,13 @@ class Workloads:
         return found
 
     def end(self, *names: str) -> None:
-        """Have pods gone at once, as a node agent does when they stopped."""
+        """Delete pods at once, like a node agent after they stopped."""
         for name in names:
             answer = self.pods.delete(name, gracePeriodSeconds="0")
             assert answer.status in (200, 404), answer.text
 
     def replica_set_of(self, image: str) -> Object:
-        """The ReplicaSet whose template has this image, once there is one."""
+        """Return the ReplicaSet whose template has this image, once there is one."""
 
         def found() -> list[Object]:
             listed = self.replica_sets.list().body["items"]

@@ -1,11 +1,11 @@
-"""What every other package may use. Imports nothing of ours.
+"""Utilities for every other package. Imports no other package of fairlead.
 
 - `clock`: the server's time, which tests can move
-- `errors`: Status errors, the one shape of every refusal
+- `errors`: Status errors, the one format of every refused request
 - `dialect`: the names and switches in which the two dialects differ
-- `budget`: what one request may cost in time and memory; offloads long work to threads
+- `budget`: limits of CPU time and memory per request; offloads long work to threads
 - `caches`: bounded caches
-- `logs`, `metrics`, `terminal`: what the process says
-- `patterns`, `quotes`, `package_files`: patterns of clients, quoting, our own files
+- `logs`, `metrics`, `terminal`: output of the process
+- `patterns`, `quotes`, `package_files`: regular expressions of clients, quoting, package data
 - `records`, `compiled`, `compilation`: dataclasses for a fast start, and mypyc
 """

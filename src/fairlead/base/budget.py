@@ -1,9 +1,9 @@
-"""What one request may cost: time on the event loop, time in all, and bytes made.
+"""Limits of one request: time on the event loop, CPU time in threads, and bytes allocated.
 
-Work on the event loop keeps everybody else waiting, so it gets a few milliseconds. Work that needs
-more is started again in a thread, where it may take seconds; `run` does both. Walkers whose cost
-does not follow from the size of what was sent draw from the budget of the request as they go:
-`spend` for steps, `make` for bytes.
+Work on the event loop blocks all other requests, so it gets a few milliseconds. Work that exceeds
+them is restarted in a thread, where it may take seconds; `run` does both. Functions whose cost is
+not bounded by the size of the request draw from its budget as they go: `spend` for steps, `make`
+for bytes.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from weakref import WeakValueDictionary
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LIGHT = 32 * 1024  # bytes; work on more than that never starts on the loop
+LIGHT = 32 * 1024  # bytes; work on larger input always runs in a thread
 _LOOP_SECONDS = 0.02
 THREAD_SECONDS = 20.0  # of CPU; the most expensive validation rules need 10 on slow machines
-MOST_MADE = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store takes objects of 1.5
+MOST_MADE = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store accepts objects of 1.5 MiB
 _THREADS = 4
-_STEPS_A_LOOK = 200  # between two looks at the clock
-_MOST_STEPS_ON_LOOP = 20_000  # that are spent at once, before they are done
+_STEPS_A_LOOK = 200  # between two reads of the clock
+_MOST_STEPS_ON_LOOP = 20_000  # in one call of `spend`; more raises LoopTimeSpent
 
 
 class LoopTimeSpent(Exception):
-    """Work on the loop has to be started again in a thread; `run` does that."""
+    """Work on the loop must be restarted in a thread; `run` does that."""
 
 
 class OverBudget(Exception):
-    """A request costs more than any may; the text is for its user."""
+    """A request exceeds its limits; the message is for the user."""
 
 
 class OverTime(OverBudget):
@@ -47,7 +47,8 @@ class OverSize(OverBudget):
 
 
 class Budget:
-    """What one request may still cost. `owner` is who asks: one owner has one thread at a time."""
+    """What is left of the limits of one request. `owner` is the user: one thread per owner at a
+    time."""
 
     __slots__ = ("loop_seconds", "made", "owner", "seconds")
 
@@ -55,11 +56,11 @@ class Budget:
         self.owner = owner
         self.made = 0  # bytes
         self.seconds = THREAD_SECONDS
-        self.loop_seconds = _LOOP_SECONDS  # until others get their turn
+        self.loop_seconds = _LOOP_SECONDS  # until the next yield to the event loop
 
 
 class _Meter:
-    """Watches over one piece of work."""
+    """Measures one piece of work on the loop or in a thread, and stops it at its limit."""
 
     __slots__ = ("_clock", "_steps", "_until", "cancelled", "made", "on_loop")
 
@@ -99,41 +100,41 @@ _pool = ThreadPoolExecutor(_THREADS, "fairlead-work")
 
 
 def begin(owner: str) -> None:
-    """Give a new budget to the request that the current task works on from now on."""
+    """Give a new budget to the request that the current task handles from now on."""
     _budget.set(Budget(owner))
 
 
 def made() -> int:
-    """Bytes that work on the request at hand has made so far."""
+    """Return the bytes that the current request has allocated so far."""
     budget = _budget.get()
     return budget.made if budget is not None else 0
 
 
 def spend(steps: int = 1) -> None:
-    """Account for some steps of work, of about a microsecond each, before they are done. Raises
-    OverTime; on the loop LoopTimeSpent, which nobody but `run` may catch."""
+    """Account for steps of work, of about a microsecond each, before doing them. Raises OverTime in
+    a thread, and LoopTimeSpent on the loop, which only `run` may catch."""
     meter = _meter.get()
     if meter is not None:
         meter.spend(steps)
 
 
 def make(size: int) -> None:
-    """Account for bytes before they are made. Raises OverSize."""
+    """Account for bytes before allocating them. Raises OverSize."""
     meter = _meter.get()
     if meter is not None:
         meter.make(size)
 
 
 def is_on_loop() -> bool:
-    """Whether work can be handed over to a thread by raising LoopTimeSpent."""
+    """Return whether raising LoopTimeSpent moves the current work to a thread."""
     meter = _meter.get()
     return meter is not None and meter.on_loop
 
 
 async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do some work on an object or a body of so many bytes: on the loop if it is short, else in a
-    thread. Work may be started again, so it must be repeatable; it may read what others write, but
-    writes nothing that others read."""
+    """Run work on an object or a body of `size` bytes: on the loop if it is short, else in a
+    thread. The work may be restarted, so it must be repeatable. It may read shared state but must
+    not write any."""
     budget = _budget.get() or Budget()
     if size <= LIGHT:
         if budget.loop_seconds <= 0:
@@ -154,7 +155,7 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 
 
 async def _run_in_thread(budget: Budget, call: Callable[[], T]) -> T:
-    # One thread an owner, so that nobody keeps all of them busy.
+    # One thread per owner, so that one user cannot occupy the whole pool.
     turn = _threads.get(budget.owner)
     if turn is None:
         turn = _threads[budget.owner] = asyncio.Lock()
@@ -168,7 +169,7 @@ async def _run_in_thread(budget: Budget, call: Callable[[], T]) -> T:
 
 
 class _InThread(Generic[T]):
-    """Work that a thread does. It stops soon after it was cancelled."""
+    """Work in a thread. It stops soon after it is cancelled."""
 
     def __init__(self, budget: Budget, call: Callable[[], T]) -> None:
         self._budget = budget

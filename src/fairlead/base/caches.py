@@ -1,4 +1,5 @@
-"""Caches that nobody can make large: bounded by count and by bytes, long keys never kept."""
+"""Caches bounded by count and by bytes, so that no client can make them grow. Entries with long
+keys are not kept."""
 
 from __future__ import annotations
 
@@ -14,17 +15,17 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 Text = TypeVar("Text", str, bytes)
 
-LONGEST_KEY = 256  # bytes; what people and programs send again and again is shorter
+LONGEST_KEY = 256  # bytes; texts that clients send repeatedly are shorter
 MOST_BYTES = 4 * 1024 * 1024
-_ENTRY = 200  # bytes that an entry costs beside what its key and value hold
+_ENTRY = 200  # bytes of overhead per entry
 _MISSING: Any = object()
 
 
 class Bounded(Generic[K, V]):
-    """Values by key, the oldest dropped first. `get` costs as much as that of a dict.
+    """Maps keys to values and evicts the oldest entry first. `get` is as fast as that of a dict.
 
-    The caller says how many bytes a key has; with its value it is taken to weigh `per_byte` times
-    as much. What is longer than `longest` is not kept at all. Metrics show it under its name.
+    The caller gives the length of a key; key and value together count as `per_byte` times that.
+    Entries longer than `longest` are not kept. Metrics report the cache under its name.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Bounded(Generic[K, V]):
         self._sizes: dict[K, int] = {}
         self._most, self.most_bytes = most, most_bytes
         self._longest, self._per_byte = longest, per_byte
-        self._lock = Lock()  # long bodies are read in threads
+        self._lock = Lock()  # long bodies are decoded in threads
         self.bytes = 0
         self.get = self._values.get
         with _registering:
@@ -71,7 +72,7 @@ class Bounded(Generic[K, V]):
                 self._gone(oldest, gone)
 
     def drop(self, key: K) -> V | None:
-        """The value that was kept under a key, now forgotten."""
+        """Remove a key and return its value."""
         with self._lock:
             if key not in self._values:
                 return None
@@ -81,7 +82,7 @@ class Bounded(Generic[K, V]):
             return gone
 
     def _gone(self, key: K, value: V) -> None:
-        """For those who keep something beside a value; told of all but what `clear` drops."""
+        """Hook for subclasses that keep data beside a value. Not called by `clear`."""
 
     def clear(self) -> None:
         with self._lock:
@@ -93,7 +94,7 @@ class Bounded(Generic[K, V]):
 def remembered(
     most: int = 1024, *, longest: int = LONGEST_KEY, per_byte: int = 4
 ) -> Callable[[Callable[[Text], V]], Callable[[Text], V]]:
-    """Remember what a function of one text gives; what it raises is not remembered."""
+    """Cache the results of a function of one text. Exceptions are not cached."""
 
     def decorate(function: Callable[[Text], V]) -> Callable[[Text], V]:
         name = function.__name__.lstrip("_").replace("_", " ")
@@ -117,19 +118,19 @@ def remembered(
 
 MOST_SHAPES = 20_000
 MOST_SHAPE_BYTES = 8 * 1024 * 1024
-_SHAPE, _NAME = 400, 150  # bytes that a shape costs, and each of its fields
+_SHAPE, _NAME = 400, 150  # bytes per shape, and per field of it
 
 
 class Shapes(Generic[V]):
-    """Values by the names of the fields that an object has, in their order: what follows from them
-    alone is worked out once for all objects that have the same.
+    """Maps the field names of an object, in their order, to a value that depends on them alone, so
+    that it is computed once for all objects with the same fields.
 
-    Only names that a type declares may be kept, so that an entry is never large. All of these
-    caches share one bound, beyond which everything is forgotten.
+    Keep only names that a type declares, so that an entry is never large. All instances share one
+    bound; exceeding it clears all of them.
     """
 
     def __init__(self) -> None:
-        self.values: dict[tuple[str, ...], V] = {}  # only to look into
+        self.values: dict[tuple[str, ...], V] = {}  # for lookups only
         self.get = self.values.get
         with _registering:
             _shapes.add(self)
@@ -150,7 +151,7 @@ class Shapes(Generic[V]):
 
 
 class CacheSize(NamedTuple):
-    """What caches of one name hold together."""
+    """Total size of the caches of one name."""
 
     entries: int = 0
     bytes: int = 0
@@ -158,7 +159,7 @@ class CacheSize(NamedTuple):
 
 
 def cache_sizes() -> dict[str, CacheSize]:
-    """What every cache of this process holds, and the most that it may, by name."""
+    """Return the size and the limit of every cache of this process, by name."""
     with _registering:
         caches = list(_caches)
         found = {"shapes of objects": CacheSize(_held.number, _held.bytes, MOST_SHAPE_BYTES)}
@@ -171,7 +172,7 @@ def cache_sizes() -> dict[str, CacheSize]:
 
 
 class _Held:
-    """What all caches of shapes hold together."""
+    """Total size of all caches of shapes."""
 
     number = 0
     bytes = 0
@@ -185,5 +186,6 @@ _secret = urandom(32)
 
 
 def hashed(text: str) -> bytes:
-    """What a secret is kept under: short, and of no use to who reads this process's memory."""
+    """Return the key under which to cache a secret: short, and useless to a reader of this
+    process's memory dump."""
     return blake2b(_secret + text.encode("utf-8", "surrogatepass"), digest_size=24).digest()

@@ -1,10 +1,10 @@
-"""The clock of a server: every rule of time in the API goes by it, and tests can move it.
+"""The clock of a server: every rule of the API that involves time uses it, and tests can move it.
 
-Moments that are written down are those of `time`. What counts is how much time has passed since
-something was seen goes by `steady`, which nobody sets back or forth.
+Timestamps that are stored come from `time`. Elapsed time is measured with `steady`, which is never
+set back, and jumps forward only by `advance`.
 
-How long the machine itself takes (timeouts of connections, back-off, measurements) is not its
-business: that goes by the event loop's own time.
+Durations of the machine itself (timeouts of connections, back-off, measurements) use the event
+loop's own time instead.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from time import monotonic as _machine_age
 from time import time as _machine_time
 
-_ahead = 0.0  # seconds by which `time` is ahead of the machine's
-_steadily_ahead = 0.0  # the same of `steady`, which never goes back
-_LONGEST_NAP = 24 * 3600.0  # event loops do not take any number
+_ahead = 0.0  # seconds by which `time` is ahead of the machine's clock
+_steadily_ahead = 0.0  # the same for `steady`; never decreases
+_LONGEST_NAP = 24 * 3600.0  # event loops do not accept arbitrarily long delays
 
 
 def time() -> float:
@@ -27,22 +27,22 @@ def time() -> float:
 
 
 def steady() -> float:
-    """Seconds since some moment, which only this clock's own movers make go faster."""
+    """Return a monotonic time in seconds. Only `advance` makes it jump."""
     return _machine_age() + _steadily_ahead
 
 
 def now() -> datetime:
-    """The moment, in UTC."""
+    """Return the current time in UTC."""
     return datetime.fromtimestamp(time(), UTC)
 
 
 def ahead() -> float:
-    """By how many seconds it was moved."""
+    """Return by how many seconds the clock was moved."""
     return _ahead
 
 
 class Timer:
-    """Something that is due at a moment of this clock, as `read` tells it; it can be cancelled."""
+    """Calls a function at a time of this clock, as `read` returns it. It can be cancelled."""
 
     __slots__ = ("_call", "_handle", "_read", "due")
 
@@ -55,7 +55,7 @@ class Timer:
         self._handle: asyncio.TimerHandle | None = None
 
     def set(self) -> None:
-        """Wait, again if the clock was moved."""
+        """Schedule the call on the event loop; called again when the clock was moved."""
         if self._handle is not None:
             self._handle.cancel()
         delay = min(max(0.0, self.due - self._read()), _LONGEST_NAP)
@@ -69,7 +69,8 @@ class Timer:
         self._call()
 
     def put_back(self, seconds: float) -> None:
-        """The clock was put back: wait no longer than it was to be waited before."""
+        """Adjust to a clock that was put back: the remaining delay stays what it was before
+        `advance`."""
         if self._read is time:
             self.due -= seconds
         self.set()
@@ -84,7 +85,7 @@ _timers: set[Timer] = set()
 
 
 def call_later(delay: float, call: Callable[[], object], *, is_steady: bool = False) -> Timer:
-    """Call something when so many seconds of this clock have passed."""
+    """Call a function after so many seconds of this clock."""
     read = steady if is_steady else time
     timer = Timer(read() + delay, call, read)
     _timers.add(timer)
@@ -93,7 +94,7 @@ def call_later(delay: float, call: Callable[[], object], *, is_steady: bool = Fa
 
 
 async def sleep(seconds: float, *, is_steady: bool = False) -> None:
-    """Wait for so many seconds of this clock."""
+    """Sleep for so many seconds of this clock."""
     rung = asyncio.Event()
     timer = call_later(seconds, rung.set, is_steady=is_steady)
     try:
@@ -104,7 +105,7 @@ async def sleep(seconds: float, *, is_steady: bool = False) -> None:
 
 @asynccontextmanager
 async def timeout(seconds: float) -> AsyncIterator[None]:
-    """Cancel what is done within if it takes longer by the steady clock; raises TimeoutError."""
+    """Cancel the body after so many seconds of the steady clock; raises TimeoutError."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(None) as scope:
         timer = call_later(seconds, lambda: scope.reschedule(loop.time()), is_steady=True)
@@ -115,7 +116,8 @@ async def timeout(seconds: float) -> AsyncIterator[None]:
 
 
 def advance(seconds: float) -> None:
-    """Move the clock; what falls due by it happens now. Call it on the event loop."""
+    """Move the clock forward. Timers that become due fire in the next iterations of the event loop.
+    Call it on the loop."""
     global _ahead, _steadily_ahead
     _ahead += seconds
     _steadily_ahead += seconds
@@ -124,8 +126,8 @@ def advance(seconds: float) -> None:
 
 
 def reset() -> None:
-    """Put the clock back to the machine's. Timers ring after the time that they had left, which may
-    be too early for a moment that was written down: who waits for one looks at the clock again."""
+    """Put the clock back to the machine's. Timers fire after the delay that they had left, which
+    may be before the stored time that a caller waits for: callers check the clock again."""
     global _ahead
     back, _ahead = _ahead, 0.0
     for timer in list(_timers):

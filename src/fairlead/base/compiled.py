@@ -1,4 +1,4 @@
-"""What is said to the compiler of Python (see building/); plain Python passes it by."""
+"""Annotations for mypyc (see building/); no-ops in plain Python."""
 
 from __future__ import annotations
 

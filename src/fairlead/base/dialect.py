@@ -1,7 +1,7 @@
-"""The two dialects: the names that differ between them, and the behaviour.
+"""The two dialects: the names and the behaviours that differ between them.
 
 The dialect `cluster` follows the specification, `kubernetes` the reference. `tools/reference.py`
-makes docs/reference/dialects.md from the texts in this module.
+generates docs/reference/dialects.md from the texts in this module.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Switch:
         return self if dialect is None else dialect.follows_specification
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # there is one of each; hashed all the time
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: two instances, hashed often
 class Dialect:
-    """Names and switches of a dialect; no other module spells one of these names.
+    """Names and switches of a dialect. No other module spells out one of these names.
 
-    `@` in our tables stands for a domain: `group_name` and `label` fill it in. Each name has a text
-    that says what it is, which only the documentation reads.
+    `@` in our tables stands for a domain: `group_name` and `label` fill it in. The text annotated
+    to each name describes it; only the documentation uses it.
     """
 
     name: Annotated[str, "the dialect, as `--dialect` takes it"]
@@ -304,7 +304,7 @@ class Dialect:
 
     @property
     def node_agent(self) -> str:
-        """What the agent of a node calls itself."""
+        """Return the name of the node agent: the signer's name without `-serving`."""
         return self.signer_node_serving.partition("/")[2].removesuffix("-serving")
 
     @property
@@ -312,15 +312,15 @@ class Dialect:
         return self.group_name("meta.@")
 
     def group_name(self, name: str) -> str:
-        """The full name of an API group written with `@` for the domain."""
+        """Fill the domain of API groups into a name such as `rbac.authorization.@`."""
         return name.replace("@", self.group_domain)
 
     def label(self, name: str) -> str:
-        """A label, annotation, finalizer or type name written with `@` for the domain."""
+        """Fill the domain of labels into the name of a label, annotation, finalizer or type."""
         return name.replace("@", self.label_domain)
 
     def marked(self, name: str) -> str:
-        """A schema extension such as `x-@-list-type`."""
+        """Fill the marker into the name of a schema extension such as `x-@-list-type`."""
         return name.replace("@", self.marker)
 
 
@@ -358,5 +358,5 @@ KUBERNETES = Dialect(
 
 DIALECTS = {dialect.name: dialect for dialect in (CLUSTER, KUBERNETES)}
 
-# Every switch by its name, in the order in which they stand above.
+# Every switch by its name, in the order of definition.
 SWITCHES = {name: one for name, one in vars(Dialect).items() if isinstance(one, Switch)}

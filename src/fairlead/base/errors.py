@@ -1,4 +1,4 @@
-"""Status errors: the one shape in which every refusal reaches a client."""
+"""Status errors: the one format in which every refused request is answered."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from fairlead.base.budget import OverBudget, OverSize
 from fairlead.base.quotes import LONGEST, quote
 from fairlead.base.records import dataclass
 
-# How much a refusal tells. The reference has no such limits, but an answer must not grow with the
-# square of the question.
+# Limits of an error's size. The reference has none, but the size of an error must not grow with the
+# square of the size of the request.
 MOST_CAUSES = 1000
 MOST_CAUSE_BYTES = 256 * 1024  # of all causes together
 LONGEST_CAUSE = LONGEST
 LONGEST_FIELD = 4096
 LONGEST_MESSAGE = 512 * 1024
 
-# The reason that goes with a code where nothing more particular is to be said.
+# The default reason of a status code.
 REASONS = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -38,7 +38,7 @@ STATUS_HEAD: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata":
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One reason for a refusal, at one field of the object."""
+    """One thing that is wrong with an object, at one field of it."""
 
     reason: str
     message: str
@@ -50,12 +50,12 @@ class Cause:
 
 
 def clipped(text: str, limit: int) -> str:
-    """A text, without its end if that goes over the limit."""
+    """Cut a text off at the limit and mark the cut with dots."""
     return text if len(text) <= limit else text[:limit] + "..."
 
 
 class StatusError(Exception):
-    """An answer that is an error; `status()` is its body."""
+    """An error response; `status()` is its body."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class StatusError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ResourceRef:
-    """How an error names what it is about: group, resource (or kind) and object name."""
+    """Names the subject of an error: group, resource (or kind) and object name."""
 
     group: str
     resource: str
@@ -110,7 +110,7 @@ class ResourceRef:
 
 
 def success(ref: ResourceRef, uid: str) -> dict[str, Any]:
-    """The Status that answers a finished deletion."""
+    """Return the Status that answers a finished deletion."""
     return {**STATUS_HEAD, "status": "Success", "details": ref.details(uid=uid)}
 
 
@@ -137,7 +137,7 @@ def not_found(ref: ResourceRef) -> StatusError:
 
 
 def no_such_path() -> StatusError:
-    """A path inside a served group that leads to no resource."""
+    """404 for a path inside a served group that matches no resource."""
     return StatusError(
         404, "NotFound", "the server could not find the requested resource", details={}
     )
@@ -178,7 +178,7 @@ def conflict(ref: ResourceRef, why: str) -> StatusError:
 
 
 def modified(ref: ResourceRef) -> StatusError:
-    """The resourceVersion a write was based on is no longer the current one."""
+    """409: the resourceVersion of the write is outdated."""
     return conflict(
         ref,
         "the object has been modified; please apply your changes to the latest version"
@@ -191,14 +191,14 @@ def expired(message: str) -> StatusError:
 
 
 def store_unavailable() -> StatusError:
-    """What was asked for did not happen; it may be asked for again."""
+    """503: the request had no effect, so the client may retry it."""
     message = "the store cannot be written or read at the moment"
     return StatusError(503, "ServiceUnavailable", message, retry_after=1)
 
 
 def outcome_unknown() -> StatusError:
-    """What was asked for may have happened. Nothing says when to ask again: clients would do so
-    by themselves, and some things must not happen twice."""
+    """503 for a write that may have been committed. Without Retry-After: clients would retry it
+    automatically, and some writes must not happen twice."""
     message = "the store did not tell whether this was written: it may have been"
     return StatusError(503, "ServiceUnavailable", message)
 
@@ -208,7 +208,7 @@ def too_large(limit: int) -> StatusError:
 
 
 def over_budget(error: OverBudget) -> StatusError:
-    """A request that takes more time or memory than any may."""
+    """Convert the error of a request that exceeds its time or memory limits."""
     if isinstance(error, OverSize):
         return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {error}")
     return StatusError(422, "Invalid", f"the request {error}")
@@ -225,7 +225,7 @@ def unsupported_media_type(media_types: Iterable[str]) -> StatusError:
 
 
 def invalid(ref: ResourceRef, causes: Sequence[Cause]) -> StatusError:
-    """422 with one cause a field."""
+    """422 with one cause per field."""
     return StatusError(
         422,
         "Invalid",
@@ -235,14 +235,15 @@ def invalid(ref: ResourceRef, causes: Sequence[Cause]) -> StatusError:
 
 
 def listed(causes: Sequence[Cause]) -> str:
-    """All causes in one text, each distinct one once."""
+    """Join the distinct causes to one text."""
     texts = list(dict.fromkeys(f"{c.field}: {c.message}" if c.field else c.message for c in causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 class TooManyCauses(StatusError):
-    """Enough was found wrong with an object to stop looking. Whoever knows the object's name says
-    so with `invalid`; nobody has to."""
+    """Validation stopped because it found too many errors. Code that knows the object's name
+    catches it and raises `invalid(ref, error.causes)` instead; uncaught, it is a valid answer
+    without the name."""
 
     def __init__(self, causes: Any) -> None:
         found = invalid(ResourceRef("", ""), causes)
@@ -272,7 +273,7 @@ def too_large_resource_version(wanted: int, current: int) -> StatusError:
 
 
 def request_timeout() -> StatusError:
-    """The server gave up on a request."""
+    """504: the request exceeded its deadline."""
     return StatusError(
         504,
         "Timeout",

@@ -1,4 +1,4 @@
-"""What stands in the log: lines that clients can neither forge, nor fill with secrets, nor grow."""
+"""Log formats. Text from clients cannot forge lines, leak secrets or grow the log without bound."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ TEXT, JSON = "text", "json"
 _PROGRAM = "fairlead"
 _DEBUG = 2  # of `-v`
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
-WINDOW = 60.0  # seconds for which one line stands for all that are like it
+WINDOW = 60.0  # seconds in which further messages of the same kind are only counted
 _MOST_KINDS = 32
 _OTHERS = "other reasons"
 _LONGEST = 200
 _LONGEST_LIST = 2000
-_FIELDS = "fields"  # of a record
+_FIELDS = "fields"  # attribute of a LogRecord
 
 
 def quoted(text: object, longest: int = _LONGEST) -> str:
-    """Text that a client or another server chose, as one line of printable ASCII in quotes."""
+    """Return text from a client or another server as one line of printable ASCII in quotes."""
     full = str(text)
     shown = ascii(full[:longest])
     return shown if len(full) <= longest else f"{shown}... ({len(full)} characters)"
 
 
 def shortened(text: object) -> str:
-    """Text of ours that names as many things as there are."""
+    """Cut off a text of ours that lists arbitrarily many names."""
     full = str(text)
     if len(full) <= _LONGEST_LIST:
         return full
@@ -40,7 +40,7 @@ def shortened(text: object) -> str:
 
 
 class OneLine(logging.Formatter):
-    """No message has more than its line, whoever's text got into it; a traceback follows it."""
+    """Formats every message as one line, escaping control characters; a traceback follows it."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         if not record.message.isprintable():
@@ -54,13 +54,14 @@ Field = str | int | float
 
 
 def with_fields(**fields: Field) -> dict[str, dict[str, Field]]:
-    """For `extra=` of a call that logs: what stands beside the message in JSON, without what is
-    empty."""
+    """Return the `extra=` argument of a logging call: fields for the JSON format. Empty texts are
+    left out."""
     return {_FIELDS: {name: value for name, value in fields.items() if value != ""}}
 
 
 class JsonLines(logging.Formatter):
-    """One object a line, with the fields of `with_fields`; a traceback is one text in it."""
+    """Formats records as one JSON object per line, with the fields of `with_fields`. A traceback is
+    one string in it."""
 
     def format(self, record: logging.LogRecord) -> str:
         told: dict[str, Field] = {
@@ -74,7 +75,7 @@ class JsonLines(logging.Formatter):
             told["traceback"] = self.formatException(record.exc_info)
         try:
             return orjson.dumps(told).decode()
-        except orjson.JSONEncodeError:  # half a surrogate pair, say
+        except orjson.JSONEncodeError:  # e.g. an unpaired surrogate
             return orjson.dumps({name: _encodable(value) for name, value in told.items()}).decode()
 
 
@@ -85,14 +86,14 @@ def _encodable(value: Field) -> Field:
 
 
 def set_up_logs(form: str, verbosity: int) -> None:
-    """Log to the standard error from now on. Requests are logged by those who see them; this says
-    from which level on other lines are."""
+    """Configure logging to standard error. The verbosity sets the level of general messages;
+    request logs have their own rules."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == JSON else OneLine(FORMAT))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     if verbosity >= _DEBUG:
         logging.getLogger(_PROGRAM).setLevel(logging.DEBUG)
-    if form == JSON:  # also what would be written there by others
+    if form == JSON:  # also warnings and uncaught exceptions of threads
         logging.captureWarnings(True)
         threading.excepthook = _log_thread_end
 
@@ -105,7 +106,7 @@ def _log_thread_end(end: threading.ExceptHookArgs) -> None:
 
 
 def last_words(message: str) -> None:
-    """Say on one line why the program ends, in the form of the log if that is for programs."""
+    """Print on one line why the program ends; as a JSON object if the log is JSON."""
     text = " ".join(message.split())
     if are_for_programs():
         logging.getLogger(_PROGRAM).critical("%s", text)
@@ -114,14 +115,14 @@ def last_words(message: str) -> None:
 
 
 def are_for_programs() -> bool:
-    """Whether nothing but objects is to be written to the standard error."""
+    """Return whether standard error carries JSON lines only."""
     handlers = logging.getLogger().handlers
     return any(isinstance(handler.formatter, JsonLines) for handler in handlers)
 
 
 class Tally:
-    """Says the first of a kind at once and counts those that follow; a minute later one line
-    tells how many they were. Kinds are words of ours, and few."""
+    """Logs the first message of a kind at once and counts the following ones; a minute later one
+    line has their number. Kinds are a small, fixed set of words."""
 
     def __init__(
         self,
@@ -138,7 +139,7 @@ class Tally:
         self._until: dict[str, float] = {}
 
     def add(self, kind: str, detail: str = "") -> None:
-        """Count one; `detail` is said with the first of a kind only."""
+        """Count one message; `detail` is logged only with the first of its kind."""
         now = self._clock()
         if kind not in self._until and len(self._until) >= _MOST_KINDS:
             kind = _OTHERS
@@ -155,13 +156,13 @@ class Tally:
     def _summarise_later(self, kind: str) -> None:
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # the next one of its kind does it
+        except RuntimeError:  # no event loop: the next message of this kind logs the count
             return
         loop.call_later(WINDOW, self._close, kind)
 
     def _close(self, kind: str) -> None:
-        """The window is over. If there were more, the next one is open at once, so that there is
-        never more than a line a minute."""
+        """End the window. If messages were counted in it, log their number and open the next
+        window, so that there is at most one line per minute."""
         if self._clock() < self._until.get(kind, 0.0) - 1.0:
             return
         if self._more.get(kind):

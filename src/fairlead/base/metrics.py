@@ -1,7 +1,7 @@
-"""What any part of the server counts about itself: plain dictionaries, formatted only when asked.
+"""Counters, gauges and histograms of the process: plain dictionaries, formatted only on request.
 
-All of it is written on the event loop, so nothing is locked; `snapshot` copies there, and whoever
-formats the copy may do so in another thread.
+All updates happen on the event loop, so there are no locks. `snapshot` copies there; the copy may
+be formatted in another thread.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ SIZES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A copy of one metric: `rows` has a number for each set of labels, or, of a histogram, how
-    many fell into each bucket (the last is open) and then their sum. What is `common` is the same
-    in every process of a server."""
+    """A snapshot of one metric. `rows` maps label values to a number, or for a histogram to the
+    counts of the buckets (the last is open) followed by the sum. A `common` metric has the same
+    value in every process of a server."""
 
     name: str
     kind: str
@@ -37,14 +37,14 @@ class Family:
     common: bool = False
 
     def plain(self) -> tuple[Any, ...]:
-        """As it can be sent to another process: what a Family is made of."""
+        """Return the fields as a tuple that can be sent to another process."""
         rows = dict(self.rows)
         return self.name, self.kind, self.text, self.labels, self.bounds, rows, self.common
 
 
 def merged(processes: Iterable[Iterable[Family]]) -> list[Family]:
-    """The metrics of a server from those of its processes: what is common is told by the first who
-    does, everything else is added up."""
+    """Merge the metrics of all processes of a server: common metrics are taken from the first
+    process that has them, all others are added up."""
     found: dict[str, Family] = {}
     for families in processes:
         for family in families:
@@ -71,8 +71,8 @@ def _sum(one: Family, other: Family) -> Family:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Counter:
-    """A number that only rises; its name is given without `_total`, which it has unless it is
-    `bare`."""
+    """A number that only rises. Its name is given without `_total`, which the output appends unless
+    it is `bare`."""
 
     kind = "counter"
 
@@ -96,8 +96,8 @@ class Counter:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Gauge(Counter):
-    """A number that rises and falls. Where it has something to `read`, that is asked for it when it
-    is shown."""
+    """A number that rises and falls. If `read` is set, a snapshot calls it for the current
+    value."""
 
     kind = "gauge"
     read: Callable[[], float] | None = None
@@ -112,7 +112,7 @@ class Gauge(Counter):
 
 
 class Histogram:
-    """How often a number fell between which bounds."""
+    """Counts observations by bucket."""
 
     def __init__(
         self, name: str, text: str, bounds: tuple[float, ...] = SECONDS, labels: Labels = ()
@@ -129,8 +129,8 @@ class Histogram:
         row[-1] += value
 
     def row(self, of: Labels) -> list[float]:
-        """The numbers of a set of labels, for those who count by themselves what is counted all
-        the time: the buckets, and the sum as the last."""
+        """Return the counts for a set of label values (the buckets, then the sum), for hot paths
+        that update them directly."""
         row = self.rows.get(of)
         if row is None:
             row = self.rows[of] = [0.0] * (len(self.bounds) + 2)
@@ -142,7 +142,7 @@ class Histogram:
 
 
 class Registry:
-    """The metrics of a process, in the order in which they were made."""
+    """The metrics of a process, in order of creation."""
 
     def __init__(self) -> None:
         self._metrics: list[Counter | Histogram] = []
@@ -165,11 +165,11 @@ class Registry:
         return made
 
     def add(self, metric: Counter | Histogram) -> None:
-        """Show one that was made elsewhere."""
+        """Register a metric that was created elsewhere."""
         self._metrics.append(metric)
 
     def bare_names(self) -> list[str]:
-        """The counters that are shown without `_total`."""
+        """Return the names of the counters that are shown without `_total`."""
         return [one.name for one in self._metrics if isinstance(one, Counter) and one.bare]
 
     def snapshot(self) -> list[Family]:

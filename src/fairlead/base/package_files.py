@@ -1,6 +1,6 @@
-"""Tables and other files of the package, which lie beside its modules.
+"""Data files of the package, which are stored beside its modules.
 
-`importlib.resources` finds them too, but loads what unpacks archives with it, which no start needs.
+`importlib.resources` would work too, but imports archive modules, which slows the start.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def file_beside(module: str, name: str) -> Path:
-    """A file in the directory of a module, which says where it is by its `__file__`."""
+    """Return the path of a file in the directory of a module, given the module's `__file__`."""
     return Path(module).with_name(name)
 
 
@@ -17,11 +17,11 @@ def text_beside(module: str, name: str) -> str:
     return file_beside(module, name).read_text("utf-8")
 
 
-# Telling that a file was changed or replaced, without reading it.
+# Detects changed or replaced files without reading them.
 
 
 def stamp(path: Path) -> object:
-    """Equal as long as the file is the same; None if it cannot be looked at."""
+    """Return a value that changes when the file does; None if it cannot be read."""
     try:
         status = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Patterns that clients bring along, matched in linear time."""
+"""Regular expressions from clients, matched in linear time by RE2."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.base.caches import remembered
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
 
-# What the library says of a bad pattern, and how the reference puts it.
+# Error messages of RE2, and those of the reference.
 _WORDS = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
@@ -28,12 +28,12 @@ _LONGEST_SHOWN = 1000
 
 
 class PatternError(ValueError):
-    """Text that is no pattern; says why."""
+    """A text that is not a valid regular expression; the message says why."""
 
 
 @remembered(1024)
 def compiled(pattern: str) -> Any:
-    """The compiled pattern; raises PatternError."""
+    """Compile a pattern; raises PatternError."""
     try:
         return re2.compile(pattern, _OPTIONS)
     except (re2.error, UnicodeError) as error:
@@ -41,7 +41,8 @@ def compiled(pattern: str) -> Any:
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """What finds a pattern in a text; one that is none is found nowhere. Compiled on first use."""
+    """Return a function that searches a text for the pattern. An invalid pattern matches nothing.
+    Compiled on first use."""
     found: Callable[[str], bool] | None = None
 
     def matches(text: str) -> bool:
@@ -55,8 +56,9 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 @remembered(1024)
 def searcher(pattern: str) -> Callable[[str], bool]:
-    """The same, compiled at once. A set of one pattern answers at a sixth of the cost, because it
-    does not say where. It may give up for want of memory, which looks as if nothing was found."""
+    """Like `matcher`, compiled at once. A set of one pattern matches at a sixth of the cost,
+    because it does not compute the position. It may run out of memory, which looks like no match;
+    then the plain search decides."""
     try:
         search = compiled(pattern).search
     except PatternError:

@@ -1,22 +1,22 @@
-"""Text in quotation marks, as messages show names and values."""
+"""Quotes names and values for messages."""
 
 from __future__ import annotations
 
 import orjson
 
-LONGEST = 64 * 1024  # no message tells more of one text
+LONGEST = 64 * 1024  # of a quoted text in a message
 
 
 def quote(text: str) -> str:
-    """Text in double quotes, what cannot be printed escaped as the reference does.
-    More of it than would be told is not gone through."""
+    """Put text in double quotes, escaping unprintable characters as the reference does. Only the
+    first LONGEST characters of such a text are processed."""
     if text.isprintable():
         return orjson.dumps(text).decode()
     return f'"{text[:LONGEST].translate(_ESCAPES)}"'
 
 
 class _Escapes(dict[int, str]):
-    """The letters of a text that is not all printable, by code."""
+    """Maps the codes of characters to their escapes, for `str.translate`."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)

@@ -1,8 +1,8 @@
-"""`dataclass` and `field` as `dataclasses` has them, with methods that are written when they are
-first called: writing all of them for every class took a fifth of the start of a server.
+"""`dataclass` and `field` like those of `dataclasses`, but methods are generated on first call:
+generating all of them for every class took a fifth of a server's start.
 
-What is left out is not needed here: no fields of bases, no order, none by keyword only. Compiled
-modules use `dataclasses`, which the compiler knows.
+Unsupported because unused: inherited fields, ordering, keyword-only fields. Compiled modules use
+`dataclasses`, which mypyc supports.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ else:
     from dataclasses import field as field
 
     def dataclass(cls=None, /, *, frozen=False, slots=False, eq=True, repr=True):
-        """Give a class what its fields imply."""
+        """Add the methods that the fields of a class imply."""
         made = partial(_made, frozen=frozen, slots=slots, eq=eq, shown=repr)
         return made if cls is None else made(cls)
 
@@ -72,7 +72,7 @@ def _fields_of(cls: type) -> _Fields:
 
 
 def _with_slots(cls: type, fields: Iterable[str]) -> type:
-    """The class anew: slots are laid out when it is made."""
+    """Recreate the class: slots are laid out at creation."""
     left_out = {"__dict__", "__weakref__", *fields}
     own = {name: value for name, value in cls.__dict__.items() if name not in left_out}
     made = type(cls)(cls.__name__, cls.__bases__, {**own, "__slots__": tuple(fields)})
@@ -81,7 +81,7 @@ def _with_slots(cls: type, fields: Iterable[str]) -> type:
 
 
 def _keep_defaults(cls: type, fields: _Fields) -> None:
-    """Have the class show defaults of fields, not what says them."""
+    """Replace `field(...)` in the class by the default, or remove it."""
     for name, one in fields.items():
         if one.default is not _MISSING:
             setattr(cls, name, one.default)
@@ -90,7 +90,7 @@ def _keep_defaults(cls: type, fields: _Fields) -> None:
 
 
 class _ToldFields:
-    """What `dataclasses` wants to know of a class, in its own words, when it is asked."""
+    """Builds `__dataclass_fields__` on first access, by `dataclasses` itself."""
 
     def __init__(self, cls: type, fields: _Fields) -> None:
         self._cls, self._fields = cls, fields

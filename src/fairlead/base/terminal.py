@@ -1,9 +1,9 @@
-"""What is written to a terminal: text of others can show nothing but itself.
+"""Escapes control characters in text that is printed to a terminal.
 
-Names, labels, messages and logs come from servers, pods and files. A terminal would obey escape
-sequences in them, and bidirectional controls make text look like another one. `main` puts a
-`Guarded` in front of every standard stream that is a terminal; it makes such characters visible.
-Control sequences of our own begin with OWN, which nobody else can write.
+Names, labels, messages and logs come from servers, pods and files. A terminal would execute escape
+sequences in them, and bidirectional controls make text look different from what it is. `main` wraps
+every standard stream that is a terminal in a `Guarded`, which makes such characters visible. Our
+own control sequences begin with OWN, which foreign text cannot contain.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
 # Stands for the escape character in front of our own control sequences: f"{OWN}[1m". It is random,
-# so that no text that came from elsewhere has it.
+# so that no foreign text contains it.
 OWN = f"\x1b{os.urandom(8).hex()}"
 
 _BIDIRECTIONAL = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *_BIDIRECTIONAL)
 """Codes of the characters that a terminal obeys or that turn the direction of text."""
 
-# Control characters as people write them, ^[ for escape. Line breaks and tabs stay.
+# Control characters in caret notation, ^[ for escape. Line breaks and tabs stay.
 _VISIBLE = {
     **{code: f"\\u{code:04x}" for code in _BIDIRECTIONAL},
     **{code: f"\\x{code:02x}" for code in range(0x80, 0xA0)},
@@ -34,14 +34,14 @@ _new_decoder = getincrementaldecoder("utf-8")
 
 
 def printable(text: str) -> str:
-    """Text that came from elsewhere, with every control character made visible."""
+    """Make every control character of a foreign text visible."""
     return text if text.isprintable() else text.translate(_VISIBLE)
 
 
 class Guarded:
-    """A terminal's stream that writes printable text, and our own control sequences."""
+    """Wraps a terminal's stream; writes printable text and our own control sequences only."""
 
-    buffer = None  # so that nobody goes around the guard
+    buffer = None  # prevents writes that bypass the guard
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -56,7 +56,7 @@ class Guarded:
             self.write(line)
 
     def write_bytes(self, content: bytes) -> None:
-        """A piece of a text in UTF-8; it may end inside of a character."""
+        """Write a piece of UTF-8 text, which may end within a character."""
         self.write(self._decoder.decode(content))
 
     def __getattr__(self, name: str) -> Any:
@@ -64,8 +64,7 @@ class Guarded:
 
 
 def guarded(stream: TextIO) -> TextIO:
-    """The stream, behind a guard if it is a terminal. Characters that its encoding does not have
-    are escaped."""
+    """Wrap the stream if it is a terminal. Characters that its encoding lacks are escaped."""
     if isinstance(stream, Guarded):
         return cast(TextIO, stream)
     if isinstance(stream, TextIOWrapper):
@@ -74,17 +73,17 @@ def guarded(stream: TextIO) -> TextIO:
 
 
 def unguarded(stream: TextIO) -> TextIO:
-    """The terminal itself, for a library that draws on it; it must be given printable text."""
+    """Return the wrapped terminal, for a library that draws on it. Pass it printable text only."""
     return stream._stream if isinstance(stream, Guarded) else stream
 
 
 def guard_terminals() -> None:
-    """Everything that this process prints from now on goes through the guard."""
+    """Wrap standard output and standard error for the rest of the process."""
     sys.stdout, sys.stderr = guarded(sys.stdout), guarded(sys.stderr)
 
 
 def write_bytes(stream: TextIO, content: bytes) -> None:
-    """Write what others made: to a terminal as printable text, anywhere else byte by byte."""
+    """Write foreign bytes: to a terminal as printable text, to anything else unchanged."""
     if isinstance(stream, Guarded):
         stream.write_bytes(content)
     elif (raw := getattr(stream, "buffer", None)) is not None:

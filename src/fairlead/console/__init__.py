@@ -1,7 +1,7 @@
-"""The web console: its files, and how people sign in to it. May use `api` and what is below.
+"""The web console: its files, and signing in to it. May use `api` and the packages below it.
 
-- `handler`: everything below `/console`
-- `files`, `headers`: what is sent; the console itself is in `static/`
+- `handler`: routes everything below `/console`
+- `files`, `headers`: static files and response headers; the console itself is in `static/`
 - `sign_in`: links and sessions
 """
 

@@ -1,8 +1,8 @@
-"""The files of the console: read once, and served from memory.
+"""The static files of the console: read once, and served from memory.
 
-All of them are served twice: under their own names, to be asked for again each time, and in a
-folder that is named by what is in all of them, to be kept by browsers for good. The first page
-names the scripts and styles of that folder, and what those import by relative names is there, too.
+Every file is served at two paths: under its own name, revalidated by browsers each time, and in a
+folder named by a hash over all files, cached by browsers forever. The index page refers to scripts
+and styles in that folder; their relative imports resolve there, too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TYPES = {
 _THINNED = (".js", ".css")
 _ANYTHING = "application/octet-stream"
 _REFERENCE = re.compile(rb"""(\b(?:src|href)=")(?:\./)?([^"#:?]+)(?=")""")
-_PAYS = 0.9  # a compressed file is sent if it is not longer than this part of the plain one
+_PAYS = 0.9  # send the compressed file if its size is at most this part of the plain one
 _FRESH: Header = (b"cache-control", b"no-cache")
 _FOR_GOOD: Header = (b"cache-control", b"public, max-age=31536000, immutable")
 _VARY: Header = (b"vary", b"Accept-Encoding")
@@ -48,7 +48,7 @@ _GZIP: Header = (b"content-encoding", b"gzip")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """`compressed` is empty where it does not pay."""
+    """A file in memory. `compressed` is empty if compression saves too little."""
 
     media_type: str
     plain: bytes
@@ -75,15 +75,16 @@ class File:
 
 
 class StaticFiles:
-    """Read at the first request, from a directory, by default the one of the package."""
+    """Serves the files of a directory, by default the package's. Reads them at the first
+    request."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory or file_beside(__file__, "static")
         self._reading = asyncio.Lock()
-        self._files: dict[str, tuple[File, Header]] = {}  # by the path below the console's
+        self._files: dict[str, tuple[File, Header]] = {}  # by path below PATH
 
     async def answer(self, request: Request, path: str) -> Answer:
-        """What is at a path below the console's; raises StatusError."""
+        """Return the file at a path below PATH; raises StatusError."""
         if not self._files:
             async with self._reading:
                 self._files = self._files or await asyncio.to_thread(served_from, self._directory)
@@ -95,7 +96,7 @@ class StaticFiles:
 
 
 def served_from(directory: Path) -> dict[str, tuple[File, Header]]:
-    """What is at which path below the console's, and how long browsers may keep it."""
+    """Return the files of a directory by path below PATH, each with its Cache-Control."""
     contents = dict(sorted(_contents(directory, "")))
     listed = ((name.encode(), sha256(content).digest()) for name, content in contents.items())
     folder = _hash(b"".join(part for pair in listed for part in pair))
@@ -123,7 +124,7 @@ def _contents(directory: Path, prefix: str) -> list[tuple[str, bytes]]:
 
 
 def _with_references(contents: dict[str, bytes], folder: str) -> bytes:
-    """The first page, which names other files in the folder that is kept for good."""
+    """Rewrite the references of the index page to point into the cached folder."""
 
     place = f"{PATH}/{folder}/".encode()
 
@@ -139,13 +140,13 @@ def _hash(content: bytes) -> str:
     return sha256(content).hexdigest()[:16]
 
 
-# Scripts without what only their authors read: comments and indentation.
+# Minifies scripts: removes comments and indentation.
 #
-# It goes by lines, as scripts are written here: a comment of several lines stands alone, and no
-# template goes over the end of a line (a test holds both).
+# Works line by line and relies on how our scripts are written: a comment of several lines stands
+# alone, and no template literal spans lines (a test checks both).
 
 _COMMENT = re.compile(rb"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
-# Behind a statement; with a quotation mark it could be part of a text.
+# Behind a statement. Comments with a quotation mark stay: they could be part of a string.
 _REMARK = re.compile(rb"(?<=[;,{]) +// [^\n\"'`]*$", re.MULTILINE)
 _TYPE = re.compile(rb"/\*\* @type [^*\n\"'`]*\*/ ?")
 _INDENT = re.compile(rb"^[ \t]+|\n(?=\n)", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Everything below /console: who may ask, and who answers."""
+"""Routes everything below /console, and decides which paths need authentication."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from fairlead.console import PATH
 from fairlead.console.headers import NO_STORE, SafeAnswer
 from fairlead.console.sign_in import LONGEST_BODY, SigningIn
 
-if TYPE_CHECKING:  # loaded by who opens the console
+if TYPE_CHECKING:  # imported when the console is first opened
     from fairlead.console.files import StaticFiles
 
 _LINK, _SESSION, _ABOUT = f"{PATH}/link", f"{PATH}/session", f"{PATH}/about"
 
 
 class Door:
-    """The page has to come before anybody is known; only links are for users alone."""
+    """Routes the requests of the console. Only links need an authenticated user: the page is loaded
+    before the user signs in."""
 
     def __init__(self, signing_in: SigningIn, facts: dict[str, object]) -> None:
         self._signing_in = signing_in
@@ -38,7 +39,7 @@ class Door:
         return StaticFiles()
 
     async def rule(self, request: Request) -> User | None:
-        """Who asks; None where that has to be found out."""
+        """Return the user of a request; None if the authentication chain must determine it."""
         request.exchange.body_limit = LONGEST_BODY
         if request.path == _LINK:
             return None
@@ -61,7 +62,7 @@ class Door:
 
 
 def add_console(handler: Handler, options: argparse.Namespace) -> None:
-    """Serve the console at PATH, where sessions can be had."""
+    """Serve the console at PATH, if the server supports sessions."""
     authentication = handler.api.authentication
     if authentication.sessions is None:
         return
@@ -71,7 +72,7 @@ def add_console(handler: Handler, options: argparse.Namespace) -> None:
     handler.own_rules[PATH.strip("/")] = door.rule
 
 
-# What the page has to know of a server before anybody has signed in.
+# Facts about the server that the page needs before a user has signed in.
 
 _GROUPS = (
     "admissionregistration",
@@ -94,8 +95,8 @@ _GROUPS = (
 
 
 def about(dialect: Dialect, *, testing: bool, read_only: bool) -> dict[str, Any]:
-    """`groups` has the full names of the API groups that are called differently in each dialect,
-    by the part that is not."""
+    """Return the facts. `groups` maps the dialect-independent part of the names of API groups to
+    the full names."""
     return {
         "dialect": dialect.name,
         "version": __version__,

@@ -1,4 +1,4 @@
-"""What browsers are told with everything of the console."""
+"""Security headers of all responses of the console."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ NO_STORE: Header = (b"cache-control", b"no-store")
 
 
 class SafeAnswer(Answer):
-    """An answer with exactly these headers, those of safety, and a body that is sent as it is."""
+    """A response with exactly the given headers and SAFETY, and a body of bytes that is sent
+    unchanged."""
 
     __slots__ = ()
 

@@ -1,5 +1,5 @@
-"""Signing in and out: links for users who are known by other credentials, and sessions for those
-who come with a link."""
+"""Signing in and out: issues links to users with other credentials, and exchanges links for
+sessions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 
 class SigningIn:
-    """Answers at two paths: of links, and of sessions."""
+    """Handles the two paths for links and for sessions."""
 
     def __init__(self, authentication: Authentication, sessions: ConsoleSessions) -> None:
         self._authentication = authentication
@@ -69,7 +69,7 @@ class SigningIn:
         self._under_way = 0
 
     async def user_of(self, request: Request) -> User:
-        """Whose session a request comes with, for the audit log."""
+        """Return the user of the request's session, for the audit log."""
         session = await self._session(request)
         if session is None:
             return ANONYMOUS
@@ -77,7 +77,7 @@ class SigningIn:
         return session.user
 
     async def link(self, request: Request) -> Answer:
-        """A code for the user of a request, who was authenticated."""
+        """Return a code for the authenticated user of a request."""
         await _sent(request)
         _check_form(request, ("POST",))
         if request.user.name == ANONYMOUS_NAME or UNAUTHENTICATED in request.user.groups:
@@ -132,7 +132,7 @@ class SigningIn:
         return self._failures.add(request.peer.address, why)
 
     async def _aside(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do what touches files without holding others up; raises StatusError."""
+        """Run file access in a thread; raises StatusError."""
         if self._under_way >= _MOST_AT_ONCE:
             raise too_many_requests(_BUSY)
         self._under_way += 1
@@ -148,8 +148,8 @@ class SigningIn:
 
 
 async def basis_of(authentication: Authentication, request: Request) -> Basis:
-    """What the credentials of a request rest on: a session made of them shall not be good when
-    they are not any more. With impersonation it rests on what both users rest on."""
+    """Return what the request's credentials depend on: a session made from them must end when they
+    become invalid. With impersonation it depends on both users."""
     until = _certificate_end(authentication, request)
     token = _token(request)
     basis = await _token_basis(authentication.tokens, token, until) if token else Basis(until)
@@ -170,7 +170,7 @@ async def _token_basis(tokens: BearerTokens, token: str, until: float) -> Basis:
         grant = await tokens.check(token, tokens.audiences)
         read = unverified(token)
         expiry = seconds(read[1], "exp") if read is not None else None
-    except (Rejected, BadToken):  # it came beside other credentials
+    except (Rejected, BadToken):  # an invalid token beside other, valid credentials
         return Basis(until)
     return Basis(until if expiry is None else min(until, expiry), grant.anchors)
 
@@ -186,16 +186,17 @@ def _certificate_end(authentication: Authentication, request: Request) -> float:
 
 
 async def _sent(request: Request) -> bytes:
-    """The body, which nobody else gets to see; raises StatusError."""
+    """Return the body and remove it from the request, which keeps the code out of the audit log;
+    raises StatusError."""
     sent = await request.body()
     request.forget_body()
-    if len(sent) > LONGEST_BODY:  # it came with the head
+    if len(sent) > LONGEST_BODY:  # it arrived together with the header
         raise too_large(LONGEST_BODY)
     return sent
 
 
 def _check_form(request: Request, methods: tuple[str, ...]) -> None:
-    """Raises StatusError for what no page of ours and no command sends."""
+    """Raise StatusError for requests that neither our page nor our command line sends."""
     if request.method not in methods:
         raise method_not_allowed()
     refuse_foreign(request)
@@ -209,7 +210,7 @@ def _token(request: Request) -> str:
 
 
 def _code(sent: bytes) -> str:
-    """What a body says the code is, if anything."""
+    """Return the code in a body, or ""."""
     try:
         value = json.loads(sent) if sent.strip() else {}
     except (ValueError, RecursionError):
@@ -240,7 +241,7 @@ def _moment(unix: float) -> str:
     return format_time(datetime.fromtimestamp(unix, UTC))
 
 
-# Those who try to sign in with what is wrong, and are told to come back later.
+# Limits the rate of failed sign-ins.
 
 _MOST, _SECONDS = 100, 60.0
 _LONGEST_ADDRESS = 64
@@ -248,8 +249,9 @@ _TOO_MANY = "too many failed sign-ins, please try again later"
 
 
 class Failures:
-    """So many of one address in a while are told what is wrong. Nobody is kept from signing in with
-    what is right: secrets are too long to be guessed, and an address may be that of many."""
+    """Counts failed sign-ins by address; beyond _MOST in _SECONDS they are answered 429. Valid
+    credentials are always accepted: secrets are too long to be guessed, and many users may share an
+    address."""
 
     def __init__(self) -> None:
         self._known: Bounded[str, list[float]] = Bounded(
@@ -257,7 +259,7 @@ class Failures:
         )
 
     def add(self, address: str, why: str) -> StatusError:
-        """What one who failed is told."""
+        """Count a failure and return the error to raise."""
         now = monotonic()
         known = self._known.get(address)
         if known is None or known[1] + _SECONDS <= now:

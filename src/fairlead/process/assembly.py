@@ -1,4 +1,4 @@
-"""Putting the parts of a server together, from the store up to the controllers."""
+"""Wires the parts of a server together, from the store up to the controllers."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ SERVICES = "core/v1/services"
 
 
 class StartError(Exception):
-    """The server cannot start; the text is for the person who started it."""
+    """The server cannot start; the message is for the user who started it."""
 
 
 class Assembly:
-    """The parts of one server. `prepare` must be awaited before it serves. `leads` is False where
-    another process of the same server looks after its objects."""
+    """The parts of one server. Await `prepare` before serving. `leads` is False if another process
+    of the same server creates the initial objects and runs the controllers."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Assembly:
         return api
 
     def follow(self, key: str, listener: Listener) -> None:
-        """Tell a listener of all objects of a resource, now and after each commit."""
+        """Call a listener for every object of a resource, now and after each commit."""
         resources = self.api.resources
         if resources.serves(key):
             collection = self.api.collection(resources.named(key))
@@ -178,12 +178,13 @@ class Assembly:
             raise StartError(str(error)) from None
 
     def _converter(self, definition: Object) -> Converter | None:
-        """What converts objects of a definition, if more than their version has to change."""
+        """Return the converter for objects of a definition, if conversion changes more than the
+        apiVersion."""
         conversion = definition["spec"].get("conversion") or {}
         if conversion.get("strategy") != "Webhook":
             return None
         from fairlead.resources.custom.webhook_conversion import (
-            WebhookConverter,  # few servers need it
+            WebhookConverter,  # lazy: few servers need it
         )
 
         kind = definition["spec"]["names"]["kind"]
@@ -295,7 +296,7 @@ class Assembly:
             raise StartError(str(error)) from None
 
     async def prepare(self, port: int) -> None:
-        """Create what a fresh server holds and take in what is stored."""
+        """Create the initial objects and load the stored configuration."""
         if self.options.read_only:
             self.take_up()
             return
@@ -320,7 +321,7 @@ class Assembly:
                 await self.controlling.aggregate()
 
     def take_up(self) -> None:
-        """Instead of `prepare`, where another process of this server has done that."""
+        """Replaces `prepare` if another process of this server has done it."""
         self._is_prepared = True
 
     def _reached_at(self, port: int) -> Server | None:
@@ -331,7 +332,7 @@ class Assembly:
         return Server(address, port) if address else None
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-        """What runs while the server does."""
+        """Return the background tasks to run while the server does."""
         return [
             self.api.authentication.run,
             self.aggregation.descriptions.run,
@@ -339,7 +340,7 @@ class Assembly:
         ]
 
     async def leave(self) -> None:
-        """Send clients to other servers: the first thing to do when this one ends."""
+        """Redirect clients to other servers; the first step of shutdown."""
         await self.controlling.leave()
 
     async def close(self) -> None:
@@ -352,18 +353,18 @@ class Assembly:
         await self.webhooks.close()
 
 
-# `--read-only`: a look into a store that stays as it is.
+# `--read-only` serves a store without changing it.
 #
-# Whoever writes is refused before anybody else is asked. What the server itself would write is
-# left out (`Assembly`), and the store takes nothing (`storage.read_only`).
+# An admission plugin refuses writes before any other plugin runs. The server's own writes are left
+# out (`Assembly`), and the store accepts none (`storage.read_only`).
 
-# Those whose objects are answered and not kept.
+# Their objects are answered but not stored.
 _ANSWERED_GROUPS = ("authentication", "authorization")
 _ANSWERED = ("core/v1/serviceaccounts/token",)
 
 
 class ReadOnly(PluginBase):
-    """Refuses every write that would change what is stored."""
+    """Refuses every write that would change the store."""
 
     name = "ReadOnly"
 

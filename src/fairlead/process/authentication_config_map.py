@@ -1,5 +1,5 @@
-"""The config map from which extension servers learn whom to trust: the CAs of clients, and who may
-name users in headers. Several servers may share it: each adds what is its own."""
+"""The config map from which extension servers learn whom to trust: the CAs of clients, and the
+proxies that may name users in headers. Several servers may share it: each adds its own entries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fairlead.storage.change import Change
 NAME = "extension-apiserver-authentication"
 CLIENT_CA, PROXY_CA = "client-ca-file", "requestheader-client-ca-file"
 ALLOWED_NAMES = "requestheader-allowed-names"
-# What this server sends to extension servers.
+# Headers that this server sends to extension servers.
 _OWN_HEADERS = {
     "requestheader-username-headers": ["X-Remote-User"],
     "requestheader-group-headers": ["X-Remote-Group"],
@@ -42,8 +42,8 @@ Data = dict[str, str]
 
 
 class AuthenticationInfo:
-    """There is one key. The own proxy CA is looked at from time to time, the others tell when they
-    change."""
+    """A controller with one key, the config map. The server's own proxy CA is polled; the other CAs
+    notify on change."""
 
     name = "cluster-authentication-info"
     workers = 1
@@ -78,8 +78,8 @@ class AuthenticationInfo:
         return (self._key,) if change.key == self._key else ()
 
     async def prepare(self) -> None:
-        """Whoever finds this server ready is to find it in there, too, so it is tried again when
-        another one wrote at the same time."""
+        """Write the config map before the server becomes ready, so that clients of a ready server
+        find it there. Retries when another server writes at the same time."""
         for _ in range(_TRIES):
             try:
                 await self.sync(self._key)
@@ -107,7 +107,7 @@ class AuthenticationInfo:
         return _LOOK_AGAIN
 
     def _data(self, known: Data) -> Data:
-        """What is known already and what this server adds."""
+        """Merge the known entries with those of this server."""
         data = {**known, CLIENT_CA: _bundle(known.get(CLIENT_CA, ""), self._clients.pem)}
         proxies = [one for one in (self._given, self._own) if one is not None]
         if not proxies:
@@ -126,8 +126,8 @@ class AuthenticationInfo:
 def _proxy_lists(
     options: argparse.Namespace, *, given: bool, own: bool
 ) -> dict[str, Sequence[str]]:
-    """Which headers name users, and who may send them: the proxies of the command line, and this
-    server. No names means any."""
+    """Return the headers that name users and the names that may send them: those of the command
+    line, and this server's. An empty list of names allows any."""
     lists: dict[str, Sequence[str]] = {}
     for name, headers in _OWN_HEADERS.items():
         configured: list[str] = getattr(options, name.replace("-", "_")) if given else []
@@ -143,7 +143,7 @@ def _union(known: Iterable[str], added: Iterable[str]) -> list[str]:
 
 
 def _listed(text: str | None) -> list[str] | None:
-    """The texts that a JSON list has; None for what is no list of texts."""
+    """Return the strings of a JSON list; None for anything else."""
     try:
         found = json.loads(text or "")
     except (ValueError, RecursionError):
@@ -153,8 +153,7 @@ def _listed(text: str | None) -> list[str] | None:
 
 
 def _bundle(*texts: str) -> str:
-    """The certificates of several bundles, each once, without those that have ended and what is
-    none."""
+    """Merge bundles: each certificate once, without expired and malformed ones."""
     found: dict[bytes, None] = {}
     for text in texts:
         for block in _CERTIFICATE.findall(text):

@@ -1,4 +1,4 @@
-"""What the person who started a server sees when it is ready."""
+"""The startup message of a server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def process_age() -> float:
-    """Seconds since this process began, the interpreter's own start included."""
+    """Return the seconds since this process started, including the interpreter's own start."""
     try:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         began = int(fields[19]) / os.sysconf("SC_CLK_TCK")
@@ -29,7 +29,7 @@ def process_age() -> float:
 
 
 def found_in(store: Store, storage: str) -> str:
-    """What a store that was just opened holds, before this server adds anything."""
+    """Describe the contents of a store that was just opened."""
     count = sum(len(collection) for collection in store.collections())
     where = " in etcd" if storage == "etcd" else ""
     if not count:
@@ -48,8 +48,8 @@ def banner(
     console: bool = False,
     nodes: int = 0,
 ) -> str:
-    """The first line has the address, for programs that start a server. `nodes` are those that it
-    simulates."""
+    """Return the startup message. Programs that start a server read the address from its first
+    line. `nodes` is the number of simulated nodes."""
     config = (directory / "admin.kubeconfig").absolute()
     lines = [
         f"Fairlead serves on {address} (dialect {dialect.name})",
@@ -73,7 +73,7 @@ def banner(
 
 
 def show_banner(text: str) -> None:
-    """Where somebody looks on the first line stands out, and the end is explained."""
+    """Print the message. On a terminal the first line is bold, and a line explains Ctrl-C."""
     if sys.stdout.isatty():
         first, _, others = text.partition("\n")
         if not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
@@ -89,10 +89,10 @@ _STOPPING = (
 
 
 def tell_stopping(times: int) -> None:
-    """Say on a terminal what a signal to stop does, which may be the first one or another."""
+    """Print on a terminal what the first or second stop signal does."""
     if sys.stderr.isatty() and not are_for_programs():
         said = _STOPPING[min(times, len(_STOPPING)) - 1]
-        with suppress(OSError):  # the terminal may be gone, which is why the signal came
+        with suppress(OSError):  # a closed terminal may be the cause of the signal
             print(f"{OWN}[Gfairlead: {said}", file=guarded(sys.stderr), flush=True)
 
 
@@ -105,7 +105,7 @@ def _size(count: float) -> str:
 
 
 def _own_command() -> str:
-    """How this program is run by those who start it, in a shell where it may not be known."""
+    """Return the command that runs this program in a shell, even if it is not in PATH."""
     is_known = any(os.access(Path(one, "fairlead"), os.X_OK) for one in os.get_exec_path())
     return "fairlead" if is_known else f"{_quoted(Path(sys.executable))} -m fairlead"
 

@@ -1,4 +1,5 @@
-"""The controllers of a server: what every server runs, and what one of all does."""
+"""The controllers of a server: those that every server runs, and those that only the leader
+runs."""
 
 from __future__ import annotations
 
@@ -49,17 +50,18 @@ _LAST_WORDS = 2.0  # seconds
 
 
 def shares_store(api: Api) -> bool:
-    """Whether other servers write to the store, and not only workers of this one through the
-    process that has its log."""
+    """Return whether other servers write to the store. Workers of the same server do not count:
+    they write through the process that owns the log."""
     return not api.store.log.foresees
 
 
 class Controlling:
-    """`address` is where clients reach this server, `objects` the API as the server itself.
+    """Builds and runs the controllers. `address` is where clients reach this server, `objects` is a
+    client with the server's own identity.
 
-    `has_part` is False for a process that leaves all of this to another one of the same server.
-    Where servers share the store one of them is elected to do what one does. Raises
-    SigningFlagError."""
+    `has_part` is False in a process that leaves the controllers to another process of the same
+    server. Servers that share a store elect a leader. Raises SigningFlagError.
+    """
 
     def __init__(
         self,
@@ -90,10 +92,10 @@ class Controlling:
         self._own_service: OwnService | None = None
         self._has_left = False
         self.aggregation: ClusterRoleAggregation | None = None
-        self.standing: list[Controller] = []  # what else every server runs
+        self.standing: list[Controller] = []  # more controllers for every server
         if options.simulate_nodes:
             from fairlead.controllers.simulation.setup import (
-                answer_for_containers,  # few servers need it
+                answer_for_containers,  # lazy: few servers need it
             )
 
             answer_for_containers(api, options)
@@ -106,7 +108,7 @@ class Controlling:
             self.aggregation = ClusterRoleAggregation(partial(_write_rules, client))
         self._built: Controllers | None = self._build(given)
         if self._elects:
-            self._built.close()  # that it can be built is all there is to know yet
+            self._built.close()  # built only to detect bad flags at start
             self._built = None
 
     def _surroundings(self) -> Surroundings:
@@ -123,26 +125,26 @@ class Controlling:
         )
 
     def _build(self, given: Surroundings) -> Controllers:
-        """What one server does."""
+        """Build the controllers of the leader."""
         built = [
             *self._registering.controllers(),
             *build_controllers(given, self._running),
             *self._simulation(given),
         ]
-        if self._options.storage == "sqlite":  # elsewhere they go by themselves
+        if self._options.storage == "sqlite":  # in etcd events expire by their lease
             built.append(EventExpiry(self._api, self._options.event_ttl))
         return Controllers(self._api, built, given.events, given.close)
 
     def _simulation(self, given: Surroundings) -> Sequence[Controller]:
         if not self._options.simulate_nodes:
             return ()
-        from fairlead.controllers.simulation.setup import build_simulation  # few servers need it
+        from fairlead.controllers.simulation.setup import build_simulation  # lazy
 
         return build_simulation(given, self._running)
 
     async def prepare(self, service: Object, server: Server | None) -> None:
-        """Let clients find this server by its service, now and as long as it runs; without an
-        address they cannot. Raises StrangeAuthority."""
+        """Publish the address of this server in its own service, now and while it runs. Without an
+        address it is not published. Raises StrangeAuthority."""
         if not self._has_part:
             return
         listing = self._listing(server)
@@ -153,7 +155,7 @@ class Controlling:
             await self._own_service.sync()
 
     async def _share_authority(self, others: Set[Server | None]) -> None:
-        """A store without other servers may be taken over by one of another CA."""
+        """Check the CA, but let this server take over a store that no other server uses."""
         try:
             await share_authority(self._objects, self._api.dialect, self._root_ca)
         except StrangeAuthority as error:
@@ -172,16 +174,17 @@ class Controlling:
         return LiveServers(self._objects, self._api.dialect, server)
 
     async def aggregate(self) -> None:
-        """Have the rules of roles complete before anybody asks, where nobody else sees to it."""
+        """Complete the rules of aggregated roles before serving, if this server needs no
+        election."""
         if self.aggregation is not None and not self._elects:
             await self.aggregation.reconcile()
 
     def works(self) -> list[Work]:
-        """What runs while the server does."""
+        """Return the background tasks to run while the server does."""
         return [self.run_for_every_server, self.run_for_one_server] if self._has_part else []
 
     async def run_for_every_server(self) -> None:
-        """What is part of serving rather than of what can be left to somebody else."""
+        """Run the controllers that belong to serving, which every server needs."""
         running: list[Controller] = [
             DefinitionController(self._api, self._definitions, self._objects),
             *self.standing,
@@ -201,7 +204,7 @@ class Controlling:
         )
 
     async def run_for_one_server(self) -> None:
-        """What only one of all servers does, whenever this is the one."""
+        """Run the controllers of the leader, whenever this server is the leader."""
         if not self._elects:
             await self._term()
             return
@@ -220,7 +223,7 @@ class Controlling:
                 group.create_task(self.aggregation.run())
 
     async def leave(self) -> None:
-        """Send clients to other servers, once, first of all when this one ends."""
+        """Remove this server from its service, once, at the beginning of shutdown."""
         if self._own_service is None or self._is_alone or self._has_left:
             return
         self._has_left = True
@@ -235,6 +238,7 @@ async def _write_rules(client: Client, name: str, rules: list[Rule]) -> None:
     found = client.find(CLUSTER_ROLES, "", name)
     if found is None:
         return
-    named = {"metadata": {"name": name, "uid": found["metadata"]["uid"]}}  # so that none is made
+    # With a uid, apply never creates the object.
+    named = {"metadata": {"name": name, "uid": found["metadata"]["uid"]}}
     with suppress(StatusError):
         await client.apply(CLUSTER_ROLES, {**named, "rules": rules} if rules else named)

@@ -1,4 +1,4 @@
-"""The data directory and its files: for their owner alone, from the first byte on."""
+"""The data directory and its files, which only their owner can ever access."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from contextlib import suppress
 from pathlib import Path
 
 _OPEN_TO_OTHERS = 0o077
-_OUR_NAMES = ("admin.kubeconfig", "console", "lock", "pki")  # beside fairlead.*
+_OUR_NAMES = ("admin.kubeconfig", "console", "lock", "pki")  # besides fairlead.*
 _MOST_BYTES = 1024 * 1024
 
 
 class FileError(Exception):
-    """A file or directory that cannot be used; the text is for the person who starts the
-    server."""
+    """A file or directory is unusable; the message is for the user who starts the server."""
 
 
 def keep_private() -> None:
-    """What this process makes from now on is for its owner alone, whichever library makes it."""
+    """Set the umask so that all files that this process creates are accessible to their owner
+    only."""
     os.umask(_OPEN_TO_OTHERS)
 
 
 def prepare_directory(directory: Path) -> None:
-    """Make the data directory, or see to it that nobody else can enter it, and keep private what
-    comes. Raises FileError."""
+    """Create the data directory, or remove the access rights of others from it. Sets the umask.
+    Raises FileError."""
     keep_private()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def _close(directory: Path) -> None:
 
 
 def _is_ours(directory: Path) -> bool:
-    """Empty, or the data directory of a server."""
+    """Return whether the directory is empty or a server's data directory."""
     names = [entry.name for entry in _entries(directory) if entry.name != "lost+found"]
     return not names or any(_is_our_name(name) for name in names)
 
@@ -91,7 +91,7 @@ def _close_entry(entry: os.DirEntry[str]) -> None:
 
 
 def make_private_directory(directory: Path) -> None:
-    """Raises FileError."""
+    """Create a directory for the owner only. Raises FileError."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -99,7 +99,7 @@ def make_private_directory(directory: Path) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, whole or not at all; raises FileError."""
+    """Replace a file atomically, readable by its owner only; raises FileError."""
     fresh = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
     try:
         _write_fresh(fresh, content)
@@ -120,7 +120,7 @@ def _write_fresh(path: Path, content: bytes) -> None:
 
 
 def _settle(directory: Path) -> None:
-    """Have the disk know the names in a directory."""
+    """Flush the directory entries to disk."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -129,7 +129,7 @@ def _settle(directory: Path) -> None:
 
 
 def read_private(path: Path) -> bytes:
-    """The content of one of our own files, which is no link and not empty; raises FileError."""
+    """Read one of our own files, which must not be a link or empty; raises FileError."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:

@@ -1,4 +1,4 @@
-"""The keys of `--encryption-provider-config`, read once for all who need them."""
+"""The keys of `--encryption-provider-config`, read once per process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _READ: dict[Path, Sealing] = {}
 
 
 def sealing_of(options: argparse.Namespace, resources: Resources) -> Sealing | None:
-    """What makes values unreadable without a key; None if nothing does. Raises EncryptionError."""
+    """Return the encryption of stored values; None if it is off. Raises EncryptionError."""
     path: Path | None = options.encryption_provider_config
     if path is None:
         return None
@@ -32,8 +32,8 @@ def sealing_of(options: argparse.Namespace, resources: Resources) -> Sealing | N
 
 
 def _strangers(sealing: Sealing, resources: Resources) -> list[str]:
-    """Names that no resource has and no definition can give one: a slip would leave plain what was
-    to be encrypted."""
+    """Return configured names that match no resource and cannot match a custom one: a typo would
+    leave values unencrypted."""
     known = {resources.stored_as(one) for one in resources.stored()}
     own_groups = {name.partition("/")[0] for name in known}
     return [

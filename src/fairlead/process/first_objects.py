@@ -1,4 +1,4 @@
-"""Objects that exist in a fresh server, beside the roles and bindings of authorization."""
+"""The initial objects of a new server, besides the roles and bindings of authorization."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PRIORITY_CLASSES = (
 
 
 class KeptObjects:
-    """What exists in a fresh server and is put right again whenever somebody changes it."""
+    """Initial objects that controllers restore whenever they are changed."""
 
     def __init__(self, api: Api, options: argparse.Namespace, pki: Pki) -> None:
         dialect = api.dialect
@@ -49,12 +49,13 @@ class KeptObjects:
             self.controllers.append(DanglingSchemas(own_client(api, conditions.MANAGER)))
 
     async def prepare(self) -> None:
-        """Make what is missing; the namespaces are there."""
+        """Create missing objects. Their namespaces must exist."""
         await asyncio.gather(self._flow_control.prepare(), self._info.prepare())
 
 
 def first_objects(dialect: Dialect, address: str, port: int) -> list[tuple[str, Object]]:
-    """What is created when it is missing, by resource; what exists is left as it is."""
+    """Return the objects to create if they are missing, with their resources. Existing ones are
+    left unchanged."""
     found: list[tuple[str, Object]] = [
         (NAMESPACES, {"metadata": {"name": name}})
         for name in ("default", *dialect.system_namespaces)
@@ -67,7 +68,8 @@ def first_objects(dialect: Dialect, address: str, port: int) -> list[tuple[str, 
 
 
 def own_service(dialect: Dialect, address: str, port: int) -> Object:
-    """How pods find this server: by the first address of the services' range."""
+    """Return the service by which pods reach this server, at the first address of the services'
+    range."""
     name = dialect.own_service
     return {
         "metadata": {
@@ -83,7 +85,7 @@ def own_service(dialect: Dialect, address: str, port: int) -> Object:
 
 
 async def create_first_objects(dialect: Dialect, objects: Client, address: str, port: int) -> None:
-    """Namespaces first: the rest lies in them."""
+    """Create the namespaces first, then the objects in them."""
     wanted = [item for item in first_objects(dialect, address, port) if objects.serves(item[0])]
     missing = [item for item in wanted if _is_missing(objects, *item)]
     for in_namespaces in (False, True):
@@ -92,7 +94,7 @@ async def create_first_objects(dialect: Dialect, objects: Client, address: str, 
 
 
 async def _create(objects: Client, key: str, value: Object) -> None:
-    """Another server may be at the same work."""
+    """Create an object; succeeds if another server creates it at the same time."""
     try:
         await objects.create(key, value)
     except StatusError:

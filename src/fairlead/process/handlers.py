@@ -1,4 +1,4 @@
-"""What answers the requests of a server, made of its parts."""
+"""Builds the application that answers the requests of a server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def build_application(
     worker: Worker | None,
     auditor: Auditor | None,
 ) -> Application:
-    """The application at an address; `progress` and `is_stopping` are for its health checks."""
+    """Return the application for an address. `progress` and `is_stopping` feed its health
+    checks."""
     api, powers = assembly.api, _powers(options, assembly)
     handler = Handler(api, address) if powers is None else powers.handler(address)
     handler.groups = assembly.registering.groups
@@ -71,7 +72,7 @@ def build_application(
 def _powers(options: argparse.Namespace, assembly: Assembly) -> Powers | None:
     if not options.testing:
         return None
-    from fairlead.api.testing.setup import Powers  # for tests only
+    from fairlead.api.testing.setup import Powers  # lazy: for tests only
 
     return Powers(assembly.api)
 

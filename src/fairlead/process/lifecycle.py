@@ -1,4 +1,4 @@
-"""Running a server from start to stop."""
+"""Runs a server from start to stop."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("fairlead")
 
-# How long a thread with long work keeps the interpreter from the event loop; 5 ms by default.
+# Longest time for which a busy thread keeps the GIL from the event loop; Python's default is 5 ms.
 _SWITCH_SECONDS = 0.0005
 
 
 class FatalError(Exception):
-    """The server had to stop; the text is for the person who runs it."""
+    """The server had to stop; the message is for its operator."""
 
 
 class Server:
-    """One process that serves one data directory: alone, or in a place among workers."""
+    """One process that serves a data directory, alone or as one of several workers."""
 
     def __init__(self, options: argparse.Namespace, worker: Worker | None = None) -> None:
         self.options = options
@@ -71,14 +71,14 @@ class Server:
         self.ready = False
         self._hurry = asyncio.Event()
         self._failure = ""
-        self._found = ""  # in the data directory
+        self._found = ""  # description of the store's contents at start
         self._shutting_down = False
         self._supervisor = Supervisor(self.fail)
         self._progress = Progress()
         self._certificates = ShownCertificates(options, self.dialect)
 
     async def run(self) -> None:
-        """Serve until told to stop; raises StartError, and FatalError after having served."""
+        """Serve until stopped; raises StartError, and FatalError after having served."""
         options = self.options
         sys.setswitchinterval(_SWITCH_SECONDS)
         for name in planned_flags(options):
@@ -169,13 +169,14 @@ class Server:
         await self._shut_down(server, connections)
 
     def fail(self, why: str) -> None:
-        """Stop because of something that cannot be mended, with an exit code that says so."""
+        """Stop after an unrecoverable error, with a non-zero exit code."""
         logger.critical("the server has to stop: %s", why)
         self._failure = self._failure or why
         self.stopping.set()
 
     async def _open_store(self, directory: Path, resources: Resources) -> Store:
-        """Before anything else is written: another server may have the directory."""
+        """Open the store. First of all, before any file is written: another server may hold the
+        directory's lock."""
         try:
             if self._worker is not None and self._worker.place.follows_owner:
                 keep_private()
@@ -212,10 +213,10 @@ class Server:
         return log
 
     def _audit(self, resources: Resources) -> Auditor | None:
-        """The audit log, which sees what the server's own parts do, too."""
+        """Return the audit log, which also records the operations of the server's own parts."""
         if not wants_audit(self.options):
             return None
-        from fairlead.api.audit.own_operations import OwnOperations  # few servers need it
+        from fairlead.api.audit.own_operations import OwnOperations  # lazy: few servers need it
         from fairlead.api.audit.setup import AuditError, build_auditor
 
         try:
@@ -273,21 +274,22 @@ class Server:
 
     def _handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._worker is not None:  # whose parent says when there is a hurry
+        if self._worker is not None:  # the parent requests a fast stop through the control socket
             loop.add_signal_handler(signal.SIGTERM, self.stopping.set)
             return
         for number in stop_signals():
             loop.add_signal_handler(number, self._stop)
 
     def _stop(self) -> None:
-        """At the first signal stop in good order, at the second one at once."""
+        """Stop gracefully at the first signal, at once at the second."""
         tell_stopping(2 if self.stopping.is_set() else 1)
         if self.stopping.is_set():
             self._hurry.set()
         self.stopping.set()
 
     async def _shut_down(self, server: asyncio.Server | Acceptor, connections: Connections) -> None:
-        """Not ready, wait for load balancers to notice, take no more, finish what is under way."""
+        """Fail readiness, wait for load balancers to notice, close the listener, finish open
+        requests."""
         self._shutting_down = True
         logger.info("shutting down")
         await self.assembly.leave()
@@ -305,24 +307,24 @@ class Server:
 
 
 def tune_garbage_collector() -> None:
-    """Look at what is new less often, at so little at once that nobody waits for it, and never
-    again at what was loaded: requests leave no cycles behind, and full collections would cost
-    more the more is stored."""
+    """Collect young objects less often, in batches small enough not to delay requests, and never
+    again the objects that exist now: requests leave no cycles behind, and the cost of full
+    collections grows with the number of stored objects."""
     gc.freeze()
     gc.set_threshold(5_000, 10, 2_000)
     gc.enable()
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
-    """Those that end a server in good order. A terminal that closes sends SIGHUP; `nohup` says that
-    it is not meant."""
+    """Return the signals that stop a server gracefully. SIGHUP is among them, which a closing
+    terminal sends, unless `nohup` ignores it."""
     always = (signal.SIGTERM, signal.SIGINT)
     is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return always if is_ignored else (*always, signal.SIGHUP)
 
 
 def serve(options: argparse.Namespace, run: Callable[..., None]) -> int:
-    """Run a server, or the workers of one; gives the exit code."""
+    """Run a server, or a parent with workers; return the exit code."""
 
     if options.workers > 1:
         return _serve_together(options, run)
@@ -334,7 +336,7 @@ def serve(options: argparse.Namespace, run: Callable[..., None]) -> int:
 
 
 def _serve_together(options: argparse.Namespace, run: Callable[..., None]) -> int:
-    # Few servers need them; those do before they fork, so that workers share what is loaded.
+    # Imported lazily, but before the fork, so that workers share the memory of the modules.
     from fairlead.process.workers.parent import Parent
     from fairlead.process.workers.worker import Worker
 

@@ -1,4 +1,4 @@
-"""Taking connections: at a socket of this process, or at one that several share."""
+"""Accepts connections, at a socket of this process or at one that workers share."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("fairlead")
 
-_LEAVE_TO_OTHERS = 0.001  # seconds for one who has fewer connections to take the next one
+_LEAVE_TO_OTHERS = 0.001  # seconds in which a worker with fewer connections may accept first
 _PAUSE = 0.1  # after a failure to accept
 _LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 def listen(options: argparse.Namespace) -> socket.socket:
-    """The socket that the options name, bound; raises StartError."""
+    """Bind a socket as the options say; raises StartError."""
     family = socket.AF_INET6 if ":" in options.bind_address else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -37,7 +37,7 @@ def listen(options: argparse.Namespace) -> socket.socket:
 
 
 def shown_address(options: argparse.Namespace, listener: socket.socket) -> str:
-    """Host and port as clients are told."""
+    """Return the host and port to publish to clients."""
     host, port = listener.getsockname()[:2]
     host = options.advertise_address or host
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
@@ -45,9 +45,9 @@ def shown_address(options: argparse.Namespace, listener: socket.socket) -> str:
 
 
 class Acceptor:
-    """Takes connections from a socket at which others take some, too. Whoever has more than another
-    lets that one go first, for a moment: so they spread evenly, and one that is busy, stopped or
-    dead holds up nobody. `close` is as that of an asyncio server."""
+    """Accepts connections from a socket that several workers share. A worker with more connections
+    than another waits for a moment before it accepts, so that connections spread evenly and a busy,
+    stopped or dead worker delays none. `close` works like that of an asyncio server."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Acceptor:
         self._protocol = protocol
         self._loop = asyncio.get_running_loop()
         self._coming: set[asyncio.Task[None]] = set()
-        self._patient = False  # it has let others go first
+        self._patient = False  # it has waited once already
         self._closed = False
         self._wait()
 
@@ -82,7 +82,7 @@ class Acceptor:
         try:
             accepted, _ = self._listener.accept()
         except (BlockingIOError, ConnectionAbortedError, InterruptedError):
-            return  # another one has it, or it has gone
+            return  # another worker accepted it, or the client disconnected
         except OSError as error:
             if error.errno in _LACKING:
                 logger.error("cannot take connections: %s", error.strerror)

@@ -1,7 +1,7 @@
-"""Memory that the process holds and does not need goes back to the system.
+"""Returns unused memory to the operating system.
 
-Most of the code of the libraries is needed at the start only, and what a burst of requests freed
-may stay with the allocator. Pages of files are shared and come back when somebody touches them.
+Most code of the libraries is needed at the start only, and the allocator may keep memory that a
+burst of requests freed. Pages of files are shared and are read again when they are accessed.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-_FIRST_PAUSE, _PAUSE = 1.5, 600.0  # seconds; the last imports come one after the start
+_FIRST_PAUSE, _PAUSE = 1.5, 600.0  # seconds; the last imports happen a second after the start
 _DONT_NEED = 4  # MADV_DONTNEED of Linux
 _READ_ONLY = ("r--p", "r-xp")
 _MAPPINGS = Path("/proc/self/smaps")
 
 
 class Mapping(NamedTuple):
-    """A part of the memory in which a file is seen."""
+    """A memory mapping of a file."""
 
     start: int
     size: int
 
 
 async def keep_giving_back() -> None:
-    """A while after the start, and what was freed now and then."""
+    """Return library pages once, shortly after the start, and freed memory every ten minutes."""
     await asyncio.sleep(_FIRST_PAUSE)
     await asyncio.to_thread(give_back_libraries)
     while True:
@@ -35,16 +35,16 @@ async def keep_giving_back() -> None:
 
 
 def give_back_freed() -> None:
-    """Give back what the allocator holds; does nothing where the system has no way to do it."""
-    import ctypes  # only here
+    """Trim the allocator's heap; does nothing where libc has no malloc_trim."""
+    import ctypes  # lazy: only needed here
 
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def give_back_libraries() -> None:
-    """Give back code that only the start needed, once: libraries stay where they are from then
-    on, so that nothing else can have come to lie there."""
+    """Drop the pages of libraries that only the start needed. Called once. Libraries are never
+    unmapped, so the listed addresses cannot be reused by another mapping meanwhile."""
     import ctypes
 
     with suppress(OSError, AttributeError):
@@ -54,8 +54,8 @@ def give_back_libraries() -> None:
 
 
 def clean_mappings(listing: str) -> Iterator[Mapping]:
-    """The mappings of files that hold nothing but what is in the file and cannot be written to:
-    nothing is lost with their pages. `listing` is a text as of /proc/PID/smaps."""
+    """Yield read-only mappings of libraries without modified pages, which can be dropped without
+    loss. `listing` has the format of /proc/PID/smaps."""
     head: list[str] = []
     for line in listing.splitlines():
         name, *rest = line.split()
@@ -68,5 +68,5 @@ def clean_mappings(listing: str) -> Iterator[Mapping]:
 
 
 def _is_of_file(head: list[str]) -> bool:
-    """`head`: addresses, what may be done, offset, device, inode, path."""
+    """`head`: addresses, permissions, offset, device, inode, path."""
     return len(head) > 5 and head[1] in _READ_ONLY and ".so" in head[-1] and head[4] != "0"

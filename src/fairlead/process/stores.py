@@ -1,4 +1,4 @@
-"""What a server keeps its objects in, by its options."""
+"""Builds the log of a server's store from its options."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def embedded_log(
     resources: Resources,
     scratch: Path | None = None,
 ) -> EmbeddedLog:
-    """The log in the data directory. `scratch` is for what is not kept: whoever made it takes it
-    away."""
+    """Return the log in the data directory. `scratch` is a directory for temporary files; the
+    caller deletes it."""
     systems = {name: one.system_namespace for name, one in DIALECTS.items()}
     directory: Path = options.data_dir
     if options.read_only:
-        from fairlead.storage.sqlite.read_only import copy_of_store  # few servers need it
+        from fairlead.storage.sqlite.read_only import copy_of_store  # lazy: few servers need it
 
         directory = copy_of_store(directory, scratch)
     backend = SqliteBackend(
@@ -54,10 +54,10 @@ def embedded_log(
 
 
 def etcd_log(options: argparse.Namespace, resources: Resources) -> FollowedLog:
-    """The log of an etcd cluster, which other servers write to as well."""
+    """Return the log of an etcd cluster, to which other servers write, too."""
     source = etcd_source(options, resources)
     if options.read_only:
-        from fairlead.storage.sqlite.read_only import ReadOnlySource  # few servers need it
+        from fairlead.storage.sqlite.read_only import ReadOnlySource  # lazy: few servers need it
 
         source = ReadOnlySource(source)
     log = FollowedLog(source)
@@ -70,16 +70,15 @@ def etcd_source(
     resources: Resources,
     around: Callable[[Codec], Codec] = lambda codec: codec,
 ) -> Source:
-    """An etcd cluster as options name it. `around` may put something around what makes its
-    values."""
-    from fairlead.storage.etcd.flags import build_etcd_source  # few servers need it
+    """Return the etcd cluster that the options describe. `around` may wrap its codec."""
+    from fairlead.storage.etcd.flags import build_etcd_source  # lazy: few servers need it
 
     codec = around(_sealed(options, resources))
     return build_etcd_source(options, codec, _lasting(options, resources), _weighing(resources))
 
 
 def _sealing(options: argparse.Namespace, resources: Resources) -> Keys | None:
-    """What makes values unreadable without a key; None if nothing does."""
+    """Return the encryption of stored values; None if it is off. Raises StartError."""
     if options.encryption_provider_config is None:
         return None
     from fairlead.storage.encryption.configuration import EncryptionError
@@ -91,7 +90,7 @@ def _sealing(options: argparse.Namespace, resources: Resources) -> Keys | None:
 
 
 def sealed_rows(options: argparse.Namespace, resources: Resources) -> Sealing | None:
-    """What makes values in the data directory unreadable; None if nothing does."""
+    """Return the encryption of values in the data directory; None if it is off."""
     keys = _sealing(options, resources)
     if keys is None:
         return None
@@ -114,7 +113,7 @@ def _sealed(options: argparse.Namespace, resources: Resources) -> Codec:
 
 
 def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str, str], int | None]:
-    """How many seconds what is written at a key lasts."""
+    """Return a function that gives the lifetime in seconds of a value at a key."""
     events = resources.stored_as(resources.named(_EVENTS))
     seconds = int(options.event_ttl)
 
@@ -125,16 +124,15 @@ def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str
 
 
 def _weighing(resources: Resources) -> Callable[[str], bool]:
-    """Whether decisions rest on what is kept under a name: on all that is built in and not marked
-    as plentiful."""
+    """Return a predicate for resources whose writes move the epoch: all built-in ones that are not
+    marked as plentiful. Decisions about other objects depend on them."""
     heavy = {resources.stored_as(one) for one in resources.stored() if not one.plentiful}
     return heavy.__contains__
 
 
 def check_dialect(store: Store, dialect: Dialect) -> None:
-    """Look whether a store that servers of several kinds may write to, and that does not say what
-    it is, is one of another dialect: what can be read of it would be mixed with ours. Raises
-    StartError."""
+    """Raise StartError if the objects in a store belong to another dialect. A shared store does not
+    record its dialect, so this looks at the system namespaces; mixing dialects would corrupt it."""
     namespaces = store.collection(_NAMESPACES).heads
     if dialect.system_namespace in namespaces:
         return
@@ -147,6 +145,6 @@ def check_dialect(store: Store, dialect: Dialect) -> None:
 
 
 def _stop_at_once(message: str) -> None:
-    """What the store holds can no longer be told: whatever would still be done might be wrong."""
+    """Exit immediately: the state of the store is unknown, so any further answer might be wrong."""
     last_words(message)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Looking after what runs beside the requests."""
+"""Supervises the background tasks of a server."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ logger = logging.getLogger("fairlead")
 Work = Callable[[], Coroutine[Any, Any, None]]
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
-MOST_FAILURES = 10  # one after the other, none of which lasted
+MOST_FAILURES = 10  # consecutive ones of a task that ran shorter than LASTING seconds
 LASTING = 60.0
 
 
 class Supervisor:
-    """Keeps works running that should run as long as the server. One that ends is started again,
-    after a pause that doubles; one that cannot be kept running stops the server by `give_up`,
-    which is told why."""
+    """Keeps background tasks running. A task that ends is restarted after a pause that doubles. A
+    task that keeps failing stops the server: `give_up` is called with the reason."""
 
     def __init__(self, give_up: Callable[[str], None]) -> None:
         self._give_up = give_up

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Admission", "Cluster", "Denied", "Fault", "ServerFailed", "Snapshot", "User"]
 
-# Imported when they are wanted: the plugin is loaded in every run of pytest.
+# Imported lazily: every run of pytest loads the plugin.
 _MODULES = {
     "Admission": "webhooks",
     "Cluster": "cluster",

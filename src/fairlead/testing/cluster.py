@@ -32,9 +32,10 @@ _HOUR = timedelta(hours=1)
 
 class Cluster(Powers):
     """A real server with all controllers, in a process of its own on a free port. Use it as a
-    context, also as an async one, or with `start` and `stop`.
+    context manager, sync or async, or with `start` and `stop`.
 
-    `flags` are those of `fairlead serve`; `directory` is kept if given. `admin` may do anything.
+    `flags` are those of `fairlead serve`; `directory` is kept if given. `admin` is a client with
+    all rights.
     """
 
     admin: SyncClient
@@ -50,7 +51,7 @@ class Cluster(Powers):
         self._process = Process(("--dialect", dialect, "--testing", *flags), place)
 
     def start(self) -> Self:
-        """Return when it is ready; raises ServerFailed."""
+        """Return when the server is ready; raises ServerFailed."""
         if self.runs:
             raise ServerFailed("the server runs already")
         try:
@@ -70,7 +71,7 @@ class Cluster(Powers):
 
     @property
     def kubeconfig(self) -> Path:
-        """The client configuration file of the admin."""
+        """The kubeconfig file of the admin."""
         return self._process.data / "admin.kubeconfig"
 
     @property
@@ -79,14 +80,14 @@ class Cluster(Powers):
         return Libraries(self.kubeconfig)
 
     def connect(self) -> Client:
-        """An async client, as the admin; use it as an async context."""
+        """Return an async client, as the admin; use it as an async context manager."""
         return Client.load(self.kubeconfig)
 
     def as_user(
         self, name: str, groups: str | Sequence[str] = (), *, lifetime: Duration = _YEAR
     ) -> User:
-        """A user, who may do what roles say, with a certificate that is good for `lifetime`, as
-        `"10m"`, seconds or a timedelta."""
+        """Return a user with the rights that roles grant, and a certificate that is valid for
+        `lifetime`: `"10m"`, seconds or a timedelta."""
         life = lifetime_of(lifetime)
         return self._users.with_certificate(name, all_of(groups), self.now(), life)
 
@@ -98,9 +99,8 @@ class Cluster(Powers):
         *,
         lifetime: Duration = _HOUR,
     ) -> User:
-        """A service account, which is made if it is not there, with a token that is good for
-        `lifetime`, at least ten minutes; bound to a cluster role in its namespace if one is
-        named."""
+        """Return a service account, which is created if it is missing, with a token that is valid
+        for `lifetime`, at least ten minutes. `role` binds it to a cluster role in its namespace."""
         seconds = int(lifetime_of(lifetime).total_seconds())
         self._contents.ensure_account(name, namespace, role, self.dialect)
         token = self._contents.account_token(name, namespace, self.dialect, seconds)
@@ -108,18 +108,18 @@ class Cluster(Powers):
         return self._users.with_token(full, token, namespace)
 
     def apply(self, source: Source, namespace: str | None = None) -> list[Object]:
-        """Apply the objects of a file, a folder, YAML text or as given; those that name no
+        """Apply the objects of a file, a folder, YAML text or the given ones. Objects without a
         namespace go to the given one. Namespaces and definitions come first."""
         return self._contents.apply(source, namespace)
 
     def definitions(self, source: Source) -> list[Object]:
-        """Apply the custom resource definitions among the objects, and return when all of them
-        are served."""
+        """Apply the custom resource definitions among the objects; return when all of them are
+        served."""
         return self._contents.definitions(source)
 
     def load(self, dump: Source) -> list[Object]:
-        """Create what `kubectl get -o yaml` has printed of another cluster, status and owners
-        included; controllers look at it when all of it is there."""
+        """Create the objects in the output of `kubectl get -o yaml` from another cluster, including
+        status and owners. Controllers are paused until all of them exist."""
         return Loading(self, self._contents).load(objects_of(dump))
 
     def new_namespace(self, stem: str = "test") -> str:
@@ -128,7 +128,7 @@ class Cluster(Powers):
         return name
 
     def delete_namespace(self, name: str) -> None:
-        """Begin to; it goes away behind the tests that follow."""
+        """Start the deletion; it completes in the background."""
         with suppress(NotFound, Conflict):
             self.admin.resource("namespaces").delete(name)
 
@@ -143,7 +143,7 @@ class Cluster(Powers):
         mutating: bool = False,
         **fields: Any,
     ) -> Admission:
-        """Have a function decide about objects, or change them, until the result's `end`; further
+        """Call a function to validate or change objects, until the result's `end`. Further
         arguments are fields of a webhook's entry, such as `failurePolicy`. See Webhook."""
         webhook = Webhook(function, mutating=mutating, authority=self._authority())
         name = _random_name("test")
@@ -173,7 +173,8 @@ class Cluster(Powers):
         return Admission(self.lent, webhook, remove)
 
     def end_lent(self, but: Collection[Lent] = ()) -> None:
-        """End what the server is made to do; one that is gone does nothing any more."""
+        """End everything that tests have started in the server; errors are ignored if it is
+        down."""
         for one in [one for one in reversed(self.lent) if one not in but]:
             try:
                 one.end()
@@ -187,18 +188,18 @@ class Cluster(Powers):
 
     @property
     def exit_code(self) -> int | None:
-        """How the server has ended, if it has; negative for a signal."""
+        """The exit code of the server, None while it runs; negative for a signal."""
         return self._process.exit_code
 
     def log_size(self) -> int:
         return self._process.log_size()
 
     def log_since(self, position: int) -> str:
-        """What the server has logged behind a position."""
+        """Return what the server has logged after a position."""
         return self._process.log_tail(position)
 
     def last_requests(self, most: int, since: datetime | None = None) -> list[str]:
-        """The newest requests, a line each; none if the server does not tell."""
+        """Return the newest requests, a line each; empty if the server does not answer."""
         try:
             asked = self.requests() if self.runs else []
         except (ApiError, Unreachable):
@@ -207,22 +208,22 @@ class Cluster(Powers):
         return [_line(one) for one in newer[-most:]]
 
     def estimated_now(self) -> datetime:
-        """`now` without asking: it may be too early if others have moved the clock."""
+        """Estimate `now` without a request; too early if another client has moved the clock."""
         return datetime.now(UTC) + self._ahead
 
     def restart(self) -> None:
-        """Stop and start again, on the same data and port; the clock is that of the machine
-        again, and nothing else that was done by powers is left."""
+        """Stop and start again, on the same data and port. The clock is the machine's again, and
+        faults, pauses and snapshots are gone."""
         self._process.stop()
         self._process.start()
         self._ahead = timedelta()
 
     def kill(self) -> None:
-        """End the server as a crash would; `restart` brings it back."""
+        """Kill the server like a crash; `restart` brings it back."""
         self._process.kill()
 
     def stop(self) -> None:
-        """End everything; what it left behind is removed."""
+        """Stop the server and remove its files."""
         try:
             self.end_lent()
         finally:

@@ -1,4 +1,4 @@
-"""Filling a server with the objects of files, or as they are given."""
+"""Fills a server with objects from files or from Python."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from fairlead.client.errors import AlreadyExists
 from fairlead.client.sync import SyncClient
 
 Object = dict[str, Any]
-# A file, a folder, YAML text (which has line breaks), an object, or several.
+# A file, a folder, YAML text (recognized by a line break), an object, or several objects.
 Source = str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]
 
 MANAGER = "fairlead-testing"
 DEFINITION = "CustomResourceDefinition"
-# What others need comes before them.
+# Other objects depend on these.
 _FIRST = {"Namespace": 0, DEFINITION: 1}
 _SECONDS_TO_SERVE = 30.0
 _STEP = 0.01
 
 
 def objects_of(source: Source) -> list[Object]:
-    """Those of lists one by one; raises ValueError for what cannot be read or is no object."""
+    """Return the objects of a source, with lists expanded; raises ValueError for unreadable
+    input."""
     try:
         if isinstance(source, str) and "\n" in source:
             found = [one.value for one in parsed(source, "the text")]
@@ -65,14 +66,14 @@ def in_order(values: Iterable[Object]) -> list[Object]:
 
 
 class Contents:
-    """Writes as the admin."""
+    """Writes objects as the admin."""
 
     def __init__(self, admin: SyncClient) -> None:
         self._admin = admin
 
     def apply(self, source: Source, namespace: str | None = None) -> list[Object]:
-        """What they became, namespaces and definitions first, which are there and served before
-        anything else is applied."""
+        """Apply objects and return the results. Namespaces and definitions come first, and
+        definitions are served before any other object is applied."""
         made: list[Object] = []
         waiting: list[int] = []
         for value in in_order(objects_of(source)):
@@ -100,8 +101,8 @@ class Contents:
         return self.apply([one for one in objects_of(source) if one["kind"] == DEFINITION])
 
     def await_served(self, definition: Object) -> Object:
-        """A definition as it is when objects of it can be made; raises ValueError if they never
-        can, and TimeoutError."""
+        """Wait until objects of a definition can be created, and return the definition; raises
+        ValueError if the server rejects it, and TimeoutError."""
         name = definition["metadata"]["name"]
         ends = time.monotonic() + _SECONDS_TO_SERVE
         established, refused = has_condition("Established"), has_condition("NamesAccepted", "False")
@@ -128,7 +129,8 @@ class Contents:
                 time.sleep(_STEP)
 
     def ensure_account(self, name: str, namespace: str, role: str, dialect: Dialect) -> None:
-        """Have a service account, bound to a cluster role in its namespace if one is named."""
+        """Create a service account if it is missing; bind it to a cluster role in its namespace if
+        one is given."""
         accounts = self._admin.resource("serviceaccounts")
         with suppress(AlreadyExists):
             accounts.create({"metadata": {"name": name}}, namespace)

@@ -1,4 +1,4 @@
-"""Loading what another cluster has printed."""
+"""Loads objects that were dumped from another cluster."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fairlead.testing.powers import Powers
 
 Object = dict[str, Any]
 
-# What another server has given out, and this one gives out itself.
+# Fields that every server assigns itself.
 _OWN_FIELDS = frozenset(
     ("resourceVersion", "uid", "generation", "managedFields", "selfLink", "creationTimestamp")
 )
 _DELETION = "deletion"
-# Others wait for these: they are there, and work, before anything else is loaded.
+# Loaded first, and established before the other objects: those depend on them.
 _FIRST = ("Namespace", DEFINITION)
-# These would judge what is loaded, and what they ask is not here.
+# Loaded last: they would send the loaded objects to services that do not exist here.
 _LAST = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService")
-# Whose status tells of this server, not of the other.
+# Kinds whose status describes this server, not the other one.
 _OWN_STATUS = (*_FIRST, "APIService")
 _ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
 _ACCOUNTS = "service-account-controller"
@@ -32,8 +32,8 @@ _MOST_TRIES = 5
 
 
 class Loading:
-    """Creates objects one after the other, those first that others name by uid: each gets another
-    one here. Controllers are paused meanwhile: what they miss may be what comes next."""
+    """Creates objects one after the other, referenced objects first: each object gets a new uid
+    here. Controllers are paused meanwhile, because an object they miss may be loaded next."""
 
     def __init__(self, powers: Powers, contents: Contents) -> None:
         self._powers = powers
@@ -42,7 +42,7 @@ class Loading:
         self._uids: dict[str, str] = {}
 
     def load(self, values: Iterable[Object]) -> list[Object]:
-        """What they became; raises ApiError for one that cannot be."""
+        """Load objects and return the results; raises ApiError for an object that is refused."""
         given = list(values)
         first = in_order(one for one in given if one["kind"] in _FIRST)
         rest = [one for one in given if one["kind"] not in _FIRST]
@@ -58,7 +58,8 @@ class Loading:
             return made + [self._loaded(value) for value in _ordered(rest)]
 
     def _prepare_namespaces(self, names: set[str], has_accounts: bool) -> None:
-        """Pods need the account of their namespace, which a controller makes."""
+        """Create the namespaces and wait for their default accounts, which pods need and a
+        controller creates."""
         for name in sorted(names):
             with suppress(AlreadyExists):
                 self._admin.resource("namespaces").create({"metadata": {"name": name}})
@@ -67,7 +68,7 @@ class Loading:
             accounts.wait("default", exists, name, timeout=_SECONDS_FOR_ACCOUNT)
 
     def _stand_in_for_nodes(self, values: list[Object]) -> None:
-        """Pods of nodes that are not there are removed."""
+        """Create missing nodes: pods of nodes that do not exist would be removed."""
         pods = [one for one in values if one["kind"] == "Pod"]
         named = {(pod.get("spec") or {}).get("nodeName") for pod in pods}
         given = {one["metadata"].get("name") for one in values if one["kind"] == "Node"}
@@ -99,13 +100,13 @@ def _create(resource: SyncResource, wanted: Object) -> Object:
         spec = wanted.get("spec") or {}
         if wanted["kind"] != "Service" or spec.get("clusterIP") in (None, "", "None"):
             raise
-        # An address of the other cluster's range, or one that has been given out here.
+        # An address outside of this cluster's range, or already allocated here.
         rest = {name: value for name, value in spec.items() if name not in _ADDRESSES}
         return resource.create({**wanted, "spec": rest})
 
 
 def _replace(resource: SyncResource, wanted: Object) -> Object:
-    """Make it of what is there already."""
+    """Replace the existing object."""
     metadata = wanted["metadata"]
     current = resource.get(metadata["name"], metadata.get("namespace"))
     version = {"resourceVersion": current["metadata"]["resourceVersion"]}
@@ -117,7 +118,7 @@ def _replace(resource: SyncResource, wanted: Object) -> Object:
 
 
 def _put_status(resource: SyncResource, made: Object, status: Object) -> Object:
-    """Some are no controllers, and may write at the same time."""
+    """Write the status, with retries: the server itself may write at the same time."""
     for _ in range(_MOST_TRIES):
         try:
             return resource.replace({**made, "status": status}, subresource="status")
@@ -128,8 +129,8 @@ def _put_status(resource: SyncResource, made: Object, status: Object) -> Object:
 
 
 def _cleaned(value: Object, uids: dict[str, str]) -> Object:
-    """The object as this server may have it: owners that are not here are left out, and so is
-    that it was being deleted."""
+    """Return the object without fields that this server assigns, without owners that do not exist
+    here, and without a pending deletion."""
     metadata = {
         name: found
         for name, found in value["metadata"].items()
@@ -147,14 +148,16 @@ def _cleaned(value: Object, uids: dict[str, str]) -> Object:
 
 
 def _without(text: str, value: Any) -> Any:
-    """A value without the fields that have a text: the server writes a job's uid there."""
+    """Remove the fields with a text from a value: the server writes a job's uid into selectors and
+    labels."""
     if isinstance(value, dict):
         return {name: _without(text, one) for name, one in value.items() if one != text}
     return [_without(text, one) for one in value] if isinstance(value, list) else value
 
 
 def _status(value: Object, made: Object) -> Object:
-    """Its status, which has seen as much of the new object as it had of the old one."""
+    """Return the status, with an observedGeneration that lags behind the new object as far as it
+    did behind the old one."""
     status: Object = value["status"]
     if not isinstance(status, dict) or "observedGeneration" not in status:
         return status
@@ -164,8 +167,8 @@ def _status(value: Object, made: Object) -> Object:
 
 
 def _translated(value: Any, uids: dict[str, str]) -> Any:
-    """The same with the uids that objects have here, wherever they are: in references to owners,
-    claims and events, in selectors and labels."""
+    """Replace old uids by new ones anywhere in a value: in references to owners, claims and events,
+    in selectors and labels."""
     if isinstance(value, dict):
         return {name: _translated(one, uids) for name, one in value.items()}
     if isinstance(value, list):
@@ -174,7 +177,7 @@ def _translated(value: Any, uids: dict[str, str]) -> Any:
 
 
 def _ordered(values: list[Object]) -> list[Object]:
-    """What is named by others comes before them."""
+    """Sort objects so that referenced ones come first."""
     known = {value["metadata"]["uid"]: value for value in values if value["metadata"].get("uid")}
     ordered: dict[int, Object] = {}
 
@@ -192,7 +195,7 @@ def _ordered(values: list[Object]) -> list[Object]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts within a value."""
+    """Yield all strings within a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

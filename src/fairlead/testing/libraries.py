@@ -1,4 +1,4 @@
-"""Clients of other libraries, set up for a server; each is imported only when it is wanted."""
+"""Clients of other libraries, configured for a server; each library is imported on first use."""
 
 from __future__ import annotations
 
@@ -20,67 +20,67 @@ _DEFAULT_LOCATION = "KUBE_CONFIG_DEFAULT_LOCATION"
 
 
 class Libraries:
-    """One call a library, as the user of a client configuration file."""
+    """One method per library, as the user of a kubeconfig file."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._path = str(kubeconfig)
 
     def kubernetes(self) -> Any:
-        """An `ApiClient` of `kubernetes`: give it to `CoreV1Api(...)` and the like."""
+        """Return an `ApiClient` of `kubernetes`: pass it to `CoreV1Api(...)` and the like."""
         from kubernetes import config
 
         return config.new_client_from_config(config_file=self._path)  # type: ignore[no-untyped-call]
 
     async def kubernetes_asyncio(self) -> Any:
-        """The same of `kubernetes_asyncio`."""
+        """Return an `ApiClient` of `kubernetes_asyncio`."""
         from kubernetes_asyncio import config
 
         return await config.new_client_from_config(config_file=self._path)
 
     def lightkube(self, **settings: Any) -> Any:
-        """A `lightkube.Client`."""
+        """Return a `lightkube.Client`."""
         import lightkube
 
         return lightkube.Client(config=lightkube.KubeConfig.from_file(self._path), **settings)
 
     def lightkube_async(self, **settings: Any) -> Any:
-        """A `lightkube.AsyncClient`."""
+        """Return a `lightkube.AsyncClient`."""
         import lightkube
 
         found = lightkube.KubeConfig.from_file(self._path)
         return lightkube.AsyncClient(config=found, **settings)
 
     def kr8s(self, **settings: Any) -> Any:
-        """The API object of `kr8s`, synchronous."""
+        """Return the API object of `kr8s`, synchronous."""
         import kr8s
 
         with _any_version():
             return kr8s.api(kubeconfig=self._path, **settings)
 
     async def kr8s_async(self, **settings: Any) -> Any:
-        """The API object of `kr8s.asyncio`."""
+        """Return the API object of `kr8s.asyncio`."""
         import kr8s.asyncio
 
         with _any_version():
             return await kr8s.asyncio.api(kubeconfig=self._path, **settings)
 
     def pykube(self) -> Any:
-        """A `pykube.HTTPClient`."""
+        """Return a `pykube.HTTPClient`."""
         import pykube  # type: ignore[import-untyped]
 
         return pykube.HTTPClient(pykube.KubeConfig.from_file(self._path))
 
     @contextmanager
     def kopf(self, *arguments: str, **settings: Any) -> Iterator[KopfOperator]:
-        """An operator that runs within the context; the arguments are those of `kopf`, such as
-        `"run", "-A", "operator.py"`, the settings those of `kopf.testing.KopfRunner`."""
+        """Run an operator within the context. The arguments are those of `kopf`, such as `"run",
+        "-A", "operator.py"`, the settings those of `kopf.testing.KopfRunner`."""
         with self.environment(), KopfOperator(arguments, **settings) as running:
             yield running
 
     @contextmanager
     def environment(self) -> Iterator[None]:
-        """Have everything that reads the environment find the server, also what has read it
-        already."""
+        """Point KUBECONFIG to the server within the context, also for modules that have read it at
+        import."""
         with ExitStack() as changes:
             changes.enter_context(_replaced(os.environ, _VARIABLE, self._path))
             for name in _READ_AT_IMPORT:
@@ -91,8 +91,8 @@ class Libraries:
 
 
 class KopfOperator:
-    """An operator of kopf in a thread of this process. `kopf.testing.KopfRunner` does the same but
-    takes the standard streams of the whole process meanwhile: what tests print would be lost."""
+    """Runs a kopf operator in a thread of this process. `kopf.testing.KopfRunner` does the same but
+    captures the standard streams of the whole process, so the output of tests would be lost."""
 
     def __init__(
         self,
@@ -102,7 +102,8 @@ class KopfOperator:
         reraise: bool = True,
         **controls: Any,
     ) -> None:
-        """`timeout` is for its end; `controls` are `registry` and `settings` of the operator."""
+        """`timeout` limits the shutdown; `controls` are `registry` and `settings` of the
+        operator."""
         self._arguments = list(arguments)
         self._timeout = timeout
         self._reraise = reraise
@@ -115,7 +116,7 @@ class KopfOperator:
 
     @property
     def output(self) -> str:
-        """What kopf and the operator's handlers have logged."""
+        """The log of kopf and of the operator's handlers."""
         return self._said.getvalue()
 
     def _run(self) -> None:
@@ -151,7 +152,7 @@ class KopfOperator:
 
 @contextmanager
 def _replaced(values: MutableMapping[str, Any], name: str, value: str) -> Iterator[None]:
-    """A value for as long as the context lasts."""
+    """Set a value for the duration of the context."""
     before = values.get(name)
     values[name] = value
     try:
@@ -165,7 +166,7 @@ def _replaced(values: MutableMapping[str, Any], name: str, value: str) -> Iterat
 
 @contextmanager
 def _any_version() -> Iterator[None]:
-    """Without a warning that the server is of an older version than the library is tested with."""
+    """Suppress the warning that the server's version is older than those the library supports."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Kubernetes version .* is not supported")
         yield

@@ -1,9 +1,9 @@
-"""The command `fairlead` in a process that ends with the one that started it, however that ends.
+"""Runs the command `fairlead` in a process that ends when its parent ends, even by a crash.
 
     python -m fairlead.testing.lifeline DIRECTORY serve ...
 
-Its standard input is a pipe of which nothing is ever read: it closes when nobody holds the other
-end any more. Then the directory is removed too, unless its name is empty.
+Its standard input is a pipe to which nothing is written: end of file means that the parent has
+died. Then the directory is removed as well, unless its name is empty.
 """
 
 from __future__ import annotations

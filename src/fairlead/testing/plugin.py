@@ -1,4 +1,5 @@
-"""The pytest plugin: servers as fixtures, and their part of the story when a test fails."""
+"""The pytest plugin: servers as fixtures, and their logs and requests in the report of a failed
+test."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-if TYPE_CHECKING:  # loaded by the first test that wants a server
+if TYPE_CHECKING:  # imported by the first test that uses a server
     from fairlead.testing.cluster import Cluster
 
 ClusterFactory = Callable[..., "Cluster"]
@@ -18,7 +19,7 @@ ClusterFactory = Callable[..., "Cluster"]
 _FLAGS, _DIALECT = "fairlead_flags", "fairlead_dialect"
 _MOST_REQUESTS = 20
 _clusters = pytest.StashKey[list["Cluster"]]()
-# Where the log of each was, and what time it was there, when the test began.
+# Position in the log and time of each server when the test began.
 _beginnings = pytest.StashKey[dict[int, tuple[int, datetime]]]()
 
 
@@ -34,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @contextmanager
 def _running(config: pytest.Config, made: Cluster) -> Iterator[Cluster]:
-    """A server that failing tests tell of."""
+    """Run a server whose log and requests are added to reports of failed tests."""
     with made:
         config.stash[_clusters].append(made)
         try:
@@ -45,7 +46,7 @@ def _running(config: pytest.Config, made: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    """A server for the whole run, of this worker if there are several."""
+    """A server for the whole session, one per xdist worker."""
     from fairlead.testing.cluster import Cluster
 
     flags = pytestconfig.getini(_FLAGS)
@@ -55,7 +56,7 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
-    """The name of a fresh namespace, which is deleted after the test."""
+    """The name of a new namespace, which is deleted after the test."""
     from fairlead.client.transport.errors import Unreachable
 
     name = cluster.new_namespace()
@@ -66,13 +67,13 @@ def namespace(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture
 def kubeconfig(cluster: Cluster) -> Path:
-    """The client configuration file of the admin of `cluster`."""
+    """The kubeconfig file of the admin of `cluster`."""
     return cluster.kubeconfig
 
 
 @pytest.fixture
 def restored(cluster: Cluster) -> Iterator[Cluster]:
-    """The fixture `cluster`, in which everything is as it was again after the test."""
+    """The fixture `cluster`, whose contents are restored after the test."""
     with cluster.snapshot():
         yield cluster
 
@@ -95,7 +96,8 @@ def cluster_factory(pytestconfig: pytest.Config) -> Iterator[ClusterFactory]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Note how things are when a test begins, and put clocks back that it or a fixture moved."""
+    """Record log positions and times when a test begins, and reset clocks that it or a fixture
+    moved."""
     item.stash[_beginnings] = {
         id(one): (one.log_size(), one.estimated_now()) for one in item.config.stash[_clusters]
     }
@@ -109,7 +111,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """What a test has the shared server do ends with the test; fixtures end what is theirs."""
+    """End the faults, pauses and webhooks that a test has left on the shared server. Those of
+    fixtures are ended by the fixtures."""
     before = {id(one): list(one.lent) for one in item.config.stash[_clusters]}
     try:
         return (yield)
@@ -134,7 +137,7 @@ def pytest_runtest_makereport(
 def _story(
     name: str, one: Cluster, began: tuple[int, datetime] | None
 ) -> Iterator[tuple[str, str]]:
-    """The part of a server in a test."""
+    """Yield the report sections of one server."""
     position, since = began or (0, None)
     yield f"{name}: log", one.log_since(position) or "(nothing)"
     if one.runs:

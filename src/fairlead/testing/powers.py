@@ -1,4 +1,4 @@
-"""What a test may do to its server, as Python: the client side of the testing API."""
+"""The client side of the testing API: snapshots, faults, the clock, controllers and requests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fairlead.client.sync import SyncClient
 from fairlead.codec.types.times import parse_duration
 
 Object = dict[str, Any]
-Duration = float | str | timedelta  # numbers are seconds, texts are as the API has them
+Duration = float | str | timedelta  # numbers are seconds, texts as in the API
 
 _numbers = count(1)
-_LONGEST_WAIT = 30.0  # seconds of one request
+_LONGEST_WAIT = 30.0  # seconds per request
 
 
 def _name(stem: str) -> str:
@@ -32,12 +32,12 @@ def _seconds(value: Duration) -> float:
 
 
 def all_of(texts: str | Sequence[str]) -> list[str]:
-    """One or several; a text alone is one, not its letters."""
+    """Return a list; a single text is one element."""
     return [texts] if isinstance(texts, str) else list(texts)
 
 
 def lifetime_of(value: Duration) -> timedelta:
-    """How long credentials are good; raises ValueError."""
+    """Convert the lifetime of credentials; raises ValueError."""
     try:
         seconds = _seconds(value)
     except ValueError:
@@ -54,10 +54,10 @@ def _duration(value: Duration) -> str:
 
 
 class Lent:
-    """Something that a server is made to do until its `end`, or that of its context."""
+    """Something that a test starts in a server, until `end` or the end of the context."""
 
     def __init__(self, lent: list[Lent]) -> None:
-        """`lent` is what all are kept in that have not ended."""
+        """`lent` is the list of all that have not ended."""
         self._lent = lent
         lent.append(self)
 
@@ -77,7 +77,7 @@ class Lent:
 
 
 class Powers:
-    """All of it for one server. `lent` has what was begun and has not ended."""
+    """The testing API of one server. `lent` lists everything that was started and has not ended."""
 
     admin: SyncClient
 
@@ -90,11 +90,12 @@ class Powers:
         return kinds.create(body, name=name, subresource=subresource, fieldValidation="Strict")
 
     def _undo(self, resource: str, name: str) -> None:
-        with suppress(NotFound):  # such as after a restart
+        with suppress(NotFound):  # e.g. after a restart
             self.admin.resource(f"{resource}.{GROUP}").delete(name)
 
     def snapshot(self) -> Snapshot:
-        """Remember everything that is stored. As a context, it is gone back to at the end."""
+        """Take a snapshot of everything that is stored. As a context manager, restores it at the
+        end."""
         name = _name("snapshot")
         self._do("snapshots", metadata={"name": name})
         return Snapshot(self, name)
@@ -113,7 +114,7 @@ class Powers:
         delay: Duration = "",
         **spec: Any,
     ) -> Fault:
-        """Let requests go wrong until the fault is ended: `with cluster.fault(error=409,
+        """Make requests fail until the fault is ended: `with cluster.fault(error=409,
         verbs=["update"], count=1): ...`. Further arguments are fields of a Fault's spec: `cut`,
         `events`, `stale`, `count`, `skip`, `probability`, `seed`."""
         match = {
@@ -135,17 +136,17 @@ class Powers:
         return Fault(self, name)
 
     def now(self) -> datetime:
-        """The moment by the clock of the server."""
+        """Return the time of the server's clock."""
         shown = self.admin.resource(f"clocks.{GROUP}").get("clock")
         return _moment(shown)
 
     def advance(self, by: Duration) -> datetime:
-        """Move the clock of the server; gives the moment that it is then. It goes forward only,
-        and what falls due happens at once."""
+        """Move the server's clock forward and return its new time. Timers that become due fire at
+        once."""
         return self._move(by=_duration(by))
 
     def set_clock(self, to: datetime) -> datetime:
-        """Move the clock of the server to a moment that is still to come."""
+        """Move the server's clock to a time in the future."""
         return self._move(to=to.astimezone(UTC).isoformat(timespec="microseconds"))
 
     def _move(self, **spec: str) -> datetime:
@@ -154,7 +155,7 @@ class Powers:
         return _moment(moved)
 
     def reset_clock(self) -> datetime:
-        """Put the clock back to that of the machine. Objects keep the times that they have."""
+        """Reset the clock to the machine's. Timestamps of objects stay."""
         shown = self._do("clocks", "clock", "reset")
         self._ahead = timedelta()
         return _moment(shown)
@@ -164,7 +165,7 @@ class Powers:
         return bool(self._ahead)
 
     def pause(self, *controllers: str) -> Pause:
-        """Let controllers do nothing until `resume`, or the end of the context."""
+        """Stop controllers until `resume`, or the end of the context."""
         made = Pause(self, controllers)
         for name in controllers:
             self._do("controllers", name, "pause")
@@ -175,14 +176,14 @@ class Powers:
             self._do("controllers", name, "resume")
 
     def controllers(self) -> list[Object]:
-        """All that run, as `{name, paused, waiting, working, retries}`."""
+        """Return all running controllers, as `{name, paused, waiting, working, retries}`."""
         listed = self.admin.resource(f"controllers.{GROUP}").list()
         return [{"name": one["metadata"]["name"], **one["status"]} for one in listed["items"]]
 
     def requests(self, **fields: str | int) -> list[Object]:
-        """The requests that were made, oldest first, as `{spec..., code, seconds}`; `fields` are
-        those of a RequestSpec, or `code`: `cluster.requests(verb="patch", subresource="status")`.
-        """
+        """Return the recorded requests, oldest first, as `{spec..., code, seconds}`. `fields` are
+        those of a RequestSpec, or `code`: `cluster.requests(verb="patch",
+        subresource="status")`."""
         paths = {name: "status.code" if name == "code" else f"spec.{name}" for name in fields}
         selector = ",".join(f"{paths[name]}={value}" for name, value in fields.items())
         query = {"fieldSelector": selector} if selector else {}
@@ -190,15 +191,15 @@ class Powers:
         return [{**item["spec"], **(item.get("status") or {})} for item in listed["items"]]
 
     def record(self) -> Recording:
-        """The requests from now on; as a context, until its end."""
+        """Record the requests from now on; as a context manager, until its end."""
         return Recording(self, self.now())
 
     def forget_requests(self) -> None:
         self.admin.resource(f"requests.{GROUP}").delete_collection()
 
     def wait_idle(self, timeout: Duration = 30, quiet: Duration = 0.05) -> None:
-        """Return when no controller, queue, watch or request has anything left to do; raises
-        TimedOut, which says who has."""
+        """Return when no controller, queue, watch or request has work left; raises TimedOut, which
+        names those that have."""
         ends = time.monotonic() + _seconds(timeout)
         while True:
             left = max(0.0, ends - time.monotonic())
@@ -216,7 +217,7 @@ def _moment(shown: Object) -> datetime:
 
 
 class Snapshot(Lent):
-    """A state that can be gone back to, any number of times."""
+    """A state of the store that can be restored any number of times."""
 
     def __init__(self, powers: Powers, name: str) -> None:
         super().__init__(powers.lent)
@@ -224,8 +225,7 @@ class Snapshot(Lent):
         self.name = name
 
     def restore(self) -> Object:
-        """Make everything be as it was. Watches end with 410. Gives `{resourceVersion,
-        changed}`."""
+        """Restore the state. Watches end with 410. Returns `{resourceVersion, changed}`."""
         status: Object = self._powers._do("snapshots", self.name, "restore")["status"]
         return status
 
@@ -238,7 +238,7 @@ class Snapshot(Lent):
 
 
 class Fault(Lent):
-    """Requests that go wrong. How many did can still be asked after its end."""
+    """A fault that makes requests fail. The counts are still available after its end."""
 
     def __init__(self, powers: Powers, name: str) -> None:
         super().__init__(powers.lent)
@@ -254,24 +254,24 @@ class Fault(Lent):
 
     @property
     def matched(self) -> int:
-        """How many requests it was meant for."""
+        """The number of requests that matched."""
         return int(self._status().get("matched") or 0)
 
     @property
     def applied(self) -> int:
-        """How many of them went wrong."""
+        """The number of requests that failed."""
         return int(self._status().get("applied") or 0)
 
     def _end(self) -> None:
         try:
             self._last = self._status()
-        except NotFound:  # such as after a restart
+        except NotFound:  # e.g. after a restart
             self._last = {}
         self._powers._undo("faults", self.name)
 
 
 class Pause(Lent):
-    """Controllers that do nothing."""
+    """Paused controllers."""
 
     def __init__(self, powers: Powers, controllers: Sequence[str]) -> None:
         super().__init__(powers.lent)
@@ -279,13 +279,13 @@ class Pause(Lent):
         self._controllers = controllers
 
     def _end(self) -> None:
-        """Let those go on that have not been told to already."""
+        """Resume the controllers that are still paused."""
         paused = {one["name"] for one in self._powers.controllers() if one.get("paused")}
         self._powers.resume(*(name for name in self._controllers if name in paused))
 
 
 class Recording:
-    """Requests between two moments."""
+    """The requests between two times."""
 
     def __init__(self, powers: Powers, since: datetime) -> None:
         self._powers = powers
@@ -293,7 +293,7 @@ class Recording:
         self._until: datetime | None = None
 
     def requests(self, **fields: str | int) -> list[Object]:
-        """As `requests` of a cluster does."""
+        """Like `Powers.requests`."""
         return [one for one in self._powers.requests(**fields) if self._has(one)]
 
     def count(self, **fields: str | int) -> int:

@@ -1,4 +1,4 @@
-"""The process of a server that belongs to a test run."""
+"""The process of a server under test."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _MOST_SHOWN = 4000
 
 
 class ServerFailed(Exception):
-    """A server did not start, or has ended by itself; the text has the end of its log."""
+    """A server did not start, or ended by itself; the message has the end of its log."""
 
 
 def temporary_directory() -> Path:
-    """Where nothing waits for a disk, if there is such a place."""
+    """Create a temporary directory, in memory if possible."""
     place = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None
     return Path(tempfile.mkdtemp(prefix="fairlead-", dir=place))
 
 
 class Process:
-    """Runs `fairlead serve` with a data directory below `directory`; its log is a file there. It
-    ends with this process, however that ends. Nothing is made before `start`."""
+    """Runs `fairlead serve` with a data directory below `directory`; its log is a file there. The
+    server ends with this process, even after a crash. `start` creates the files."""
 
     directory: Path
 
@@ -52,7 +52,7 @@ class Process:
         return self.directory / "server.log"
 
     def start(self) -> None:
-        """Return when it is ready; raises ServerFailed. Started again, it keeps its port."""
+        """Return when the server is ready; raises ServerFailed. A restart uses the same port."""
         if "directory" not in self.__dict__:
             self.directory = self._given or temporary_directory()
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ class Process:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                start_new_session=True,  # a Ctrl-C is for the tests, which end it in good order
+                start_new_session=True,  # Ctrl-C reaches only the tests, which stop it gracefully
             )
         self.url = self._await_ready(self._process)
         self._port = int(self.url.rpartition(":")[2])
@@ -85,7 +85,7 @@ class Process:
             self.kill()
             process.stdout.close()
             raise ServerFailed(f"the server does not start:\n{self.log_tail()}")
-        # What else it prints must not fill the pipe.
+        # Drain the pipe so that further output cannot fill it.
         threading.Thread(target=_drain, args=[process], daemon=True).start()
         return found[1]
 
@@ -95,11 +95,11 @@ class Process:
 
     @property
     def exit_code(self) -> int | None:
-        """How it has ended, if it has; negative for a signal."""
+        """The exit code, None while it runs; negative for a signal."""
         return self._process.poll() if self._process is not None else None
 
     def log_tail(self, after: int = 0) -> str:
-        """The end of the log, or of what came behind a position."""
+        """Return the end of the log, of the part after a position."""
         try:
             with self.log.open("rb") as file:
                 file.seek(after)
@@ -114,11 +114,11 @@ class Process:
             return 0
 
     def stop(self) -> int:
-        """End in good order; gives the exit code."""
+        """Stop gracefully; return the exit code."""
         return self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End as a crash would."""
+        """Kill like a crash."""
         self._end(signal.SIGKILL)
 
     def _end(self, number: signal.Signals) -> int:
@@ -137,7 +137,7 @@ class Process:
                 process.stdin.close()
 
     def remove(self) -> None:
-        """Leave nothing behind."""
+        """Remove the directory, unless the caller gave it."""
         if self._given is None and "directory" in self.__dict__:
             shutil.rmtree(self.directory, ignore_errors=True)
             del self.directory

@@ -17,8 +17,7 @@ from fairlead.testing.libraries import Libraries
 
 @dataclass(frozen=True)
 class User:
-    """Somebody who can talk to a server: by a client configuration file, which any tool can read,
-    or by a client."""
+    """A user of a server, with a kubeconfig file that any tool can read, and clients."""
 
     name: str
     kubeconfig: Path
@@ -34,7 +33,7 @@ class User:
         return Libraries(self.kubeconfig)
 
     def connect(self) -> Client:
-        """An async client; use it as an async context."""
+        """Return an async client; use it as an async context manager."""
         return Client.load(self.kubeconfig)
 
     def close(self) -> None:
@@ -43,8 +42,8 @@ class User:
 
 
 class Users:
-    """Makes users of the server at a URL. `authority` has the certificate and the key of its CA,
-    `directory` is where their files go."""
+    """Creates users of the server at a URL. `authority` is the certificate and the key of its CA,
+    `directory` the place for kubeconfig files."""
 
     def __init__(self, url: str, authority: tuple[bytes, bytes], directory: Path) -> None:
         self._url = url
@@ -56,7 +55,7 @@ class Users:
     def with_certificate(
         self, name: str, groups: Sequence[str], now: datetime, life: timedelta
     ) -> User:
-        """A user of the name that the server takes from the certificate, good from now on."""
+        """Return a user with a certificate that is valid from now on."""
         from fairlead.process.certificates.issue import Issued, issue_client
 
         issued = issue_client(Issued(self._ca, self._ca_key), name, groups, now, life)

@@ -1,4 +1,4 @@
-"""Python functions as admission webhooks: server, certificate and configuration made for them."""
+"""Python functions as admission webhooks, with server, certificate and configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 from fairlead.testing.powers import Lent
 
 Object = dict[str, Any]
-# Takes the object, and the request of the review if it wants two arguments.
+# Called with the object, and with the review's request if it takes two arguments.
 Function = Callable[..., Any]
 
 _LIFE = timedelta(days=365)
@@ -26,13 +26,13 @@ _HOST = "127.0.0.1"
 
 
 class Denied(Exception):
-    """Raised by a function that refuses; the text is the message."""
+    """Raised by a function to refuse a request; the text is the message."""
 
 
 class Webhook:
-    """Answers reviews by a function, which may be async. It refuses with False, a text or Denied;
-    one that mutates changes the object or gives another one. What it raises otherwise is its
-    failure, which the server is told and `failures` keeps. Close it."""
+    """Answers reviews by a function, which may be async. It refuses by returning False or a text,
+    or by raising Denied. A mutating function changes the object or returns another one. Any other
+    exception is answered with 500 and kept in `failures`. The caller must close the webhook."""
 
     def __init__(
         self, function: Function, *, mutating: bool, authority: tuple[bytes, bytes]
@@ -88,10 +88,10 @@ class Webhook:
 
 
 def _takes_two(function: Function) -> bool:
-    """Whether a function has to be given two values."""
+    """Return whether a function requires two arguments."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # some of those that are not written in Python
+    except ValueError:  # some functions that are not written in Python
         return False
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     wanted = [one for one in parameters if one.kind in positional and one.default is one.empty]
@@ -117,11 +117,11 @@ def _serve(
             self.wfile.write(content)
 
         def log_message(self, format: str, *words: Any) -> None:
-            """Nothing: the record of requests and `calls` tell more."""
+            """Log nothing: `calls` and the recorded requests have more detail."""
 
     server = ThreadingHTTPServer((_HOST, 0), Handler)
     server.daemon_threads = True
-    # Handshakes are for the thread of the connection: one that hangs must not hold up others.
+    # The thread of the connection does the handshake, so that one that hangs blocks no others.
     server.socket = _context(authority).wrap_socket(
         server.socket, server_side=True, do_handshake_on_connect=False
     )
@@ -154,7 +154,7 @@ def configuration(
     versions: Sequence[str],
     **fields: Any,
 ) -> Object:
-    """The object that has a server call a webhook; `fields` are further ones of its entry."""
+    """Return the configuration object of a webhook; `fields` are added to its entry."""
     rule = {
         "apiGroups": list(groups),
         "apiVersions": list(versions),
@@ -179,7 +179,7 @@ def configuration(
 
 
 class Admission(Lent):
-    """A webhook that is called until its `end`, or that of its context."""
+    """A webhook that is active until its `end`, or the end of its context."""
 
     def __init__(self, lent: list[Lent], webhook: Webhook, remove: Callable[[], None]) -> None:
         super().__init__(lent)
@@ -188,12 +188,12 @@ class Admission(Lent):
 
     @property
     def calls(self) -> list[Object]:
-        """The requests of the reviews so far."""
+        """The requests of all reviews so far."""
         return self._webhook.calls
 
     @property
     def failures(self) -> list[Exception]:
-        """What the function has raised that was no refusal."""
+        """The exceptions of the function other than Denied."""
         return self._webhook.failures
 
     def _end(self) -> None:
@@ -203,13 +203,13 @@ class Admission(Lent):
             self._webhook.close()
 
 
-# The JSON patch from one value to another.
+# Computes the JSON patch between two values.
 
 Step = dict[str, Any]
 
 
 def changes(old: Any, new: Any) -> list[Step]:
-    """Steps that make `new` of `old`. A list that differs is put there as a whole."""
+    """Return the patch from `old` to `new`. A list that differs is replaced as a whole."""
     return list(_steps(old, new, ""))
 
 

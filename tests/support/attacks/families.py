@@ -1,7 +1,7 @@
-"""What can be sent to hurt a server: families of cases, each a function of a few numbers.
+"""Families of attack cases, each a function of a few numbers.
 
-The search makes the numbers; ranges are what fits into a request (3 MiB) or a definition (1.5 MiB).
-A number called `choice` picks one of a list of shapes.
+The search generates the numbers; the ranges are bounded by the size of a request (3 MiB) or a
+definition (1.5 MiB). A number called `choice` selects a shape from a list.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def dry(path: str) -> str:
     return f"{path}?dryRun=All"
 
 
-# Definitions and objects of theirs
+# Definitions and their objects
 
 
 def definition(
@@ -117,7 +117,8 @@ def defaults_of_items(dialect: Dialect, n: Numbers) -> Case:
 
 @family(items=(1, 20_000), depth=(1, 12), width=(1, 20))
 def defaults_of_defaults(dialect: Dialect, n: Numbers) -> Case:
-    """Each level's default holds items of the next level, whose defaults are filled in, too."""
+    """The default of each level holds items of the next level, whose defaults are filled in,
+    too."""
     plural = named("nests", n, "depth", "width")
     schema: Object = {"type": "string", "default": "leaf"}
     for _ in range(n["depth"]):
@@ -182,8 +183,8 @@ def rules(dialect: Dialect, n: Numbers) -> Case:
     rule = {"rule": _RULES[n["choice"]]}
     schema = listed({"type": "string", "maxLength": 20}, maxItems=20)
     schema[dialect.marked("x-@-validations")] = [rule] * n["rules"]
-    # Larger objects than the estimate was made for: the limits of the schema are told first, so
-    # the costs of an evaluation are those of objects within them.
+    # Objects stay within the limits of the schema: those are checked first, so rules are never
+    # evaluated on larger ones.
     text = "ab" * 10
     calls = [create_custom(plural, {"l": [text[: n["length"]]] * min(n["items"], 20)})]
     return Case(calls, [definition(dialect, plural, schema)])
@@ -254,7 +255,7 @@ def columns(dialect: Dialect, n: Numbers) -> Case:
 
 @family(items=(1, 100_000), depth=(1, 230), choice=(0, 4))
 def free_forms(dialect: Dialect, n: Numbers) -> Case:
-    """Objects of which the schema says nothing, in all shapes, created and applied."""
+    """Objects without a schema, in all shapes, created and applied."""
     plural = "frees"
     keep = {"type": "object", dialect.marked("x-@-preserve-unknown-fields"): True}
     count = n["items"]
@@ -276,11 +277,11 @@ def free_forms(dialect: Dialect, n: Numbers) -> Case:
     return Case(calls, [definition(dialect, plural, keep)])
 
 
-# Built-in kinds: every list and map that a type has, filled with the smallest items
+# Built-in kinds: every list and map of a type, filled with the smallest items
 
 
 def _places(struct: Struct, path: tuple[str, ...], depth: int) -> list[tuple[str, ...]]:
-    """Paths to lists and maps in a type, a few levels deep."""
+    """Return the paths to lists and maps in a type, a few levels deep."""
     found: list[tuple[str, ...]] = []
     for name, field in struct.fields.items():
         here, kind = (*path, name), field.type
@@ -303,7 +304,7 @@ _BUILT_IN: dict[str, list[tuple[Resource, tuple[str, ...]]]] = {}
 
 
 def _item(choice: int, number: int) -> Any:
-    """An item in one of several small forms."""
+    """Return an item in one of several small forms."""
     return [
         {},
         {"name": f"n{number}"},
@@ -358,7 +359,7 @@ def _is_map(struct: Struct, place: tuple[str, ...]) -> bool:
     return isinstance(kind, MapOf)
 
 
-# Patches of an object that is there
+# Patches of an existing object
 
 
 def _large_map(size: int) -> Call:
@@ -558,7 +559,7 @@ def field_selectors(dialect: Dialect, n: Numbers) -> Case:
 
 @family(items=(1, 4_000), choice=(0, 5))
 def heads(dialect: Dialect, n: Numbers) -> Case:
-    """Query parameters and header fields in numbers."""
+    """Many query parameters and header fields."""
     count, path = n["items"], core("secrets")
     call = [
         Call("GET", f"{path}?" + "&".join(f"a{i}=b" for i in range(count))),
@@ -607,7 +608,7 @@ def roles(dialect: Dialect, n: Numbers) -> Case:
     access = dialect.group_name("authorization.@")
     spec = {"namespace": NAMESPACE}
     review = Call("POST", f"/apis/{access}/v1/selfsubjectrulesreviews", {"spec": spec})
-    # Undone: everybody's requests would go by them.
+    # Undone: they would slow down the authorization of all requests.
     undo = [Call("DELETE", f"{path}/rolebindings/b{i}") for i in range(n["bindings"])]
     return Case([*calls, Call("GET", core("nothing")), review, *undo])
 
@@ -625,12 +626,12 @@ def reviews(dialect: Dialect, n: Numbers) -> Case:
     return Case([Call("POST", path, {"metadata": {"namespace": NAMESPACE}, "spec": spec})])
 
 
-# What controllers do about objects
+# Objects that controllers react to
 
 
 @family(services=(1, 60), pods=(1, 60), expressions=(1, 200))
 def selectors_of_objects(dialect: Dialect, n: Numbers) -> Case:
-    """Budgets with long selectors, and pods for them."""
+    """Disruption budgets with long selectors, and pods for them."""
     path = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
     expressions = [
         {"key": f"k{i % 50}", "operator": "NotIn", "values": [str(i)]}
@@ -660,7 +661,7 @@ def selectors_of_objects(dialect: Dialect, n: Numbers) -> Case:
 
 @family(items=(1, 700_000), choice=(0, 3))
 def protobuf(dialect: Dialect, n: Numbers) -> Case:
-    """Messages of empty messages: two bytes each."""
+    """Messages of empty messages, of two bytes each."""
     count = n["items"]
     inner = [
         b"\x12\x00",  # containers

@@ -1,4 +1,4 @@
-"""A server under attack, and what an attack does to it."""
+"""A server under attack, and measurements of the damage."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from support.stalls import Report, prelude
 
 NAMESPACE = "tenant"
 TENANT_TOKEN = "alice-token"
-MOST_SECONDS = 0.1  # that the loop may be held
+MOST_SECONDS = 0.1  # for which the loop may be blocked
 MOST_BYTES = 100 * 2**20  # by which memory may grow
-_PATIENCE = 120.0  # for an answer: 20 s of CPU are allowed, and the machine may be a busy one
-_SETTLED = 0.05  # seconds after an answer in which its stalls are written down
+_PATIENCE = 120.0  # seconds for an answer: 20 s of CPU are allowed, and the machine may be busy
+_SETTLED = 0.05  # seconds after an answer until its stalls are recorded
 _VICTIM_PAUSE = 0.005
 
 
 @dataclass(slots=True)
 class Call:
-    """One request. `times` of it are sent at once."""
+    """A request, sent `times` times concurrently."""
 
     method: str
     path: str
@@ -38,8 +38,8 @@ class Call:
 
 @dataclass(slots=True)
 class Case:
-    """What an administrator sets up, once, and what the tenant sends then. `watches` are paths that
-    the tenant watches meanwhile."""
+    """Setup requests of an administrator, sent once, and attack requests of the tenant. `watches`
+    are paths that the tenant watches meanwhile."""
 
     calls: list[Call]
     setup: list[Call] = field(default_factory=list)
@@ -48,8 +48,8 @@ class Case:
 
 @dataclass(slots=True)
 class Damage:
-    """How long the loop was held (CPU time of its thread), by how much memory grew at its highest,
-    how long another user waited, and what the tenant was answered."""
+    """How long the loop was blocked (CPU time of its thread), the peak growth of memory, the
+    longest wait of another user, and the status codes of the tenant's requests."""
 
     held: float
     grown: int
@@ -58,7 +58,7 @@ class Damage:
 
     @property
     def score(self) -> float:
-        """1 is what is just allowed."""
+        """Relative to the limits: 1 is just allowed."""
         return max(self.held / MOST_SECONDS, self.grown / MOST_BYTES)
 
     def __str__(self) -> str:
@@ -69,7 +69,8 @@ class Damage:
 
 
 class Target:
-    """A server whose tenant has a namespace. Setups stay: a case may find those of others."""
+    """A server with a tenant that owns a namespace. Setups stay, so a case may see those of
+    others."""
 
     def __init__(self, directory: Path, dialect: str) -> None:
         report = directory / "stalls"
@@ -96,7 +97,7 @@ class Target:
         self._warm_up()
 
     def _warm_up(self) -> None:
-        """What a server loads when it is asked for it the first time is no damage."""
+        """Trigger lazy imports and caches, so that they are not counted as damage."""
         container = {"name": "c", "image": "i"}
         pod = {"metadata": {"name": "warm"}, "spec": {"containers": [container]}}
         typed = {"apiVersion": "v1", "kind": "Pod", **pod}
@@ -117,7 +118,7 @@ class Target:
         return self.server.process is not None and self.server.process.poll() is None
 
     def measure(self, case: Case) -> Damage:
-        """Send a case and tell what it did."""
+        """Send a case and measure its damage."""
         for call in case.setup:
             self._set_up(call)
         watches = [self.tenant.watch(path) for path in case.watches]
@@ -153,7 +154,7 @@ class Target:
         time.sleep(_SETTLED)
         self._stalls.longest()
         before = self.server.resident_bytes()
-        Path(f"/proc/{self.server.pid}/clear_refs").write_text("5")  # forget the highest
+        Path(f"/proc/{self.server.pid}/clear_refs").write_text("5")  # reset the peak RSS
         with _Victim(self.admin.clone(), self.victim_path) as victim:
             answers = [answer for call in calls for answer in self._send_all(call)]
             time.sleep(_SETTLED)
@@ -182,7 +183,7 @@ class Target:
 
 
 class _Victim:
-    """Another user, who asks for a small thing again and again."""
+    """Another user, who sends a small request repeatedly."""
 
     def __init__(self, client: Client, path: str) -> None:
         self.waited = 0.0
@@ -218,7 +219,7 @@ def _drain(watch: Watch) -> None:
         while watch._response.read1(1 << 16):
             pass
     except (OSError, ValueError, AttributeError, HTTPException):
-        pass  # closed by who opened it
+        pass  # closed by its opener
 
 
 def must(answer: Answer) -> None:

@@ -1,1 +1,1 @@
-"""Servers under load from many sides while parts of them are killed, stopped and cut off."""
+"""Servers under concurrent load while parts of them are killed, stopped and disconnected."""

@@ -1,5 +1,5 @@
-"""HTTP over TLS on an event loop. Nothing is sent twice behind the caller's back: whether a write
-was sent at all decides what can be said about it."""
+"""HTTP over TLS on an event loop. Never resends a request implicitly: whether a write was sent at
+all decides its possible outcomes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from support.client import ADMIN_TOKEN, JSON, Object
 
 LONGEST_LINE = 1 << 20
-# Servers of one store have authorities of their own; who they are is not what is tried here.
+# Servers of one store have separate CAs; their identity is not under test here.
 TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 TLS.check_hostname = False
 TLS.verify_mode = ssl.CERT_NONE
@@ -24,7 +24,7 @@ BROKEN = (OSError, EOFError, TimeoutError, ValueError, asyncio.LimitOverrunError
 
 
 class Exchange:
-    """One connection, with one request under way at most."""
+    """One connection, with at most one request in flight."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -66,7 +66,7 @@ class Exchange:
         self._writer.write("\r\n".join([*head, "", ""]).encode() + content)
 
     async def status(self) -> int:
-        """The head of the answer."""
+        """Read the header of the answer and return the status."""
         lines = (await self._reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         fields = (line.partition(":") for line in lines[1:] if line)
         self._headers = {name.lower(): value.strip() for name, _, value in fields}
@@ -88,7 +88,7 @@ class Exchange:
         return found
 
     async def lines(self) -> AsyncIterator[Object]:
-        """The objects of a stream, one a line, until the server ends it in good order."""
+        """Yield the objects of a stream, one per line, until the server ends it properly."""
         rest = b""
         async with contextlib.aclosing(self._pieces()) as pieces:
             async for piece in pieces:
@@ -100,7 +100,7 @@ class Exchange:
 async def ask(
     address: str, method: str, path: str, body: Any = None, patience: float = 10.0
 ) -> tuple[int, Object]:
-    """One request on a connection of its own."""
+    """Send one request on a new connection."""
     async with asyncio.timeout(patience), await Exchange.open(address) as exchange:
         exchange.send(method, path, body)
         return await exchange.status(), await exchange.body()

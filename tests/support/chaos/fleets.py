@@ -1,4 +1,4 @@
-"""What is put under load, and what can befall it."""
+"""Fleets of servers to put under load, and the faults that can happen to them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from support.process import ServerProcess
 
 
 class Fault(NamedTuple):
-    """Does harm, mends it, and tells what it did. Those of different domains may befall a fleet at
-    the same time."""
+    """Causes a failure, repairs it, and returns a description. Faults of different domains may
+    happen at the same time."""
 
     domain: str
     strike: Callable[[Random], Awaitable[str]]
 
 
-LONGEST_END = 90.0  # seconds until a server that was told to end is gone
-# Little history: who was away for some seconds has to begin anew.
+LONGEST_END = 90.0  # seconds until a server that was asked to stop has ended
+# Short history: a watcher that was away for some seconds must list again.
 FLAGS = ("--history-retention=4s",)
 
 
@@ -43,7 +43,7 @@ class Fleet(ABC):
 
     @abstractmethod
     def faults(self) -> dict[str, Fault]:
-        """By name; each ends with everything running again."""
+        """Return the faults by name; after each, everything runs again."""
 
     async def close(self) -> None:
         for server in self.servers:
@@ -59,7 +59,7 @@ async def kill_and_start(server: ServerProcess, dice: Random) -> str:
 
 
 async def restart(server: ServerProcess) -> str:
-    """As whoever brings in another release does it."""
+    """Restart gracefully, like an upgrade."""
     began = time.monotonic()
     server.signal(signal.SIGTERM)
     code = await asyncio.to_thread(server.wait, LONGEST_END)
@@ -70,7 +70,7 @@ async def restart(server: ServerProcess) -> str:
 
 
 def kill(pid: int | None) -> str:
-    """Nothing happens to what is gone already."""
+    """Kill a process; does nothing if it has ended already."""
     with contextlib.suppress(ProcessLookupError):
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
@@ -90,7 +90,7 @@ async def pause(pid: int | None, dice: Random, most: float = 3.0) -> str:
 
 
 def share_identity(first: ServerProcess, other: ServerProcess) -> None:
-    """Servers of one store have one CA and one key of service accounts."""
+    """Give servers of one store the same CA and the same key of service accounts."""
     (other.data / "pki").mkdir(parents=True, mode=0o700)
     for name in ("ca.crt", "ca.key", "service-account.key"):
         shutil.copy(first.data / "pki" / name, other.data / "pki" / name)
@@ -137,7 +137,7 @@ class Workers(Fleet):
         return [int(pid) for pid in listed.split()]
 
     def owner(self) -> int | None:
-        """The worker that has the log open."""
+        """Return the worker that has the log open."""
         return next((pid for pid in self.workers() if self._owns(pid)), None)
 
     def _owns(self, pid: int) -> bool:
@@ -175,7 +175,7 @@ class Workers(Fleet):
 
 
 class OnEtcd(Fleet):
-    """Several servers on a cluster of etcd, each behind proxies of its own to every member."""
+    """Several servers on an etcd cluster, each with its own proxies to every member."""
 
     def __init__(
         self,
@@ -256,7 +256,7 @@ class OnEtcd(Fleet):
         return f"{member.name}: {await pause(member.process.pid, dice, 5)}"
 
     def _some(self, dice: Random) -> tuple[int, list[Proxy]]:
-        """A server's way to one member or to all."""
+        """Return the proxies of a server to one member or to all."""
         number = dice.randrange(len(self.proxies))
         proxies = self.proxies[number]
         return number, proxies if dice.random() < 0.5 else [dice.choice(proxies)]

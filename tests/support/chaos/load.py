@@ -1,4 +1,5 @@
-"""Clients that write, read and list the same few objects and many others, and watchers of them."""
+"""Clients that write, read and list a few contended objects and many others, and watchers of
+them."""
 
 from __future__ import annotations
 
@@ -18,20 +19,21 @@ from support.client import JSON, MERGE_PATCH, Object
 from support.operations import Operation, Outcome, Verb
 from support.watch_gaps import Bookmark, Cut, Listing, Shown, Told, WatchLog
 
-DEADLINE = 5.0  # of a request; the server is asked to answer before
+DEADLINE = 5.0  # seconds per request; the server's own deadline is earlier
 SERVER_DEADLINE = "3s"
-HOT, COLD = 3, 60  # objects that everybody writes to, and others
-OPERATIONS_A_KEY = 150  # then another name takes its place: long histories are long to judge
-PAUSE = 0.02  # about, between the requests of a client
+HOT, COLD = 3, 60  # contended objects, and others
+OPERATIONS_A_KEY = 150  # then a new name replaces the key: checking long histories takes long
+PAUSE = 0.02  # seconds, about, between the requests of a client
 PAGE = 7
 WEIGHTS = {Verb.CREATE: 3, Verb.GET: 6, Verb.UPDATE: 6, Verb.PATCH: 4, Verb.DELETE: 2}
 LIST_SHARE, DROP_SHARE = 0.05, 0.01
-ABSENT_SHARE, ABSENCE = 0.1, 12.0  # of watchers that resume, and for how long at most
-PAGED_SHARE, STALE_SHARE = 0.3, 0.3  # of lists
+# Share of watchers that pause before they resume, and their longest pause in seconds.
+ABSENT_SHARE, ABSENCE = 0.1, 12.0
+PAGED_SHARE, STALE_SHARE = 0.3, 0.3  # shares of lists
 
 
 class Endpoint(Protocol):
-    """A server, wherever it is listening just now."""
+    """A server, whose address may change when it restarts."""
 
     @property
     def address(self) -> str: ...
@@ -39,7 +41,7 @@ class Endpoint(Protocol):
 
 @dataclass
 class Run:
-    """One round's namespace, its keys, and what was seen."""
+    """One round's namespace, its keys, and the recorded observations."""
 
     path: str  # of the collection
     endpoints: Sequence[Endpoint]
@@ -49,7 +51,7 @@ class Run:
     logs: list[WatchLog] = field(default_factory=list)
     unexpected: list[str] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
-    late: int = 0  # requests that were given up without an answer
+    late: int = 0  # requests that were abandoned without an answer
     over: bool = False
 
     def __post_init__(self) -> None:
@@ -58,7 +60,7 @@ class Run:
         self._generation: Counter[str] = Counter()
 
     def new_value(self) -> str:
-        """One that nothing else has; also what base64 makes of some bytes."""
+        """Return a unique value, which is also valid base64."""
         return f"v{next(self._values):07}"
 
     def key(self) -> str:
@@ -81,7 +83,7 @@ def shown(item: Object) -> Shown:
 
 
 class Client:
-    """Sends one request after the other, each to its end or its deadline."""
+    """Sends one request after the other, each until its end or its deadline."""
 
     def __init__(self, name: str, run: Run, endpoints: Sequence[Endpoint] = ()) -> None:
         self.name = name
@@ -167,7 +169,7 @@ class Client:
         return "GET", item + query, None, JSON
 
     def _judge(self, began: Operation, status: int, body: Object) -> Operation:
-        """What an answer says about the operation."""
+        """Derive the outcome of an operation from its answer."""
         self.run.statuses[status] += 1
         facts = began.client, began.key, began.verb, began.called, time.monotonic()
         value, revision = began.value, None
@@ -181,7 +183,7 @@ class Client:
         elif status == 404 and body.get("details", {}).get("name") == began.key:
             outcome = Outcome.ABSENT
         elif status == 409:
-            # A patch asks for no version: that others were faster says nothing to the client.
+            # A patch has no precondition: a conflict with other writers tells the client nothing.
             outcome = Outcome.REFUSED if began.verb is Verb.PATCH else Outcome.CONFLICT
             if began.expected is not None:
                 self._known.pop(began.key, None)
@@ -195,8 +197,8 @@ class Client:
         return Operation(*facts, outcome, value, revision, began.expected)
 
     async def list_all(self, limit: int = 0, *, recent: bool = True) -> Listing | None:
-        """The most recent state (or one that may be older), as one answer or in pages, and what
-        that says of every key."""
+        """List the most recent state (or a possibly older one), as one answer or in pages, and
+        record it as a read of every key."""
         called = time.monotonic()
         try:
             async with asyncio.timeout(2 * DEADLINE):
@@ -210,7 +212,7 @@ class Client:
         revision, items = found
         listing = Listing(self.name, called, returned, revision, items, recent)
         self.run.listings.append(listing)
-        if recent and not limit:  # later pages show what was, not what is
+        if recent and not limit:  # later pages show the past state
             self._note_reads(listing)
         return listing
 
@@ -250,17 +252,17 @@ class Client:
             if not token:
                 return revision, items
             if len(self.run.endpoints) > 1:
-                self.disconnect()  # another server goes on with the pages
+                self.disconnect()  # the next page comes from another server
 
 
 class Watcher:
-    """Lists, watches, and resumes wherever it can, until it came to a revision."""
+    """Lists, watches, and resumes if possible, until it reaches a revision."""
 
     def __init__(self, name: str, run: Run) -> None:
         self.run = run
         self.log = WatchLog(name)
         self.until: float = math.inf
-        self.listed = asyncio.Event()  # it will hear of everything from now on
+        self.listed = asyncio.Event()  # from now on it receives every event
         self._ending = asyncio.Event()
         self._client = Client(name, run)
         run.logs.append(self.log)
@@ -281,7 +283,7 @@ class Watcher:
             await self._rest(self.run.dice.random() * (ABSENCE if long else 0.1))
 
     async def _rest(self, seconds: float) -> None:
-        """Do nothing for a while, or only for a moment when the end is near."""
+        """Pause, but only briefly when the end is near."""
         await asyncio.sleep(0.01)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -292,7 +294,7 @@ class Watcher:
         self._ending.set()
 
     async def _watch(self) -> bool:
-        """One stream; says whether it can be resumed."""
+        """Read one stream; return whether it can be resumed."""
         seconds = self.run.dice.randint(3, 8)
         path = (
             f"{self.run.path}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}"

@@ -1,4 +1,5 @@
-"""Faults of the kind that the checkers are for, to be put into a server before it starts."""
+"""Deliberate bugs of the kinds that the checkers must find, planted into a server before it
+starts."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _RESOURCE = "core/secrets"
 
 
 def prelude(name: str) -> str:
-    """What a server has to run first to have the fault of that name."""
+    """Return the prelude that plants the bug of that name into a server."""
     tests = Path(__file__).resolve().parent.parent.parent
     return (
         f"import sys; sys.path.insert(0, {str(tests)!r});"

@@ -1,4 +1,4 @@
-"""Between a server and what it talks to: a TCP proxy that can cut, stall and refuse."""
+"""A TCP proxy in front of a server's backends that can cut, stall and refuse connections."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _PIECE = 1 << 16
 
 class Mode(Enum):
     PASS = "pass"
-    STALL = "stall"  # connections stay open and carry nothing
-    REFUSE = "refuse"  # none is open
+    STALL = "stall"  # connections stay open but carry nothing
+    REFUSE = "refuse"  # no connections
 
 
 class Proxy:
-    """Listens on a port of its own and passes bytes on to another one of this machine."""
+    """Listens on its own port and forwards to another port of this machine."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -42,7 +42,7 @@ class Proxy:
             self.cut()
 
     def cut(self) -> None:
-        """Reset every connection; new ones are possible at once."""
+        """Reset every connection; new ones are accepted at once."""
         for writer in self._open:
             writer.transport.abort()
 
@@ -83,4 +83,4 @@ class Proxy:
             await self._passing.wait()
             writer.write(piece)
             await writer.drain()
-        raise EOFError  # either side's end is the end of both
+        raise EOFError  # the end of one direction ends both

@@ -1,4 +1,4 @@
-"""Rounds of load and faults, each judged when it is over."""
+"""Rounds of load and faults, each checked when it is over."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from support.operations import Outcome, Verb
 from support.watch_gaps import Cut, Listing, check_watches, times_seen
 
 CLIENTS, WATCHERS = 8, 4
-HEALING = 60.0  # seconds until everything must answer again after the last fault
+HEALING = 60.0  # seconds after the last fault until everything must answer again
 CATCHING_UP = 30.0
-TOGETHER_SHARE = 0.3  # of faults that come with another one
-LEAST_ACKNOWLEDGED = 30  # a round with less proves nothing
+TOGETHER_SHARE = 0.3  # of faults that coincide with another fault
+LEAST_ACKNOWLEDGED = 30  # a round with fewer proves nothing
 
 
 @dataclass
 class Report:
-    """What a round found, and how much it looked at."""
+    """The problems that a round found, and counts of what it checked."""
 
     seed: int
     run: Run
@@ -45,15 +45,15 @@ class Report:
 
     @property
     def history(self) -> str:
-        """Everything that was done and told."""
+        """Return all operations and watch entries as text."""
         done = sorted(self.run.operations, key=lambda one: one.called)
         told = [f"{log.name}: {entry}" for log in self.run.logs for entry in log.entries]
         return "\n".join([str(self), *self.faults, *self.problems, *map(str, done), *told])
 
 
 async def play_round(fleet: Fleet, seed: int, seconds: float, only: Sequence[str] = ()) -> Report:
-    """Load and faults for a time, then peace, and a judgement of what everybody was told. `only`
-    names the faults that may happen, where not all."""
+    """Run load and faults for a time, then let the servers recover, and check all observations.
+    `only` restricts the faults by name."""
     space = f"round-{seed}"
     run = Run(f"/api/v1/namespaces/{space}/secrets", fleet.servers, random.Random(seed))
     report = Report(seed, run)
@@ -82,7 +82,7 @@ async def play_round(fleet: Fleet, seed: int, seconds: float, only: Sequence[str
 
 
 async def begin(run: Run, space: str) -> int:
-    """Make the namespace; gives a revision at which it is empty."""
+    """Create the namespace; return a revision at which it is empty."""
     deadline = time.monotonic() + HEALING
     while True:
         try:
@@ -100,7 +100,7 @@ async def begin(run: Run, space: str) -> int:
 async def afflict(
     fleet: Fleet, dice: random.Random, seconds: float, only: Sequence[str], report: Report
 ) -> None:
-    """One fault after the other, or two at once, with pauses in which things go on."""
+    """Cause faults, single or two at once, with pauses between them."""
     began = time.monotonic()
     faults = {name: fault for name, fault in fleet.faults().items() if not only or name in only}
 
@@ -127,7 +127,7 @@ async def afflict(
 
 
 async def heal(fleet: Fleet) -> list[str]:
-    """Wait until all servers say that they are ready."""
+    """Wait until all servers are ready."""
     deadline = time.monotonic() + HEALING
     for server in fleet.servers:
         while True:
@@ -154,7 +154,7 @@ async def readiness(address: str) -> tuple[int, str]:
 async def end(
     fleet: Fleet, run: Run, watchers: list[Watcher], watching: list[asyncio.Task[None]]
 ) -> list[str]:
-    """A last write, which every watcher must come to, and a look at all from every server."""
+    """Write a marker that every watcher must see, and list everything from every server."""
     marker = Client("marker", run)
     marked = None
     for attempt in range(20):

@@ -1,7 +1,7 @@
-"""Copies of a whole store: into a file, out of one, and from one storage into another."""
+"""Copies of a whole store: to a file, from a file, and from one storage to another."""
 
-PATH = "/fairlead/v1/backup"  # where a running server gives one
+PATH = "/fairlead/v1/backup"  # of a running server
 MEDIA_TYPE = "application/vnd.fairlead.process.backup"
 
-# Where a restore that was cut off leaves its marks.
+# Marks of an unfinished restore are stored below this name.
 UNFINISHED = "fairlead/restore"

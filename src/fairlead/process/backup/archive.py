@@ -1,12 +1,12 @@
-"""The file of a backup: a stream that is written in one go and proved whole before it is used.
+"""The file format of a backup: a stream, written in one pass and verified before it is restored.
 
 fairlead backup 1⏎                        the format
-{"dialect":…,"revision":…,"created":…}⏎   what it is a copy of
+{"dialect":…,"revision":…,"created":…}⏎   the header
 …                                         zlib: for each object a line
                                           ["core/pods","default/a",17,"v1",312]⏎
                                           (resource, key, revision, apiVersion, length)
                                           and that many bytes and ⏎
-⏎rows 00000000000000000042 sha256 …⏎      the number of objects, and the sum of all before it
+⏎rows 00000000000000000042 sha256 …⏎      the number of objects, and the digest of all before
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _FIRST_LINE = re.compile(rb"fairlead backup ([0-9]{1,9})\n")
 _TRAILER = re.compile(rb"(\nrows ([0-9]{20}) sha256 )([0-9a-f]{64})\n")
 _TRAILER_BYTES = len("\nrows  sha256 \n") + 20 + 64
 _LONGEST_LINE = 64 * 1024
-_LONGEST_VALUE = 64 << 20  # the first release had no limit of its own
+_LONGEST_VALUE = 64 << 20  # the first release had no limit
 _HIGHEST_REVISION = 1 << 62
 _PIECE = 256 * 1024
 _LEVEL = 3
 
 
 class ArchiveError(BackupError):
-    """A file that is no backup, or no longer what was written, or of a newer release."""
+    """The file is not a backup, is damaged, or was written by a newer release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a backup is a copy of: all objects of a store at a revision."""
+    """Describes a backup: all objects of a store at a revision."""
 
     dialect: str
     revision: int
@@ -53,7 +53,7 @@ class Header:
 
     @classmethod
     def of(cls, dialect: str, revision: int) -> Header:
-        """A header of this moment."""
+        """Make a header with the current time."""
         return cls(dialect, revision, clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     def encode(self) -> bytes:
@@ -62,7 +62,7 @@ class Header:
 
 
 def pieces(header: Header, rows: Iterable[Row]) -> Iterator[bytes]:
-    """The bytes of a backup, some at a time; the rows are taken as they are needed."""
+    """Yield the bytes of a backup in pieces, consuming the rows lazily."""
     compressor = zlib.compressobj(_LEVEL)
     total = sha256()
     count = 0
@@ -88,7 +88,7 @@ class _Part:
 
 
 def _parts(rows: Iterable[Row]) -> Iterator[_Part]:
-    """Encoded rows, a bounded number of bytes at a time."""
+    """Yield encoded rows in parts of bounded size."""
     content: list[bytes] = []
     count = size = 0
     for revision, resource, key, _, api_version, value in rows:
@@ -105,9 +105,9 @@ def _parts(rows: Iterable[Row]) -> Iterator[_Part]:
 
 
 class Archive:
-    """A backup that is read. Its header is looked at when it is made, the rest by `rows`.
+    """Reads a backup. The constructor reads the header, `rows` the rest.
 
-    `file` can be sought in and stays the caller's.
+    `file` must be seekable; the caller closes it.
     """
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
@@ -150,16 +150,16 @@ class Archive:
         return header
 
     def verify(self, taken: Callable[[int], None] = lambda count: None) -> int:
-        """Read all of it; gives the number of rows. Raises ArchiveError if a single byte is not
-        what was written. `taken` hears of the bytes of the file as they are read."""
+        """Read the whole file and return the number of rows. Raises ArchiveError if a single byte
+        differs from what was written. Calls `taken` with the number of bytes of each read."""
         count = 0
         for _ in self.rows(taken):
             count += 1
         return count
 
     def rows(self, taken: Callable[[int], None] = lambda count: None) -> Iterator[Row]:
-        """Every object. What was given is proved to be whole only when this has come to its end
-        without ArchiveError."""
+        """Yield every object. The rows are verified only when the iteration ends without
+        ArchiveError."""
         self._file.seek(self._end)
         trailer = _TRAILER.fullmatch(self._file.read(_TRAILER_BYTES))
         if trailer is None:
@@ -200,7 +200,8 @@ class Archive:
 
 
 class _Packed(io.RawIOBase):
-    """The unpacked bytes of the next `left` ones of a file, which are summed up on the way."""
+    """Decompresses the next `left` bytes of a file, and computes the digest of the compressed
+    bytes."""
 
     def __init__(
         self, file: BinaryIO, left: int, before: bytes, taken: Callable[[int], None]

@@ -1,4 +1,4 @@
-"""Reading the backup of a running server over its API."""
+"""Downloads the backup of a running server over its API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_ERROR_BYTES = 64 * 1024
 
 
 async def download(config: ClientConfig, file: BinaryIO, progress: Progress) -> None:
-    """Write what a server answers into a file; raises BackupError."""
+    """Write the response of a server to a file; raises BackupError."""
     caller = Caller(proxy_for=lambda url: config.proxy)
     try:
         stream = await caller.open(
@@ -44,7 +44,7 @@ async def download(config: ClientConfig, file: BinaryIO, progress: Progress) -> 
 
 
 def _headers(config: ClientConfig) -> dict[str, str]:
-    """A backup is packed already: nothing is won by another coding."""
+    """Decline content codings: a backup is compressed already."""
     headers = {"accept-encoding": "identity"}
     if proof := config.authorization():
         headers["authorization"] = proof

@@ -1,7 +1,7 @@
-"""What stops a copy."""
+"""The error of backup and restore."""
 
 from __future__ import annotations
 
 
 class BackupError(Exception):
-    """A copy cannot be made or used; the text is for the person who asked for it."""
+    """A copy cannot be made or used; the message is for the user."""

@@ -1,4 +1,4 @@
-"""The page from which a backup of a running server is read."""
+"""The endpoint that serves a backup of a running server."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _MOST_AT_ONCE = 2
 
 
 def add_backup_page(handler: Handler) -> None:
-    """Serve backups at PATH, to whoever is authorized to read that path. Call it when the other
-    pages are there."""
+    """Serve backups at PATH to users who are authorized to read that path. Call it after the other
+    pages are added."""
     handler.pages[PATH] = BackupPage(handler.api).answer
 
 
 class BackupPage:
-    """Every answer is the state at one revision, which is noted when it begins: versions are never
-    altered, so that only they have to be kept in mind, whatever is written or compacted meanwhile.
-    Packing is done in a thread, a piece at a time, as the client reads."""
+    """Every response is a snapshot at one revision, taken when it begins. Versions are immutable,
+    so references to them suffice, whatever is written or compacted meanwhile. A thread compresses
+    one piece at a time, as the client reads."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -49,11 +49,12 @@ class BackupPage:
     async def _pieces(self) -> AsyncGenerator[bytes]:
         self._under_way += 1
         try:
-            from fairlead.process.backup.archive import pieces  # few servers are asked
+            from fairlead.process.backup.archive import pieces  # lazy: few servers need it
 
             header, rows = self._snapshot()
             found = pieces(header, rows)
-            # Not closed at the end: the thread may still be in it when the client has gone.
+            # Not closed at the end: the thread may still be running it after the client
+            # disconnected.
             while piece := await asyncio.to_thread(next, found, b""):
                 yield piece
         finally:

@@ -1,4 +1,4 @@
-"""How far a copy is, for the person who waits for it."""
+"""Shows the user how far a copy is."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TextIO
 from fairlead.base.terminal import OWN, guarded
 from fairlead.storage.backend import Row
 
-_LINES_EVERY, _LOOKS_EVERY = 5.0, 0.2  # seconds, in a log and on a terminal
+_LINES_EVERY, _LOOKS_EVERY = 5.0, 0.2  # seconds between updates, in a log and on a terminal
 
 
 class Progress:
-    """Counts rows and bytes, and shows them on a terminal, or where they are asked for."""
+    """Counts rows and bytes, and shows them on a terminal, or anywhere if `verbose`."""
 
     def __init__(self, what: str, *, verbose: bool = False, stream: TextIO | None = None) -> None:
         self._what = what
@@ -40,18 +40,18 @@ class Progress:
         self._look()
 
     def reach(self, revision: int) -> None:
-        """The other side has come so far."""
+        """Set the revision that the target storage has reached."""
         self._revision = revision
         self._look()
 
     def say(self, text: str) -> None:
-        """Something that is worth a line of its own."""
+        """Print a line of its own."""
         if self._shown:
             self.end()
             print(text, file=self._stream, flush=True)
 
     def end(self) -> None:
-        """Leave the line that was being written."""
+        """End the unfinished line on the terminal."""
         if self._unfinished:
             self._unfinished = False
             print(file=self._stream, flush=True)
@@ -76,7 +76,7 @@ class Progress:
 
 
 def size(count: int) -> str:
-    """A number of bytes as people write it."""
+    """Format a number of bytes with its unit."""
     if count < 1024:
         return f"{count} bytes"
     return f"{count / 1024:.1f} KiB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MiB"

@@ -1,9 +1,9 @@
-"""Filling a storage that several servers share, and reading it: etcd.
+"""Restores into etcd, and other storages that several servers share.
 
-Such a storage gives out revisions itself, one a commit, and commits a bounded number of keys at a
-time. So its revision is raised first, by commits that leave marks and nothing else, until it is
-above all that clients may know; then come the objects; the marks go last. Marks that are still
-there tell of a restore that was cut off.
+Such a storage assigns revisions itself, one per commit, and limits the number of keys in a commit.
+So the restore first raises the storage's revision, by commits that write marks only, until it is
+above every revision that clients may know; then it writes the objects, and deletes the marks last.
+Marks that are left over show that a restore did not finish.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from fairlead.storage.backend import ConditionFailed, Conflict, Row, StorageErro
 from fairlead.storage.etcd.codec import Codec
 from fairlead.storage.log import Snapshot, Source
 
-MOST_RAISED = 1_000_000  # revisions: some minutes of commits
+MOST_RAISED = 1_000_000  # revisions: takes some minutes of commits
 _DEFINITIONS = "/customresourcedefinitions"
-_LANES = 64  # commits at once while the revision is raised
+_LANES = 64  # concurrent commits while the revision is raised
 _GROUPS_AT_ONCE = 8
-_ROWS_A_GROUP = 64  # etcd takes 128 operations in a transaction, and 1.5 MiB
+_ROWS_A_GROUP = 64  # etcd accepts 128 operations and 1.5 MiB per transaction
 _BYTES_A_GROUP = 512 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Raising:
-    """How far the revisions of the copy are to lie above those of what is copied."""
+    """How far the revisions of the copy must lie above those of the original."""
 
     gap: int = 0
     accept_older: bool = False
@@ -43,10 +43,9 @@ async def fill(
     raising: Raising,
     progress: Progress,
 ) -> int:
-    """Write all rows into a storage that was found empty, or nothing; gives its revision, at which
-    its history begins. They are asked for twice: definitions of custom resources go before the
-    objects, which cannot be written as others keep them without. Raises BackupError, StorageError,
-    and what `rows` raises."""
+    """Write all rows into an empty storage, or none; return its revision, at which its history
+    begins. Calls `rows` twice: definitions are written before the custom objects, whose encoding
+    depends on them. Raises BackupError, StorageError, and any exception of `rows`."""
     newest = await source.ask_newest()
     wanted = newest if raising.accept_older else header.revision + raising.gap
     if wanted - newest > MOST_RAISED:
@@ -71,7 +70,7 @@ async def fill(
 
 
 def check_empty(snapshot: Snapshot) -> None:
-    """Raises BackupError if there is something in a storage."""
+    """Raise BackupError if the storage holds any object."""
     if any(row.resource == UNFINISHED for row in snapshot.rows):
         raise BackupError(
             "the storage has a part of a restore that was cut off: delete what is below the prefix"
@@ -82,16 +81,16 @@ def check_empty(snapshot: Snapshot) -> None:
 
 
 class _Filling:
-    """What was written so far."""
+    """Writes to a storage, and records the written keys for `undo`."""
 
     def __init__(self, source: Source, progress: Progress) -> None:
         self._source = source
         self._progress = progress
-        self._marks: dict[str, int] = {}  # and their revisions
-        self._ours: set[tuple[str, str]] = set()  # what may be there by us
+        self._marks: dict[str, int] = {}  # revisions of marks, by name
+        self._ours: set[tuple[str, str]] = set()  # keys that this restore may have written
 
     async def raise_to(self, wanted: int) -> None:
-        """Commit until the storage's revision is at least as high; leaves marks, one at least."""
+        """Commit until the storage's revision is at least `wanted`. Leaves at least one mark."""
         reached = await self._mark("0")
         if reached >= wanted:
             return
@@ -106,7 +105,7 @@ class _Filling:
         await _all(lane(str(number)) for number in range(_LANES))
 
     async def _mark(self, name: str) -> int:
-        """Write a mark anew; gives its revision."""
+        """Write or overwrite a mark; return its revision."""
         self._ours.add((UNFINISHED, name))
         value = b'{"metadata":{"name":"%b"}}' % name.encode()
         write = Write(UNFINISHED, name, "", value, self._marks.get(name, 0))
@@ -132,12 +131,12 @@ class _Filling:
         except (Conflict, ConditionFailed):
             self._ours -= places
             raise BackupError("somebody else writes into the storage") from None
-        except ValueError as error:  # what cannot be written as others keep it
+        except ValueError as error:  # the value cannot be encoded in the reference's format
             raise BackupError(str(error)) from None
 
     async def _write(self, group: list[Write]) -> list[int]:
-        """Write, and when this is cancelled see it through: what is on its way would come behind
-        what undoes it."""
+        """Write a group. When cancelled, wait for the write to finish: otherwise it could be
+        committed after `undo` has deleted the keys."""
         writing = asyncio.ensure_future(self._source.write(group))
         try:
             return await asyncio.shield(writing)
@@ -149,13 +148,13 @@ class _Filling:
         await self._delete([(UNFINISHED, name, at) for name, at in self._marks.items()])
 
     async def _delete(self, found: list[tuple[str, str, int]]) -> None:
-        """Delete keys of resources at the revisions that they have."""
+        """Delete keys at the given revisions."""
         writes = [Write(resource, key, "", None, at) for resource, key, at in found]
         for start in range(0, len(writes), _ROWS_A_GROUP):
             await self._write(writes[start : start + _ROWS_A_GROUP])
 
     async def undo(self, why: BaseException) -> None:
-        """Take away what was written, the marks last."""
+        """Delete everything that was written, the marks last."""
         try:
             while rows := await self._left():
                 rows.sort(key=lambda row: row.resource == UNFINISHED)
@@ -195,7 +194,7 @@ def _groups(rows: Iterable[Row]) -> Iterator[list[Write]]:
 
 
 async def _all(work: Iterable[Coroutine[None, None, None]]) -> None:
-    """Wait for all; when one fails the others are stopped first."""
+    """Run all coroutines; if one fails, cancel the others before raising."""
     try:
         async with asyncio.TaskGroup() as tasks:
             for one in work:
@@ -204,11 +203,11 @@ async def _all(work: Iterable[Coroutine[None, None, None]]) -> None:
         raise group.exceptions[0] from None
 
 
-# Values of etcd that cannot be read: a server leaves them out, a copy must not.
+# Values in etcd that cannot be decoded: a server skips them, a copy must fail.
 
 
 class NoticingCodec:
-    """Another codec, and who is told of each value that it cannot read."""
+    """Wraps a codec and reports each value that it cannot decode to `unread`."""
 
     def __init__(self, codec: Codec, unread: Callable[[str], None]) -> None:
         self.path = codec.path
@@ -224,4 +223,4 @@ class NoticingCodec:
         except Exception as error:
             told = str(error)
             self._unread(told if key in told else f"{resource} {key}: {told}")
-            raise ValueError(told) from None  # whatever it was, the others are looked at as well
+            raise ValueError(told) from None  # the source skips it and goes on

@@ -1,4 +1,4 @@
-"""What is copied from and into: a data directory, or a storage that several servers share."""
+"""Sources and targets of a copy: a data directory, or a storage that several servers share."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ class Contents(Protocol):
     def header(self) -> Header: ...
 
     def rows(self) -> Iterator[Row]:
-        """Every object, as often as they are asked for."""
+        """Yield every object. May be called repeatedly."""
 
 
 class Storage(Protocol):
-    """`usual_gap` is how many revisions a restored one leaves out, for those that were given out
-    after the backup was made."""
+    """A source or target of a copy. `usual_gap` is the number of revisions that a restore skips by
+    default: clients may have seen revisions from after the backup."""
 
     usual_gap: int
 
     def reading(self) -> AbstractContextManager[Contents]:
-        """What there is, to be used in the block. Raises StorageError."""
+        """Open the contents for the block. Raises StorageError."""
 
     def fill(self, contents: Contents, raising: Raising, progress: Progress) -> int:
-        """Take in everything, if there is nothing yet, or nothing; gives the revision. Raises
+        """Write everything to an empty storage, or nothing; return the revision. Raises
         BackupError, StorageError."""
 
 
 class DirectoryStorage:
-    """The data directory of a server that does not run. `seals` gives what seals values there, by
-    the dialect; without, sealed ones are copied as they are."""
+    """The data directory of a stopped server. `seals` returns the encryption for a dialect; without
+    it, encrypted values are copied unchanged."""
 
     usual_gap = 1_000_000_000
 
@@ -104,8 +104,8 @@ class _Read:
 
 
 class SharedStorage:
-    """What a `Source` leads to. `connect` makes one for a dialect, which tells of every value that
-    it cannot read and leaves out; `dialect` is what is there."""
+    """The storage behind a `Source`. `connect` makes a source for a dialect, which skips values
+    that it cannot decode and reports each of them. `dialect` is that of the stored objects."""
 
     usual_gap = 10_000
 
@@ -115,7 +115,7 @@ class SharedStorage:
 
     @asynccontextmanager
     async def _opened(self, dialect: str) -> AsyncIterator[tuple[Source, Snapshot]]:
-        """A source and what is there now; raises BackupError if some of it cannot be read."""
+        """Open a source and read its snapshot; raises BackupError if a value cannot be decoded."""
         unread: list[str] = []
         source = self._connect(dialect, unread.append)
         try:
@@ -148,12 +148,12 @@ class SharedStorage:
             return await fill(source, contents.header, contents.rows, raising, progress)
 
 
-# Reading the data directory of a server that does not run.
+# Reads the data directory of a stopped server.
 
 
 @dataclass(frozen=True, slots=True)
 class StoppedStore:
-    """What a data directory holds."""
+    """The store of a data directory."""
 
     header: Header
     backend: SqliteBackend
@@ -164,8 +164,8 @@ class StoppedStore:
 
 @contextmanager
 def stopped_store(directory: Path) -> Iterator[StoppedStore]:
-    """The store of a directory, which belongs to the caller while the block runs. Nothing in it is
-    changed. Raises StorageError, where a server runs on it as well."""
+    """Open the store of a directory and hold its lock during the block. Changes nothing. Raises
+    StorageError, also if a server is running on it."""
     database = Directory(directory).database
     if not database.is_file():
         raise StorageError(f"{directory} holds no store")
@@ -182,7 +182,7 @@ def stopped_store(directory: Path) -> Iterator[StoppedStore]:
 
 
 def _check_format(database: Path) -> None:
-    """An older file would be brought to this format by looking at it."""
+    """Refuse older formats: opening the file would migrate it."""
     try:
         db = connect(database)
         try:

@@ -1,4 +1,4 @@
-"""The file that a backup goes to: whole and under its name, or not there at all."""
+"""The file of a new backup: it appears under its name when complete, or not at all."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from fairlead.process.backup.errors import BackupError
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """A private file beside `path` to write and read, which gets that name when the block ends
-    well and goes away otherwise. Nothing is ever overwritten. Raises BackupError."""
+    """Open a temporary file beside `path` for writing and reading. It is renamed to `path` when the
+    block ends without an exception and deleted otherwise. Never overwrites a file. Raises
+    BackupError."""
     if path.is_symlink() or path.exists():
         raise _exists(path)
     try:

@@ -1,1 +1,1 @@
-"""The server's own CA, the certificates it makes, shows and renews, and kubeconfig files."""
+"""The server's own CA, the certificates that it issues, serves and renews, and kubeconfig files."""

@@ -1,4 +1,5 @@
-"""The server's own CA and the certificates it makes: at first start, and again before they end."""
+"""The server's own CA and the certificates it issues: at first start, and again before they
+expire."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from fairlead.process.data_directory import (
     write_private,
 )
 
-if TYPE_CHECKING:  # imported when something has to be made
+if TYPE_CHECKING:  # imported when a certificate has to be issued
     from fairlead.process.certificates.issue import Issued
 
 logger = logging.getLogger("fairlead")
@@ -35,15 +36,15 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """Of what is made."""
+    """Lifetimes of new certificates."""
 
     ca: timedelta = timedelta(days=3650)
     others: timedelta = timedelta(days=365)
 
 
 USUAL = Lifetimes()
-# Clients go by the time of the machine, wherever a test moves the clock of the server: what is
-# renewed by that clock would not be good yet.
+# With `--testing`. Clients use the machine's time even if a test moves the server's clock, so
+# certificates that are renewed by that clock would not be valid for them yet.
 BEYOND_ALL_MOVES = Lifetimes(timedelta(days=365_000), timedelta(days=365_000))
 
 
@@ -53,7 +54,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A certificate and its key, as files."""
+    """The files of a certificate and its key."""
 
     certificate: Path
     key: Path
@@ -62,7 +63,7 @@ class Pair:
         return self.certificate.exists() and self.key.exists()
 
     def check(self) -> Validity:
-        """Between which times the pair is good; raises FileError if it cannot be used at all."""
+        """Return the validity of the certificate; raises FileError if the pair is unusable."""
         pem = read_private(self.certificate)
         read_private(self.key)
         check_pair(self.certificate, self.key)
@@ -82,7 +83,7 @@ class Pair:
 
 
 def check_pair(certificate: Path, key: Path) -> None:
-    """Raises FileError unless both can be read and belong together."""
+    """Raise FileError unless both files are readable and match."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, _no_password)
     except ssl.SSLError as error:
@@ -95,23 +96,23 @@ def check_pair(certificate: Path, key: Path) -> None:
 
 
 def _no_password() -> str:
-    """Instead of a question on the terminal."""
+    """Raise an error instead of prompting on the terminal."""
     raise ValueError("the key is encrypted")
 
 
 @dataclass(frozen=True, slots=True)
 class Pki:
-    """Everything below `<data-dir>/pki`."""
+    """The files below `<data-dir>/pki`."""
 
     ca: Pair
     serving: Pair
     admin: Pair
-    proxy_ca: Pair  # nobody is authenticated here by what it issues
-    proxy_client: Pair  # what this server shows to extension servers
-    own_proxy: bool = True  # whether that is of the own proxy CA
+    proxy_ca: Pair  # signs no client certificates that this server accepts
+    proxy_client: Pair  # the client certificate towards extension servers
+    own_proxy: bool = True  # whether the own proxy CA issued proxy_client
 
     def with_proxy(self, given: Pair) -> Pki:
-        """The same with a certificate for extension servers that somebody else issued."""
+        """Use a certificate for extension servers that another CA issued."""
         return replace(self, proxy_client=given, own_proxy=False)
 
 
@@ -126,9 +127,9 @@ def pki_of(directory: Path) -> Pki:
 def ensure_pki(
     directory: Path, hosts: list[str], now: Clock = utc_now, lifetimes: Lifetimes = USUAL
 ) -> Pki:
-    """Make what is missing, what lacks a host, what has less than a third of its time left or is
-    not good yet, and what another CA issued, whose place this one took. Raises FileError. Only
-    for who holds the lock of the data directory."""
+    """Issue each certificate that is missing, lacks a host, has less than a third of its lifetime
+    left, is not valid yet, or was issued by a previous CA. Raises FileError. The caller must hold
+    the lock of the data directory."""
     pki = pki_of(directory)
     make_private_directory(directory / "pki")
     _ensure_authority(pki, now(), lifetimes.ca)
@@ -160,7 +161,7 @@ def _ensure_issued(pki: Pki, hosts: list[str], now: datetime, life: timedelta) -
 
 
 def _ensure_proxy(pki: Pki, now: datetime, lifetimes: Lifetimes) -> None:
-    """Extension servers learn of this CA by themselves, so one that got lost is made anew."""
+    """Recreates a lost CA: extension servers read it from the config map."""
     ca, client = pki.proxy_ca, pki.proxy_client
     if _is_usable(ca):
         _renew_authority(ca, now, lifetimes.ca)
@@ -179,7 +180,7 @@ def _ensure_proxy(pki: Pki, now: datetime, lifetimes: Lifetimes) -> None:
 
 
 class _Issuer:
-    """Which CA issued what lies beside it, as a file says."""
+    """Remembers, in a file, the digest of the CA that issued the other certificates."""
 
     def __init__(self, ca: Pair, file: Path) -> None:
         self._file = file
@@ -216,8 +217,8 @@ def _renew_authority(ca: Pair, now: datetime, life: timedelta) -> None:
 
 
 def _check_first_start(pki: Pki) -> None:
-    """A CA that got lost is not replaced: nobody would trust the new one. A key alone is what a
-    first start leaves that was interrupted."""
+    """Raise FileError if the CA is lost but certificates exist: clients would not trust a new CA. A
+    key alone is left over from an interrupted first start."""
     files = (pki.ca.certificate, pki.serving.certificate, pki.admin.certificate)
     left = [path for path in files if os.path.lexists(path)]
     if not left:

@@ -1,4 +1,4 @@
-"""The TLS settings that ask clients for certificates."""
+"""The TLS context that requests client certificates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class ClientTrust:
-    """Gives TLS settings for each handshake: the serving certificate, and the CAs of the moment."""
+    """Provides the TLS context of each handshake: the serving certificate and the current client
+    CAs."""
 
     def __init__(self, certificate: Path, key: Path, authorities: Sequence[Authorities]) -> None:
         self._certificate = certificate
@@ -25,7 +26,7 @@ class ClientTrust:
         self.refresh()
 
     def refresh(self) -> None:
-        """Use the serving certificate as it is now for later handshakes. Raises SSL.Error."""
+        """Reload the serving certificate for later handshakes. Raises SSL.Error."""
         certificates = [
             certificate
             for authorities in self._authorities

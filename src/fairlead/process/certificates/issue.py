@@ -1,4 +1,4 @@
-"""Making keys and certificates; imported only when some have to be made."""
+"""Generates keys and certificates; imported only when one is needed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.base.records import dataclass
 
-_CLOCK_SKEW = timedelta(minutes=5)  # of clients whose clock is behind
+_CLOCK_SKEW = timedelta(minutes=5)  # tolerated for clients whose clocks are behind
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,7 +31,7 @@ class Issued:
 
 
 def new_key() -> bytes:
-    """An ECDSA key as PEM: made and used in a moment."""
+    """Generate an ECDSA key as PEM: fast to generate and to use."""
     return _key_pem(ec.generate_private_key(ec.SECP256R1()))
 
 
@@ -89,7 +89,8 @@ def make_authority(name: str, now: datetime, lifetime: timedelta) -> Issued:
 
 
 def renew_authority(old: Issued, now: datetime, lifetime: timedelta) -> Issued:
-    """A CA of the same name and key, so that what it issued stays good."""
+    """Issue a CA certificate with the same name and key, so that certificates issued before stay
+    valid."""
     subject = x509.load_pem_x509_certificate(old.certificate).subject
     return _authority(subject, _load_key(old.key), now, lifetime)
 
@@ -151,6 +152,6 @@ def issue_admin(ca: Issued, now: datetime, lifetime: timedelta) -> Issued:
 def issue_client(
     ca: Issued, name: str, groups: Sequence[str], now: datetime, lifetime: timedelta
 ) -> Issued:
-    """What proves that one is a user who is in these groups."""
+    """Issue a client certificate for a user with these groups."""
     subject = _name(name, *groups)
     return _issue(ca, subject, now, lifetime, ExtendedKeyUsageOID.CLIENT_AUTH, [])

@@ -1,4 +1,4 @@
-"""Client configuration files, such as that of the admin user."""
+"""Kubeconfig files, such as that of the admin user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.process.data_directory import read_private, write_private
 
 
 def write_admin_config(path: Path, server: str, pki: Pki, name: str) -> None:
-    """Raises FileError."""
+    """Write the kubeconfig of the admin, if it changed. Raises FileError."""
     ca = read_private(pki.ca.certificate)
     user = certificate_fields(read_private(pki.admin.certificate), read_private(pki.admin.key))
     content = self_contained(server, ca, user, name, "admin")
@@ -28,7 +28,8 @@ def self_contained(
     user_name: str = "user",
     namespace: str = "",
 ) -> bytes:
-    """A file that needs no other; JSON is YAML, and no emitter is needed for it."""
+    """Return a kubeconfig with embedded certificates. It is JSON, which is valid YAML, so no YAML
+    writer is needed."""
     context = {"cluster": name, "user": user_name}
     if namespace:
         context["namespace"] = namespace
@@ -45,7 +46,7 @@ def self_contained(
 
 
 def certificate_fields(certificate: bytes, key: bytes) -> dict[str, str]:
-    """The fields of a user who shows a certificate; both are PEM."""
+    """Return the fields of a user with a client certificate; both arguments are PEM."""
     return {
         "client-certificate-data": b64encode(certificate).decode(),
         "client-key-data": b64encode(key).decode(),

@@ -1,5 +1,5 @@
-"""Certificates are followed while the server runs: own ones are renewed before they end, and
-files that others renew are taken up."""
+"""Renews the server's own certificates before they expire, and reloads certificate files that other
+programs renew."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _SOON = timedelta(days=30)
 
 
 class Renewal:
-    """`configured` is the serving certificate of the command line, if there is one. `changed` is
-    called after files changed: later handshakes have to use them; it may raise FileError. One
-    process of a server `renews`, the others follow."""
+    """`configured` is the serving certificate of the command line, if any. `changed` is called
+    after files changed and reloads them for later handshakes; it may raise FileError. One process
+    of a server `renews`, the others only reload."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Renewal:
         self._say_what_ends()
 
     async def run(self) -> None:
-        """Look after them until cancelled."""
+        """Check every minute until cancelled."""
         while True:
             await clock.sleep(_EVERY)
             if await asyncio.to_thread(self.look):
@@ -72,7 +72,8 @@ class Renewal:
                     logger.warning("%s; the certificates read before stay in use", error)
 
     def look(self) -> bool:
-        """Renew what is running out; tells whether there is something new to serve with."""
+        """Renew certificates that expire soon; return whether files changed and must be
+        reloaded."""
         try:
             if self._renews:
                 ensure_pki(self._directory, self._hosts, self._now, self._lifetimes)
@@ -96,21 +97,21 @@ class Renewal:
         return [stamp(pair.certificate) for pair in self._followed]
 
     def _say_what_ends(self) -> None:
-        """Only a certificate that was given to us can come this far."""
+        """Warn before the configured certificate expires; own ones are renewed in time."""
         if self._configured is None:
             return
         path = self._configured.certificate
         try:
             left = validity_of(path.read_bytes()).left(self._now())
         except (OSError, ValueError):
-            return  # whoever loads it says what is wrong with it
+            return  # the error is reported when it is loaded
         if left <= timedelta():
             self._say("the serving certificate %s has expired: clients refuse it", path)
         elif left < _SOON:
             self._say("the serving certificate %s expires in %d days", path, left.days)
 
     def _say(self, text: str, *arguments: object) -> None:
-        """Each matter by itself, once a day."""
+        """Log each kind of warning at most once a day."""
         last = self._said.get(text)
         if last is None or self._now() - last >= _SAY_AGAIN:
             self._said[text] = self._now()

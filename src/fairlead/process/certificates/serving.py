@@ -1,4 +1,4 @@
-"""The certificates a server shows: its own or those of the command line."""
+"""The certificates that a server presents: its own or those of the command line."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from fairlead.process.data_directory import FileError
 
 
 class ShownCertificates:
-    """Makes, checks and renews them. All methods raise StartError."""
+    """Issues, checks and renews the certificates. All methods raise StartError."""
 
     def __init__(self, options: argparse.Namespace, dialect: Dialect) -> None:
         self._options = options
         self._dialect = dialect
 
     def pki(self) -> Pki:
-        """What the data directory holds, made if it is not there."""
+        """Return the certificates of the data directory; issues missing ones."""
         try:
             given = self._given_pair()
-            if given is not None:  # its key is also used for other things, which would complain
+            if given is not None:  # first: other users of its key report worse errors
                 check_pair(given.certificate, given.key)
             proxy = self._given_proxy()
             pki = ensure_pki(self._options.data_dir, self._hosts(), lifetimes=self._lifetimes())
@@ -45,7 +45,7 @@ class ShownCertificates:
             raise StartError(str(error)) from None
 
     def trust(self, pki: Pki, authorities: Sequence[Authorities]) -> ClientTrust:
-        """The TLS settings with the certificate that is shown."""
+        """Return the TLS context provider for the presented certificate."""
         pair = self._given_pair() or pki.serving
         try:
             check_pair(pair.certificate, pair.key)
@@ -57,8 +57,7 @@ class ShownCertificates:
             raise StartError(f"cannot load {pair.certificate} and {pair.key}: {why}") from None
 
     def renewal(self, pki: Pki, trust: ClientTrust, url: str, *, keeps_files: bool) -> Renewal:
-        """Write the client configuration of the administrator, now and when its certificate is
-        renewed."""
+        """Write the kubeconfig of the admin, now and whenever its certificate is renewed."""
         directory = self._options.data_dir
         config = directory / "admin.kubeconfig"
 
@@ -88,7 +87,7 @@ class ShownCertificates:
         return BEYOND_ALL_MOVES if self._options.testing else USUAL
 
     def _given_pair(self) -> Pair | None:
-        """The serving certificate of the command line."""
+        """Return the serving certificate of the command line."""
         options = self._options
         if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
             raise StartError("--tls-cert-file and --tls-private-key-file go together")
@@ -97,7 +96,8 @@ class ShownCertificates:
         return Pair(options.tls_cert_file, options.tls_private_key_file)
 
     def _given_proxy(self) -> Pair | None:
-        """What the command line says is shown to extension servers; raises FileError."""
+        """Return the command line's client certificate towards extension servers; raises
+        FileError."""
         options = self._options
         if not options.proxy_client_cert_file:
             return None

@@ -1,4 +1,5 @@
-"""Servers on one store must be of one CA: clients would trust only some of them."""
+"""Checks that servers on one store have the same CA: clients would trust only some of them
+otherwise."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from fairlead.operations.client import Client
 
 
 class StrangeAuthority(Exception):
-    """The store belongs to servers of another CA; the text is for the person who started this."""
+    """The store belongs to servers of another CA; the message is for the user."""
 
 
 def authority_keys(pem: bytes) -> set[bytes]:
-    """The public keys of a bundle's certificates, which stay when a CA is renewed; raises
-    ValueError if there is none."""
+    """Return the public keys of the certificates in a bundle, which survive the renewal of a CA;
+    raises ValueError if there are none."""
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
     from cryptography.x509 import load_pem_x509_certificates
 
@@ -26,12 +27,12 @@ def authority_keys(pem: bytes) -> set[bytes]:
 
 
 def keys_in(file: Path) -> set[bytes]:
-    """The same of a file; raises OSError too."""
+    """Return the public keys of a bundle file; also raises OSError."""
     return authority_keys(file.read_bytes())
 
 
 async def share_authority(objects: Client, dialect: Dialect, ca: Path) -> None:
-    """Publish the CA, or hold it against what was published by those who came first; raises
+    """Publish the CA in a config map, or compare it with the published one; raises
     StrangeAuthority."""
     namespace, name = dialect.system_namespace, dialect.ca_config_map
     if objects.find(CONFIG_MAPS, namespace, name) is None:
@@ -40,7 +41,7 @@ async def share_authority(objects: Client, dialect: Dialect, ca: Path) -> None:
     try:
         known = authority_keys((published.get("data") or {}).get("ca.crt", "").encode())
     except ValueError:
-        return  # nobody can trust that, and it will be put right
+        return  # unusable for clients; the publisher repairs it
     if known.isdisjoint(keys_in(ca)):
         raise StrangeAuthority(
             f"the store belongs to servers of another CA: config map {namespace}/{name} does not"

@@ -1,4 +1,4 @@
-"""The server's identity as an issuer: the key that signs service account tokens."""
+"""The key that signs service account tokens."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _BEGIN, _END = b"-----BEGIN ", b" PRIVATE KEY-----"
 
 
 def ensure_service_account_key(directory: Path) -> Path:
-    """The file of the signing key below the data directory, made if it is missing. Raises
-    FileError."""
+    """Return the file of the signing key below the data directory; creates it if it is missing.
+    Raises FileError."""
     path = directory / "pki" / "service-account.key"
     if path.exists() or path.is_symlink():
         content = read_private(path)

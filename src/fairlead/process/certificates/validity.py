@@ -1,5 +1,5 @@
-"""Between which times a certificate is good, read from its bytes: importing a library that can
-do all of X.509 would cost more than the rest of the start."""
+"""Reads the validity of a certificate from its DER bytes: importing a full X.509 library would take
+longer than the rest of the start."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ class Validity:
         return self.end - now
 
     def is_to_be_renewed(self, now: datetime) -> bool:
-        """Less than a third of its time is left, or it is not good yet: a clock was ahead."""
+        """Less than a third of the lifetime is left, or it is not valid yet because a clock was
+        ahead."""
         return now < self.start or self.left(now) * 3 < self.end - self.start
 
 
 def validity_of(pem: bytes) -> Validity:
-    """Of the first certificate in a PEM text; raises ValueError."""
+    """Return the validity of the first certificate in a PEM text; raises ValueError."""
     try:
         text = pem.decode("ascii")
         start = text.index(ssl.PEM_HEADER)
@@ -43,7 +44,7 @@ def validity_of(pem: bytes) -> Validity:
 
 
 def _values(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The tags and contents of DER values that follow each other."""
+    """Yield the tags and contents of consecutive DER values."""
     at = 0
     while at < len(data):
         tag, size, at = data[at], data[at + 1], at + 2
@@ -58,7 +59,7 @@ def _values(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _moment(tag: int, value: bytes) -> datetime:
     text = value.decode("ascii")
-    if tag == _UTC_TIME:  # two digits: 1950 to 2049
+    if tag == _UTC_TIME:  # two-digit years: 1950 to 2049
         text = ("19" if text >= "50" else "20") + text
     if len(text) != len("20060102150405Z") or not text.endswith("Z"):
         raise ValueError("not a time of X.509")

@@ -1,1 +1,1 @@
-"""The command line of `fairlead serve`: `serve` has all flags, `checks` looks at them all."""
+"""The command line of `fairlead serve`: `serve` defines the flags, `checks` validates them."""

@@ -1,4 +1,4 @@
-"""What can be said against the flags of `fairlead serve` as a whole, and which have no effect."""
+"""Checks the flags of `fairlead serve` as a whole, and finds those without effect."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fairlead.controllers.servers.flags import ServersFlagError, check_servers_f
 from fairlead.process.flags.serve import MOST_WORKERS
 from fairlead.storage.etcd.flags import EtcdFlagError, check_etcd_flags, etcd_flags_without_effect
 
-# What parts of the server say against flags of their own.
+# Checks by other parts of the server of their own flags.
 _CHECKS = (check_signing_flags, check_etcd_flags, check_servers_flags, check_audit_flags)
 
 
 class FlagError(ValueError):
-    """Flags that do not go together; the text names them."""
+    """Flags that cannot be combined; the message names them."""
 
 
 def check_flags(options: argparse.Namespace) -> None:
-    """What can be said against the flags as a whole before anything is opened; raises FlagError."""
+    """Check the combination of flags before anything is opened; raises FlagError."""
     if not 1 <= options.workers <= MOST_WORKERS:
         raise FlagError(f"--workers: must be from 1 to {MOST_WORKERS}")
     if options.testing and (options.workers > 1 or options.storage != "sqlite"):
@@ -72,7 +72,7 @@ def _check_runtime_config(options: argparse.Namespace) -> None:
 
 
 def planned_flags(options: argparse.Namespace) -> list[str]:
-    """What was given that has no effect: flags, and controllers that are not built."""
+    """Return the given flags and controllers that have no effect."""
     without_effect = chosen_controllers(",".join(options.controllers)).without_effect
     controllers = [f"--controllers={name}" for name in without_effect]
     return etcd_flags_without_effect(options) + controllers

@@ -60,7 +60,7 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     add_simulation_flags(parser, whole_number)
 
 
-# Names, defaults and what they are for.
+# Name, default and help text of flags.
 _REQUESTS = (
     ("--max-requests-inflight", 400, "reading requests at once; 0 for no limit"),
     ("--max-mutating-requests-inflight", 200, "writing requests at once; 0 for no limit"),
@@ -222,7 +222,7 @@ def _add_controller_flags(parser: argparse.ArgumentParser) -> None:
         flag(name, type=read, default=default, metavar=metavar, help=text)
 
 
-# Their names, how they are read, defaults, and what the help says.
+# Name, parser, default, metavar and help text of flags.
 _CONTROLLER_FLAGS: tuple[tuple[str, Callable[[str], object], object, str, str], ...] = (
     (
         "--terminated-pod-gc-threshold",

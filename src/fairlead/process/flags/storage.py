@@ -1,4 +1,4 @@
-"""Flags about what is kept, and where."""
+"""Flags of storage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.auth.authentication.flags import switch
 from fairlead.process.flags.values import directory, duration, size, whole_number
 from fairlead.storage.kept_forms import DEFAULT_LIMIT as KEPT_FORMS_LIMIT
 
-# Names, defaults and what they are for.
+# Name, default and help text of flags.
 _SIZES = (
     (
         "--history-memory",

@@ -1,4 +1,4 @@
-"""Reading the values of flags; what cannot be read is said in one line."""
+"""Parsers of flag values; errors fit on one line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RELEASE = re.compile(r"v?(\d{1,4})\.(\d{1,4})(\.\d{1,9})?([-+][0-9A-Za-z.+-]{1,
 
 
 def duration(text: str) -> float:
-    """Seconds of a duration such as `1m30s`; `0` needs no unit."""
+    """Return the seconds of a duration such as `1m30s`; `0` needs no unit."""
     if text == "0":
         return 0.0
     if not text or len(text) > 100 or _DURATION.sub("", text):
@@ -26,7 +26,7 @@ def duration(text: str) -> float:
 
 
 def whole_number(text: str) -> int:
-    """A number that is not negative."""
+    """Parse a whole number >= 0."""
     digits = text.strip().removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > _LONGEST_NUMBER:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
@@ -36,14 +36,14 @@ def whole_number(text: str) -> int:
 
 
 def rate(text: str) -> float:
-    """A number that is not negative, such as 0.1."""
+    """Parse a number >= 0, such as 0.1."""
     if re.fullmatch(r"\d{1,18}(\.\d{0,18})?", text.strip(), re.ASCII) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 0.1")
     return float(text)
 
 
 def share(text: str) -> float:
-    """A part of a whole: 0 to 1."""
+    """Parse a number from 0 to 1."""
     value = rate(text)
     if value > 1:
         raise argparse.ArgumentTypeError(f"{text} is more than the whole: 0 to 1")
@@ -51,7 +51,7 @@ def share(text: str) -> float:
 
 
 def size(text: str) -> int:
-    """Bytes, as a number or with a unit such as `64Mi`."""
+    """Parse a number of bytes, optionally with a unit such as `64Mi`."""
     try:
         value = quantity(text)
     except ValueError:
@@ -69,7 +69,7 @@ def port(text: str) -> int:
 
 
 def address(text: str) -> str:
-    """An IP address; empty for none."""
+    """Check an IP address; may be empty."""
     if text:
         try:
             ipaddress.ip_address(text)
@@ -79,7 +79,7 @@ def address(text: str) -> str:
 
 
 def host(text: str) -> str:
-    """An IP address or a name; empty for none."""
+    """Check an IP address or a host name; may be empty."""
     if re.fullmatch(r"[0-9A-Za-z.:_%-]{0,253}", text) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is neither an IP address nor a host name")
     return text
@@ -92,14 +92,15 @@ def directory(text: str) -> Path:
 
 
 def release(text: str) -> str:
-    """A version such as `v1.25.9`, with the `v` in front."""
+    """Check a version such as `v1.25.9`, and prepend the `v` if it is missing."""
     if _RELEASE.fullmatch(text) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a version such as v1.25.9")
     return "v" + text.removeprefix("v")
 
 
 def checked(read: Callable[[str], object]) -> Callable[[str], str]:
-    """For texts that another part reads later: refused here if it could not read them."""
+    """Wrap a parser to validate a text at startup and keep it as text, which is parsed again
+    later."""
 
     def check(text: str) -> str:
         try:

@@ -1,4 +1,4 @@
-"""The parent of several workers: it starts them on one socket and looks after them, no more.
+"""The parent process: starts workers on one socket, restarts and stops them, and does nothing else.
 
 It never runs an event loop or a thread, so that it can fork at any time.
 """
@@ -32,30 +32,31 @@ logger = logging.getLogger("fairlead")
 Work = Callable[[Place], int]
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_LASTING = 10.0  # a worker that lived so long did not die at once
-_MOST_FAILURES = 5  # of the owner, one after the other, to become ready again
-_SPARE = 10.0  # seconds beyond what a worker allows itself for its end
+_LASTING = 10.0  # seconds; a worker that was ready and lived longer resets its failures
+_MOST_FAILURES = 5  # consecutive failures of a worker to become ready again
+_SPARE = 10.0  # seconds on top of the time that a worker allows itself to stop
 _BACKLOG = 2048
 _PREFIX = "fairlead-workers-"
 
 
 class _Worker:
-    """What the parent knows of a place; `pid` is 0 while nobody is there."""
+    """State of a worker in the parent; `pid` is 0 while no process runs."""
 
     def __init__(self, number: int, listener: socket.socket) -> None:
         self.number = number
-        self.listener = listener  # where the others reach it
+        self.listener = listener  # where the other workers connect to it
         self.pid = 0
         self.control: socket.socket | None = None
         self.ready = False
         self.was_ready = False
         self.failures = 0
         self.began = 0.0
-        self.due = 0.0  # when it is started again
+        self.due = 0.0  # time of the next start
 
 
 class Parent:
-    """`work` is what a worker does until it ends, with its exit code."""
+    """Starts, restarts and stops the workers. `work` runs in the worker and returns its exit
+    code."""
 
     def __init__(
         self, options: argparse.Namespace, work: Work, stop_signals: tuple[signal.Signals, ...]
@@ -64,7 +65,7 @@ class Parent:
         self._work = work
         self._page = Page(options.workers)
         self._selector = selectors.DefaultSelector()
-        self._stopping = 0  # how often that was asked for
+        self._stopping = 0  # number of stop requests
         self._kill_at = float("inf")
         self._shares_log = options.storage == "sqlite"
         self._code = 0
@@ -74,8 +75,8 @@ class Parent:
         self._heeded = (*self._stop_signals, signal.SIGCHLD)
 
     def run(self) -> int:
-        """Until told to stop, or until the owner of the store cannot be kept running; gives the
-        exit code. Raises OSError, StartError."""
+        """Run until stopped, or until a worker cannot be kept running; return the exit code. Raises
+        OSError, StartError."""
         self._listener = listen(self._options)
         self._listener.listen(_BACKLOG)
         self._address = shown_address(self._options, self._listener)
@@ -110,7 +111,7 @@ class Parent:
         signal.set_wakeup_fd(waking.fileno())
         self._selector.register(woken, selectors.EVENT_READ)
         gc.collect()
-        gc.freeze()  # what is loaded stays in pages that all of them share
+        gc.freeze()  # keeps loaded objects in pages that parent and workers share
         while self._goes_on():
             self._do_what_is_due()
             for key, _ in self._selector.select(self._patience()):
@@ -133,8 +134,8 @@ class Parent:
     # Workers
 
     def _wanted(self) -> list[_Worker]:
-        """Those that have to be started. Where each has a store of its own to follow the first
-        one is: it makes the files that all of them use."""
+        """Return the workers to start. If each follows a store of its own (etcd), worker 0 starts
+        alone first: it creates the files that all of them use."""
         if not (self._shares_log or self._workers[OWNER].was_ready):
             return [] if self._workers[OWNER].pid else self._workers[:1]
         return [worker for worker in self._workers if not worker.pid]
@@ -157,13 +158,13 @@ class Parent:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, self._heeded)
 
     def _become(self, worker: _Worker, control: socket.socket, parent: int) -> None:
-        """The rest of a worker's life, in its process."""
+        """Run a worker in the forked process; never returns."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
             for number in self._heeded:
                 signal.signal(number, signal.SIG_DFL)
-            # A terminal sends these to the whole process group: the parent decides what to do.
+            # A terminal sends these to the whole process group, but the parent decides how to stop.
             for number in (signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
             end_with(parent)
@@ -259,7 +260,8 @@ class Parent:
         logger.error("worker %d %s and is started again", worker.number, how)
 
     def _is_hopeless(self, worker: _Worker, code: int, was_ready: bool) -> bool:
-        """It has said itself why it could not start."""
+        """Return whether a worker failed to start for a permanent reason, which it has logged
+        itself."""
         if was_ready or code < 0:
             return False
         return not worker.was_ready or worker.failures > _MOST_FAILURES
@@ -283,13 +285,13 @@ class Parent:
                 self._stop()
 
     def _stop(self) -> None:
-        """At the first time in good order, at the second one in a hurry, at the third by force."""
+        """Stop gracefully at the first call, fast at the second, by SIGKILL at the third."""
         self._stopping += 1
         options = self._options
         if self._stopping == 1:
             allowed = options.shutdown_delay_duration + 2 * options.shutdown_grace + _SPARE
             self._kill_at = time.monotonic() + allowed
-            self._listener.close()  # the last worker that takes connections closes it for good
+            self._listener.close()  # the socket closes for good when the last worker closes it
         if self._stopping > 2:
             self._kill()
         for worker in self._workers:
@@ -306,17 +308,17 @@ class Parent:
 
     def _signal(self, worker: _Worker, number: signal.Signals) -> None:
         if worker.pid:
-            os.kill(worker.pid, number)  # it is not waited for yet, so the number is still its own
+            os.kill(worker.pid, number)  # not reaped yet, so the pid cannot be reused
 
 
-# What a parent and its workers ask of the system: to die together, and to leave nothing behind.
+# Process-level helpers: workers die with their parent, and leftover files are removed.
 
 _PR_SET_PDEATHSIG = 1
 
 
 def remove_leftovers(prefix: str) -> None:
-    """Remove temporary directories of parents that were killed: their names begin with the prefix
-    and the number of the process."""
+    """Remove temporary directories of parents that were killed. Their names consist of the prefix,
+    the pid, and a suffix."""
     for found in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         pid = found.name.removeprefix(prefix).partition("-")[0]
         with suppress(OSError):
@@ -333,8 +335,8 @@ def _is_alive(pid: int) -> bool:
 
 
 def end_with(parent: int) -> None:
-    """Have the system end this process with its parent, where it can: even one that is stopped.
-    Elsewhere it notices by itself when it runs."""
+    """Ask Linux to kill this process when its parent dies, even while it is stopped. On other
+    systems the worker notices the closed control socket."""
     if not sys.platform.startswith("linux"):
         return
     import ctypes

@@ -1,4 +1,5 @@
-"""One worker's place among those of a server: what they share, and what its parent says."""
+"""What a worker shares with the other workers of its server, and its control socket to the
+parent."""
 
 from __future__ import annotations
 
@@ -13,22 +14,23 @@ from fairlead.base.records import dataclass
 from fairlead.storage.workers.page import Page, Slot
 
 OWNER = 0
-READY, STOP, HURRY = b"r", b"s", b"h"  # what worker and parent say to each other
+READY, STOP, HURRY = b"r", b"s", b"h"  # messages between worker and parent
 
 
 @dataclass(frozen=True)
 class Place:
-    """`listener` is where all take connections, `peers` where this one answers the others.
-    `shares_log` says that they have one embedded log: the first one's, which the others follow."""
+    """A worker's place among the workers of a server. All accept connections at `listener`; `peers`
+    is where this worker serves the others. `shares_log`: there is one embedded log, which worker 0
+    owns and the others follow."""
 
     number: int
     page: Page
-    directory: Path  # theirs alone
+    directory: Path  # private to the workers of this server
     listener: socket.socket
     peers: socket.socket
     control: socket.socket
     shares_log: bool
-    started: float  # when the server was, not this process
+    started: float  # start of the server, not of this process
 
     @property
     def owns_log(self) -> bool:
@@ -43,8 +45,8 @@ class Place:
         return self.page.slot(self.number)
 
     def heed_parent(self, stop: Callable[[], None], hurry: Callable[[], None]) -> None:
-        """Call what the parent asks for. Without a parent there is nobody who would start anew
-        what dies, or let go of the port: then this ends as if it were killed, too."""
+        """Call `stop` or `hurry` when the parent requests it. If the parent dies, exit at once: a
+        worker without it would not be restarted and would keep the port in use."""
         self.control.setblocking(False)
 
         def hear() -> None:
@@ -65,7 +67,8 @@ class Place:
         asyncio.get_running_loop().add_reader(self.control, hear)
 
     def tell_ready(self, found: str) -> None:
-        """`found` says what was in the store; of the owner it reaches the parent."""
+        """Notify the parent that this worker is ready. `found` describes the store's contents; the
+        parent uses that of worker 0."""
         if self.number == OWNER:
             found_file(self.directory).write_text(found)
         self.slot.set_ready(True)
@@ -73,10 +76,10 @@ class Place:
 
 
 def found_file(directory: Path) -> Path:
-    """Where the owner of the store says what it found."""
+    """Return the file in which worker 0 describes the store's contents."""
     return directory / "found"
 
 
 def socket_of(directory: Path, worker: int) -> Path:
-    """Where a worker answers the others."""
+    """Return the path of the socket at which a worker serves the others."""
     return directory / f"worker-{worker}"

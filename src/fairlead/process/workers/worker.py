@@ -1,4 +1,4 @@
-"""What makes a server one of several workers: the store and the counts that it shares."""
+"""Extends a server to one of several workers: the shared log and the shared metrics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEALTH_EVERY = 0.2  # seconds
 
 
 class Worker:
-    """The parts of a place that live on its event loop."""
+    """The parts of a place that need the event loop."""
 
     def __init__(self, place: Place, workers: int) -> None:
         self.place = place
@@ -36,54 +36,54 @@ class Worker:
 
     @property
     def leads(self) -> bool:
-        """Whether first objects and controllers are this one's to look after. Workers that share
-        no log are servers of their own in that."""
+        """Return whether this worker creates the initial objects and runs controllers. Workers
+        without a shared log all do, like separate servers."""
         return not self.place.follows_owner
 
     @property
     def keeps_files(self) -> bool:
-        """Whether certificates and the client configuration are this one's to renew."""
+        """Return whether this worker renews the certificates and the kubeconfig."""
         return self.place.number == OWNER
 
     def followed_log(self) -> FollowedLog:
-        """The log of the owner."""
+        """Return a log that follows the owner's."""
         path = socket_of(self.place.directory, OWNER)
         return FollowedLog(SharedSource(str(path), self.place.page))
 
     def share(self, log: EmbeddedLog) -> None:
-        """Let the others follow this log, from when `open` is awaited."""
+        """Serve this log to the other workers once `open` was awaited."""
         self._sharing = log.sharing = Sharing(self.place.page, self._desk, log)
 
     def opened(self, store: Store) -> None:
-        """Nothing was written to the store yet."""
+        """Start sharing the store. Call it before anything is written."""
         if self._sharing is not None:
             self._sharing.begin(store)
 
     @property
     def store_is_healthy(self) -> bool:
-        """What the owner of its log says, if that is another one."""
+        """Return the health that the owner of the log reports; True in the owner itself."""
         return not self.place.follows_owner or self.place.page.healthy
 
     async def tell_health(self) -> None:
-        """For ever, as the owner: whoever is asked knows whether the store can be written."""
+        """Publish the health of the store to the other workers, forever. For the owner only."""
         assert self._sharing is not None
         while True:
             self._sharing.tell_health()
             await asyncio.sleep(_HEALTH_EVERY)
 
     async def open(self) -> None:
-        """Answer the others from now on."""
+        """Start serving the other workers."""
         await self._desk.open()
 
     async def gather(self, metrics: Metrics) -> list[Family]:
-        """The metrics of all workers."""
+        """Return the metrics of all workers."""
         return await self._gathering(metrics)
 
     def answer_for(self, metrics: Metrics) -> None:
         self._gathering.answer_for(metrics)
 
     async def followers_gone(self, patience: float) -> None:
-        """Wait until nobody needs this one's log any more."""
+        """Wait until no worker is connected to this log, at most `patience` seconds."""
         if self._sharing is not None:
             await self._desk.deserted(patience)
 
@@ -91,17 +91,17 @@ class Worker:
         await self._desk.close()
 
 
-# One server's metrics from those of its workers, any of which may be asked.
+# Merges the metrics of all workers. Any worker can serve them.
 
-_PATIENCE = 2.0  # seconds for a worker that is busy, stopped or being started
+_PATIENCE = 2.0  # seconds for a worker that is busy, stopped or starting
 _RISING = ("counter", "histogram")
 
 
 class Gathering:
-    """The metrics of all workers. `directory` is theirs alone, with the socket of each.
+    """The metrics of all workers. `directory` is private to them and holds their sockets.
 
-    Whatever a worker has told of its counts it has written down before: the one that follows when
-    it dies goes on from there, so that no count ever falls.
+    A worker writes its counts to a file before it reports them. Its successor after a crash
+    continues from that file, so that no counter ever decreases.
     """
 
     def __init__(self, directory: Path, worker: int, workers: int, desk: Desk) -> None:
@@ -113,7 +113,7 @@ class Gathering:
         desk.offers["metrics"] = self._tell
 
     async def __call__(self, metrics: Metrics) -> list[Family]:
-        """Those of all, the first worker's before the others'."""
+        """Return the merged metrics. Common metrics come from the worker with the lowest number."""
         self._metrics = metrics
         others = [number for number in range(self._workers) if number != self._worker]
         told = await asyncio.gather(*map(self._ask, others))
@@ -121,7 +121,7 @@ class Gathering:
         return merged(by_number[number] for number in range(self._workers))
 
     def answer_for(self, metrics: Metrics) -> None:
-        """Others may ask from now on."""
+        """Serve these metrics to the other workers."""
         self._metrics = metrics
 
     async def _tell(self, channel: Channel, number: int) -> list[tuple[Any, ...]]:
@@ -141,7 +141,7 @@ class Gathering:
         return families
 
     async def _ask(self, worker: int) -> list[Family]:
-        """Of one that does not answer: what it has told before."""
+        """Return the metrics of another worker, or those it last wrote if it does not answer."""
         try:
             told = await ask(str(socket_of(self._directory, worker)), "metrics", patience=_PATIENCE)
         except StorageError:
