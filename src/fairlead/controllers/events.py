@@ -30,7 +30,7 @@ _MOST_WAITING = 5_000
 _MOST_KNOWN = 4_096
 _MOST_TEXT_KNOWN = 2 * MOST_TEXT
 _BURST, _SECONDS_APART = 25, 300.0  # token bucket per object: size, and seconds per token
-# texts of similar events before they are combined, and seconds that texts are remembered
+# Texts of similar events before they are combined, and seconds that texts are remembered.
 _MOST_TEXTS, _TEXTS_LAST = 10, 600.0
 _COMBINED = "(combined from similar events): "
 

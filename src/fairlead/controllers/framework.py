@@ -151,7 +151,7 @@ class Controllers:
         self._queues: list[tuple[Syncing | Asleep, WorkQueue[str]]] = []
         self._followed: dict[Callable[[Change], None], Unfollow] = {}
         self._pace = Pace()
-        self._untold = Backlog()  # changes whose keys are not queued yet
+        self._untold = Backlog()  # changes not yet mapped to keys
         self._beginning = asyncio.Lock()  # held while existing objects are replayed
         self._replays: list[Replay] = []  # replays to run before the lock is released
         for controller in controllers:
@@ -201,8 +201,8 @@ class Controllers:
         ]
 
     async def _sleep(self, asleep: Asleep, queue: WorkQueue[str], group: asyncio.TaskGroup) -> None:
-        """Wait for the first object, then build the controller and start its workers. The queue
-        holds a placeholder key meanwhile, so that it does not look idle."""
+        """Wait for the first object, then build the controller and start its workers. From the
+        first object until then the queue holds a placeholder key, so that it does not look idle."""
 
         def look() -> None:
             if self._has_work(asleep):
@@ -329,7 +329,7 @@ async def _work(controller: Syncing, queue: WorkQueue[str], pace: Pace) -> None:
             _report(queue.name, key, error, pause)
         else:
             queue.done(key)
-            # counted from the start of `sync`, which may have read a wall clock that was set since
+            # Counted from the start of `sync`, which may have read a wall clock that was set since.
             if later is not None:
                 queue.add_later(key, later - (clock.ahead() - ahead))
         finally:

@@ -21,7 +21,7 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 
 _BACKGROUND = DeleteOptions(propagation="Background")
-# seconds between two counts of the remaining content while objects disappear one by one
+# Seconds between two counts of the remaining content while objects disappear one by one.
 _REST = 1.0
 
 # Deletes the content of a namespace on aggregated servers and records what remains.

@@ -21,7 +21,8 @@ from fairlead.operations.client import Client
 from fairlead.resources.core.addresses import family_of, special_uses
 from fairlead.storage.change import Change
 
-# Addresses reserved for documentation: routing to them reveals the local address in use.
+# Addresses reserved for documentation (RFC 5737, RFC 3849): a UDP connect to them reveals the local
+# address in use.
 _FAR_AWAY = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 Mend = Callable[[Object], Object]
 _OF_PORT = ("name", "port", "protocol", "targetPort")

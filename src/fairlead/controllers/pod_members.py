@@ -16,7 +16,7 @@ from fairlead.storage.version import Version
 PODS = "core/v1/pods"
 Facts = TypeVar("Facts")
 _MOST_KEPT = 100_000  # members per namespace, about 100 bytes each
-# namespace, label, value; empty label and value for selectors without matchLabels
+# Namespace, label, value; empty label and value for selectors without matchLabels.
 _Label = tuple[str, str, str]
 
 

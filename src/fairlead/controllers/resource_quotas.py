@@ -46,13 +46,13 @@ from fairlead.storage.version import Version
 
 _LOOK_AGAIN = 300.0
 _LOOK_FOR_RESOURCES = 5.0  # while a quota names resources that are not served yet
-# a quota is recounted at the earliest after this many times the duration of its last count
+# A quota is recounted at the earliest after this many times the duration of its last count.
 _REST = 10
 _SECONDS_A_TURN = 0.004  # of counting before a yield to the event loop
 _MOST_NAMES_KEPT = 100  # usage with more names is not cached but measured for each count
 _ATTEMPTS = 10  # to reach a consistent count before the key is retried with back-off
-_BYTES_A_NAME = 64  # estimated cost of formatting one amount, as bytes
-_BYTES_AN_OBJECT = 256  # estimated cost of reading one object beside its size
+_BYTES_A_NAME = 64  # estimated cost of formatting one amount
+_BYTES_AN_OBJECT = 256  # estimated cost of reading one object, in addition to its size
 _EXACT = Context(prec=60)  # exact, so that subtracting an amount reverts adding it
 
 
@@ -373,8 +373,8 @@ def _status_with(quota: Object, used: Usage) -> Object:
 
 
 def _over(counted: Object, status: Object, ref: ResourceRef, current: Object) -> Object:
-    """The quota with the new status, if its spec and status are those that were counted; else
-    raises Conflict."""
+    """The quota with the new status. Raises StatusError (409) if its spec or status is not the one
+    that was counted."""
     if any(current.get(name) != counted.get(name) for name in ("spec", "status")):
         raise modified(ref)
     return {**current, "status": status}

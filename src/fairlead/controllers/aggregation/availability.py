@@ -58,7 +58,7 @@ class Availability:
         return self._extensions.of_service(change.namespace, change.name)
 
     async def sync(self, key: str) -> float | None:
-        # yield to the event loop: there may be thousands, and most need no work
+        # Yield to the event loop: there may be thousands, and most need no work.
         await asyncio.sleep(0)
         found = self._client.find(API_SERVICES, "", key)
         if found is None:

@@ -60,8 +60,8 @@ class LocalServices:
         return {API_SERVICES: lambda change: (change.key,), DEFINITIONS: self._versions}
 
     def _versions(self, change: Change) -> Iterable[str]:
-        """Names of the APIServices of a definition's versions before and after a change. For an
-        existing definition its group is listed, without decoding it."""
+        """Names of the APIServices of a definition's versions before and after a change. A replayed
+        definition is not decoded: the names come from its group."""
         group = change.name.partition(".")[2]
         names = self._local.of_group(group)
         if change.before is not None:
@@ -69,7 +69,7 @@ class LocalServices:
         return names
 
     async def sync(self, key: str) -> float | None:
-        # yield to the event loop: there may be thousands, and most need no work
+        # Yield to the event loop: there may be thousands, and most need no work.
         await asyncio.sleep(0)
         registered = self._local.registered(key)
         found = self._client.find(API_SERVICES, "", key)

@@ -201,7 +201,7 @@ def _key_usage(bits: set[str]) -> KeyUsage:
     from cryptography.x509 import KeyUsage
 
     if "key_agreement" not in bits:
-        # only defined together with key agreement (RFC 5280)
+        # Only defined together with key agreement (RFC 5280).
         bits = bits - {"encipher_only", "decipher_only"}
     return KeyUsage(**{bit: bit in bits for bit in _KEY_USAGES.values()})
 

@@ -45,7 +45,7 @@ class DefinitionController:
         self._registry = registry
         self._client = client
         self._cleanup = api.dialect.group_name(CLEANUP)
-        # definitions being deleted whose objects are watched
+        # Definitions being deleted whose objects are watched.
         self._ending: dict[str, Unfollow] = {}
         self._follow: Follow
 
@@ -63,7 +63,7 @@ class DefinitionController:
         return {change.name, *(one.name for one in others)}
 
     async def sync(self, key: str) -> float | None:
-        # yield to the event loop: there may be thousands, and most need no work
+        # Yield to the event loop: there may be thousands, and most need no work.
         await asyncio.sleep(0)
         value = self._client.find(DEFINITIONS, "", key)
         if value is None:

@@ -28,7 +28,7 @@ from fairlead.storage.change import Change
 SCHEMAS = "flowcontrol/v1beta2/flowschemas"
 LEVELS = "flowcontrol/v1beta2/prioritylevelconfigurations"
 MANAGER = "api-priority-and-fairness-config-producer-v1"
-# seconds between two writes of an object: limits the rate when servers of two releases disagree
+# Seconds between two writes of an object: limits the rate when servers of two releases disagree.
 _APART = 1.0
 
 

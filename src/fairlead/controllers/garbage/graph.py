@@ -50,7 +50,7 @@ class Graph:
 
     def __init__(self) -> None:
         self._dependents = Edges()
-        # keys of dependents by owner kind, by group
+        # Keys of dependents by owner kind, by group.
         self._unresolved: dict[str, dict[Kind, set[str]]] = {}
         self._waiting: dict[str, str] = {}
         self._absent: set[str] = set()  # uids of owners that were deleted while they had dependents

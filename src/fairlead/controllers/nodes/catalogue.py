@@ -57,7 +57,7 @@ BUILDERS: dict[str, Later] = {
     "podgc": Later("pod-garbage-collector", (_PODS,), _pod_collection),
     "ttl": Later("ttl-controller", (_NODES,), _node_ttl),
 }
-# Additional controllers that `--controllers` switches together with the named one.
+# Additional controllers that run with the named one.
 COMPANIONS: dict[str, Later] = {
     "nodelifecycle": Later("taint-eviction-controller", (_NODES,), _taint_eviction)
 }

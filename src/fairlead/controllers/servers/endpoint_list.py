@@ -136,7 +136,7 @@ class LiveServers:
         self._name = f"{self._start}{own.address.replace(':', '-')}-{own.port}"
         self.prefix = f"{self._namespace}/{self._start}"
         self._renewed = -math.inf
-        # spec of other servers' leases, and since when it is unchanged
+        # Spec of other servers' leases, and since when it is unchanged.
         self._seen: dict[str, tuple[Object, float]] = {}
         self._left = False
 

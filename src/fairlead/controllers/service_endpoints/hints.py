@@ -125,8 +125,8 @@ def _hints_in(
 
 
 def _moves(shares: Mapping[str, _Share], given: Counter[str]) -> tuple[Counter[str], Counter[str]]:
-    """How many endpoints each zone gives and receives; updates `given`. Moves nothing for less than
-    half an endpoint."""
+    """How many endpoints each zone gives and receives; updates `given`. Stops when the surplus or
+    deficit is below half an endpoint."""
     surplus = {zone: given[zone] - share.wanted for zone, share in shares.items()}
     giving: Counter[str] = Counter()
     getting: Counter[str] = Counter()

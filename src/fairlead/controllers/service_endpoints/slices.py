@@ -246,7 +246,7 @@ def _wanted(
     everybody = bool(service["spec"].get("publishNotReadyAddresses"))
     offered, none = OfferedPorts(service, slice_ports), ()
     without_ports = has_no_ports(service)
-    # by id of the shared tuple of ports
+    # By id of the shared tuple of ports.
     found: dict[int, tuple[Ports, dict[Identity, Object]]] = {}
     for pod, zone in pods:
         ports = none if without_ports else offered.of(pod)

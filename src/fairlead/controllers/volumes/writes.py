@@ -44,8 +44,8 @@ class Teller:
 
 
 class Writer:
-    """Writes with a precondition on the version that was read: a concurrent write raises Conflict,
-    and the binder retries."""
+    """Writes with a precondition on the version that was read: a concurrent write raises
+    StatusError (409), and the binder retries."""
 
     def __init__(self, client: Client, names: Annotations) -> None:
         self._client = client

@@ -21,7 +21,7 @@ def to_remove(
 ) -> list[Pod]:
     """The `count` pods to delete first: unassigned, not started, not ready, lower deletion cost, on
     a node with more related pods, ready for a shorter time, more restarts, younger. `related` are
-    the pods of all sets with the same controller. An empty `cost_annotation` ignores costs."""
+    the pods of all sets with the same controller. An empty `cost_annotation` disables costs."""
     if count >= len(pods):
         return list(pods)
     crowds = Counter(pod.node for pod in related if pod.active)

@@ -36,7 +36,7 @@ async def replace_status(
     objects: Client, resource: Resource, owner: Object, status: Object
 ) -> Object | None:
     """Replace the status of an owner; returns the written object, or None if it is gone. Raises
-    Conflict if the status changed meanwhile."""
+    StatusError (409) if the status changed meanwhile."""
 
     def told(current: Object) -> Object:
         if (current.get("status") or {}) != (owner.get("status") or {}):

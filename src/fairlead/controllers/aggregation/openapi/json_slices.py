@@ -1,8 +1,8 @@
 """Parses large JSON documents in pieces: the C parser holds the GIL until it is done, even in a
 thread.
 
-A piece is a value at the third level of nesting, such as one path or definition. Pieces are located
-by a token scan and parsed on demand.
+A piece is a value two levels deep, such as one path or definition. Pieces are located by a token
+scan and parsed on demand.
 """
 
 from __future__ import annotations

@@ -150,7 +150,8 @@ class Descriptions:
                 complaints.append(error.brief)
             except ValueError as error:
                 complaints.append(str(error))
-            except Exception as error:  # a bad document must not affect other servers
+            # An unexpected error with one server must not stop the others.
+            except Exception as error:
                 logger.exception("cannot read the OpenAPI document of %s", extension.name)
                 complaints.append(type(error).__name__)
         return "; ".join(dict.fromkeys(complaints))

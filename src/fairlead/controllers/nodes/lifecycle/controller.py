@@ -65,7 +65,7 @@ class NodeLifecycle:
         self._heartbeats = Heartbeats()
         self._lost_since: dict[str, float] = {}
         self._known: dict[str, str] = {}  # uids by node
-        # nodes that were ready when lost; their pods are still to be marked
+        # Nodes that were ready when lost; their pods are still to be marked.
         self._fell_silent: set[str] = set()
         self._unplaced: set[str] = set()
         self._add: Callable[[str], None] = lambda _: None

@@ -40,7 +40,7 @@ class _Zone:
     state: State = State.NEW
     ready: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
-    # nodes excluded from the zone's state, and whether they are ready
+    # Nodes excluded from the zone's state, and whether they are ready.
     exempt: dict[str, bool] = field(default_factory=dict)
     turns: dict[str, float] = field(default_factory=dict)  # scheduled eviction time per node
     last_turn: float | None = None  # the latest scheduled time

@@ -29,7 +29,7 @@ class Waiting:
         self._entries: dict[str, _Entry] = {}
         self._next: list[tuple[tuple[int, int], str]] = []
         self._later: list[tuple[float, str]] = []
-        # unschedulable pods by the events they wait for
+        # Unschedulable pods by the events they wait for.
         self._parked: dict[Event, dict[str, _Entry]] = {}
         self._count = 0
 

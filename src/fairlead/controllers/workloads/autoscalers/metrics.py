@@ -42,7 +42,7 @@ class Metrics:
 
     def _failure(self, spec: Object, namespace: str) -> Failure:
         kind = spec["type"]
-        # the field is named after the type
+        # The field is named after the type.
         source = spec.get(f"{kind[:1].lower()}{kind[1:]}") or {}
         if kind in ("Resource", "ContainerResource"):
             return self._of_resource(kind, source)

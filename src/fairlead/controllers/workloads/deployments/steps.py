@@ -38,7 +38,7 @@ def limits_of(deployment: Object) -> Limits:
     update = strategy.get("rollingUpdate") or {}
     surge = resolved(update.get("maxSurge", 0), replicas, up=True)
     unavailable = resolved(update.get("maxUnavailable", 0), replicas, up=False)
-    # small percentages round to 0, which would block the rollout
+    # Small percentages round to 0, which would block the rollout.
     if surge == 0 and unavailable == 0:
         unavailable = 1
     return Limits(replicas, surge, min(unavailable, replicas), rolling=True)

@@ -21,7 +21,7 @@ def wanted(standing: Standing) -> int:
     parallelism: int = standing.spec.get("parallelism") or 0
     if standing.is_suspended:
         return 0
-    # without completions no pods are added after the first success
+    # Without completions no pods are added after the first success.
     if standing.completions is None:
         return len(standing.active) if standing.succeeded else parallelism
     return max(0, min(parallelism, standing.completions - standing.succeeded))
