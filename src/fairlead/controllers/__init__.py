@@ -1,9 +1,11 @@
-"""What keeps a cluster as it should be. May use `api` and what is below.
+"""Controllers: loops that bring the cluster to its desired state. May use `api` and the packages
+below it.
 
-- `framework`, `queue`, `pace`, `replay`: from changes to keys to work; `catalogue`: all controllers
+- `framework`, `queue`, `pace`, `replay`: from watch events to keys to workers
+- `catalogue`: all controllers by name; `surroundings`: the dependencies they are built from
 - `workloads/`, `nodes/`, `volumes/`, `service_endpoints/`, `certificates/`, `disruption/`,
   `garbage/`, `flow_control/`, `custom_resources/`, `servers/`: the larger families
-- the other modules are one controller each
-- `aggregation/`: extension servers behind this one
-- `simulation/`: nodes without machines, and a scheduler for them
+- each other module contains one controller or the helpers of a few
+- `aggregation/`: extension API servers behind this one
+- `simulation/`: simulated nodes and a scheduler for them
 """

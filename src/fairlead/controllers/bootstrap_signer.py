@@ -1,5 +1,5 @@
-"""What new members need to find this server is public, and signed with every bootstrap token that
-is for signing, so that who has the token can tell it from a forgery."""
+"""Publishes the address and CA of this server in the ConfigMap cluster-info, signed with every
+bootstrap token that allows signing, so that a joining node with a token can verify it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from fairlead.storage.change import Change
 CLUSTER_INFO = "cluster-info"
 _CONFIG = "kubeconfig"
 _SIGNATURE = "jws-kubeconfig-"
-_EARLIER = "apiserver"  # whose it is in stores of earlier releases
+_EARLIER = "apiserver"  # field manager in stores of earlier releases
 _LONGEST_NAP = 24 * 3600.0
 
 
 class BootstrapSigner:
-    """There is one key, the name of the config map. `owner` writes what the server says of itself,
-    as long as nobody else does; `signer` only signs it. `address` is where clients reach us."""
+    """There is one key, the name of the ConfigMap. `owner` writes the kubeconfig unless another
+    field manager owns it; `signer` adds the signatures. `address` is where clients reach the
+    server."""
 
     name = "bootstrap-signer"
     workers = 1
@@ -56,7 +57,7 @@ class BootstrapSigner:
         }
 
     def _place(self, change: Change) -> Iterable[str]:
-        """The namespace for it is there."""
+        """The namespace of the ConfigMap was created."""
         return (CLUSTER_INFO,) if change.added and change.name == self._public else ()
 
     def _cluster_info(self, change: Change) -> Iterable[str]:
@@ -76,11 +77,11 @@ class BootstrapSigner:
             return await self._sign(current)
         except StatusError as error:
             if error.code == 404:
-                return None  # it went, and its going tells us
+                return None  # deleted; its event queues the key again
             raise
 
     async def _described(self, current: Object | None) -> Object:
-        """The config map, with what we say of ourselves in it."""
+        """The ConfigMap with an up-to-date kubeconfig."""
         config = self._config()
         if current is None:
             metadata = {"name": CLUSTER_INFO, "namespace": self._public}
@@ -94,8 +95,8 @@ class BootstrapSigner:
         )
 
     def _config(self) -> str:
-        """A client configuration of a server without users: its address and CA."""
-        from fairlead.codec.yaml_writer import dump  # few servers need it at start
+        """A kubeconfig with the address and CA of the server and no user."""
+        from fairlead.codec.yaml_writer import dump  # Loaded lazily: few servers need it
 
         cluster = {
             "certificate-authority-data": b64encode(self._ca_file.read_bytes()).decode(),
@@ -113,7 +114,7 @@ class BootstrapSigner:
         return dump(config).decode()
 
     async def _sign(self, current: Object) -> float | None:
-        """Sign it with all tokens; gives when the first of them expires."""
+        """Sign with all tokens; returns the seconds until the first token expires."""
         tokens, first_end = self._signing_tokens()
         if self._signed(current, tokens) != current:
             await self._signer.change(
@@ -124,7 +125,7 @@ class BootstrapSigner:
         return min(max(first_end - clock.time(), 0.0), _LONGEST_NAP)
 
     def _signing_tokens(self) -> tuple[dict[str, str], float]:
-        """The secret parts by ids, and when the first of them ends."""
+        """Token secrets by id, and the time when the first expires."""
         tokens: dict[str, str] = {}
         first_end = inf
         for version in self._signer.collection(SECRETS).current(self._system):
@@ -154,7 +155,7 @@ class BootstrapSigner:
 
 
 def detached_signature(content: str, key_id: str, key: str) -> str:
-    """A JWS (HS256) without its payload."""
+    """A detached JWS (HS256): without its payload."""
     header = json.dumps({"alg": "HS256", "kid": key_id}, separators=(",", ":"))
     protected, payload = _encoded(header.encode()), _encoded(content.encode())
     digest = hmac.new(key.encode(), f"{protected}.{payload}".encode(), sha256).digest()
@@ -170,7 +171,7 @@ def _with_data(value: Object, data: Mapping[str, str]) -> Object:
 
 
 def _is_written_by(value: Object, client: Client) -> bool:
-    """Whether the configuration in a config map is what this client wrote."""
+    """Whether this client is the only field manager of the kubeconfig."""
     entries = value["metadata"].get("managedFields") or ()
     owners = {
         entry.get("manager")

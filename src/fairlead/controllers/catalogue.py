@@ -1,4 +1,4 @@
-"""The controllers, by the names that `--controllers` knows them by."""
+"""All controllers, by their names in `--controllers`."""
 
 from __future__ import annotations
 
@@ -94,12 +94,12 @@ _BUILDERS: dict[str, Build | Later] = {
 def build_controllers(
     given: Surroundings, running: frozenset[str]
 ) -> Sequence[Controller | Asleep]:
-    """The controllers of these names. Raises SigningFlagError."""
+    """Build the named controllers. Raises SigningFlagError."""
     builders = (*_BUILDERS.items(), *COMPANIONS.items())
     return [built(build, given) for name, build in builders if name in running]
 
 
-# `--controllers`: which of the server's controllers run.
+# `--controllers`: the selection of controllers to run.
 
 _NAMES = frozenset(
     """
@@ -111,7 +111,7 @@ _NAMES = frozenset(
     service serviceaccount serviceaccount-token statefulset tokencleaner ttl ttl-after-finished
     """.split()  # noqa: SIM905 as a list it would be a page
 )
-# What the catalogue does not build; the aggregation of roles is part of authorization.
+# Known names without a controller here; the aggregation of roles is part of authorization.
 _WITHOUT_EFFECT = frozenset(
     """
     attachdetach cloud-node-lifecycle nodeipam route service
@@ -122,20 +122,20 @@ DEFAULT_CONTROLLERS = "*"
 
 
 class ControllerNameError(ValueError):
-    """The flag names a controller that does not exist."""
+    """`--controllers` has an unknown name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """`running` has names of the catalogue; `without_effect` what was named and cannot be switched
-    in this release."""
+    """`running` are names of the catalogue; `without_effect` are the parts of the flag that name a
+    controller this release does not have."""
 
     running: frozenset[str]
     without_effect: tuple[str, ...]
 
 
 def chosen_controllers(text: str) -> Chosen:
-    """Read the flag; raises ControllerNameError. The first mention of a name counts."""
+    """Parse the flag; raises ControllerNameError. If a name occurs twice the first one wins."""
     given = [part.strip() for part in text.split(",") if part.strip()]
     wanted: dict[str, bool] = {}
     for part in given or DEFAULT_CONTROLLERS.split(","):

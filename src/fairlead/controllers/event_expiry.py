@@ -1,7 +1,7 @@
-"""Events are forgotten some time after they were last written.
+"""Deletes events some time after their last write.
 
-They go without a request of anybody's, as keys go whose lease has ended: no admission, no finalizer
-keeps them, and watchers see them deleted.
+Deletes go directly to the store, as when an etcd lease expires: without admission and without
+regard to finalizers. Watchers see DELETED.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from fairlead.storage.version import Version
 
 logger = logging.getLogger("fairlead.controllers")
 
-_AT_ONCE = 250  # deletes that share a commit
-_GROUPED = 1.0  # seconds in which events end together
+_AT_ONCE = 250  # deletes per batch, which share a commit
+_GROUPED = 1.0  # seconds added to a timer so that events that expire close together share it
 _TRY_AGAIN = 5.0
 
 
 class EventExpiry:
-    """There is one key. Events are kept in the order of their last write, which is that of their
-    ends: only the first one is ever looked at, and there is one timer."""
+    """There is one key. Events are kept in the order of their last write, which is also the order
+    of expiry, so only the first is checked and one timer suffices."""
 
     name = "event-expiry"
     workers = 1
@@ -39,12 +39,12 @@ class EventExpiry:
         self._api = api
         self._seconds = seconds
         self._first_of_ours = api.store.next_revision
-        # Revision of the last write and when it was seen by the steady clock, by key; no time if
-        # it was before our own.
+        # By key: revision of the last write, and its time on the monotonic clock. The time is None
+        # for writes before this process started; it is then read from the object.
         self._written: dict[str, tuple[int, float | None]] = {}
         self._newest = 0
         self._in_order = True
-        self._waiting = False  # a timer runs
+        self._waiting = False  # a timer is set
 
     def follows(self) -> Mapping[str, Keys]:
         return {EVENTS: self._note} if self._seconds > 0 else {}
@@ -79,7 +79,7 @@ class EventExpiry:
         return max(self._end_of(first) - clock.steady(), 0.0) + _GROUPED
 
     def _due(self) -> list[str]:
-        """The first of those whose time has come."""
+        """The next batch of expired events."""
         if not self._in_order:
             self._written = dict(sorted(self._written.items(), key=lambda item: item[1][0]))
             self._in_order = True
@@ -113,7 +113,7 @@ class EventExpiry:
                 raise Conflict(key)
             check_fence()
             await self._api.store.delete(self._collection, key, version)
-        except Conflict:  # it is being written; if that fails it stays a little longer
+        except Conflict:  # a write is in progress; if that fails the event stays a little longer
             self._written.setdefault(key, (revision, clock.steady()))
         except StorageError:
             self._written.setdefault(key, (revision, written))
@@ -126,7 +126,8 @@ class EventExpiry:
 
 
 def _last_written(version: Version) -> float:
-    """When an event was written that is older than this process, as it tells itself."""
+    """Wall-clock time of the last write of an event that is older than this process, from its
+    metadata."""
     metadata = version.object()["metadata"]
     texts = [metadata.get("creationTimestamp")]
     texts += [entry.get("time") for entry in metadata.get("managedFields") or ()]

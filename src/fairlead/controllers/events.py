@@ -1,8 +1,8 @@
-"""Events that controllers leave about objects, for people to read.
+"""Records Event objects about what controllers do.
 
-Nothing waits for them and nothing fails with them: they are written in the background, the same
-one again only raises its count, many that differ only in their text become one, and who says too
-much about one object is not heard.
+Recording never blocks or fails the caller: events are written in the background. A repeated event
+increments the count of the first, events that differ only in their text are combined after ten
+texts, and a rate limit per object drops the rest.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ MOST_TEXT = 1024
 _MOST_WAITING = 5_000
 _MOST_KNOWN = 4_096
 _MOST_TEXT_KNOWN = 2 * MOST_TEXT
-_BURST, _SECONDS_APART = 25, 300.0  # of events about one object
-_MOST_TEXTS, _TEXTS_LAST = 10, 600.0  # of events that are alike but for their text
+_BURST, _SECONDS_APART = 25, 300.0  # token bucket per object: size, and seconds per token
+# Texts of similar events before they are combined, and seconds that texts are remembered.
+_MOST_TEXTS, _TEXTS_LAST = 10, 600.0
 _COMBINED = "(combined from similar events): "
 
 
 @dataclass(slots=True)
 class _Allowance:
-    """How many more events about an object are written, as of a moment."""
+    """Token bucket for the events about one object."""
 
     left: float
     at: float
 
     def take(self) -> bool:
         moment = clock.time()
-        passed = max(0.0, moment - self.at)  # a clock can be set back
+        passed = max(0.0, moment - self.at)  # the wall clock may be set back
         self.left = min(_BURST, self.left + passed / _SECONDS_APART)
         self.at = moment
         if self.left < 1:
@@ -54,7 +55,7 @@ class _Allowance:
 
 @dataclass(slots=True)
 class _Texts:
-    """The hashes of what was said about an object for one reason, the last of it at a moment."""
+    """Hashes of the texts of similar events and the time of the last one."""
 
     known: set[int]
     at: float
@@ -71,7 +72,8 @@ class _Texts:
 
 
 class EventWriter:
-    """Writes the events of all controllers, one after the other."""
+    """Writes the events of all controllers sequentially. Holds at most 5,000 waiting events and
+    drops more."""
 
     def __init__(self) -> None:
         self._waiting: asyncio.Queue[tuple[Client, Object, str]] = asyncio.Queue(_MOST_WAITING)
@@ -80,7 +82,7 @@ class EventWriter:
         self._allowances: Bounded[tuple[str, str], _Allowance] = Bounded(_MOST_KNOWN)
 
     def submit(self, client: Client, event: Object) -> None:
-        """Have an event written, unless there is too much about its object already."""
+        """Queue an event unless the rate limit of its object or the queue is exhausted."""
         event, key = self._combined(event)
         about = event["source"]["component"], event["involvedObject"].get("uid", "")
         allowance = self._allowances.get(about)
@@ -91,8 +93,8 @@ class EventWriter:
             self._waiting.put_nowait((client, event, key))
 
     def _combined(self, event: Object) -> tuple[Object, str]:
-        """An event as it is written, and what it is the same by as others: its text too, unless
-        there were many texts already."""
+        """The event to write and its deduplication key. The key includes the text unless there were
+        too many texts."""
         about, text = _about(event), event["message"]
         texts = self._texts.get(about)
         if texts is None:
@@ -103,7 +105,7 @@ class EventWriter:
         return event, f"{about}\n{event['involvedObject'].get('fieldPath', '')}\n{text}"
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write queued events until cancelled."""
         while True:
             client, event, key = await self._waiting.get()
             try:
@@ -133,15 +135,14 @@ class EventWriter:
 
 
 def _about(event: Object) -> str:
-    """What events have in common that differ only in their text."""
+    """Key of the events that differ only in their text."""
     about = event["involvedObject"]
     what = (about["kind"], about.get("namespace", ""), about["name"], about.get("uid", ""))
     return "\n".join((event["source"]["component"], *what, event["type"], event["reason"]))
 
 
 class Recorder:
-    """The events of one controller, under the name that it is known by, and the host that it works
-    on if that is known."""
+    """Records events of one controller, with its component name and, if known, its host."""
 
     def __init__(self, writer: EventWriter, client: Client, component: str, host: str = "") -> None:
         self._writer = writer
@@ -151,8 +152,8 @@ class Recorder:
     def record(
         self, resource: Resource, value: Object, kind: str, reason: str, text: str, path: str = ""
     ) -> None:
-        """Say something about an object; `kind` is NORMAL or WARNING, `path` the part of it that is
-        meant."""
+        """Record an event about an object. `kind` is NORMAL or WARNING, `path` the field it is
+        about."""
         metadata = value["metadata"]
         moment = now()
         reference = {

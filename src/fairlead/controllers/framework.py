@@ -1,5 +1,9 @@
-"""The framework of controllers: events of the watch cache become keys, workers make each key
-right."""
+"""The controller framework: events of the watch cache become keys in a queue, workers reconcile
+each key.
+
+Everything runs on the event loop. Long work (initial replay, large fan-outs) is split into steps so
+that one iteration of the loop does a few milliseconds of it.
+"""
 
 from __future__ import annotations
 
@@ -33,68 +37,73 @@ from fairlead.storage.collection import Collection
 
 logger = logging.getLogger("fairlead.controllers")
 
-# The keys that an event gives work to; called for every commit, so it must be quick. If many events
-# come at once, or many keys, the rest of them is taken in later rounds of the event loop. A None is
-# no key, but a place where it may be interrupted.
+# Maps an event to the keys that need work. Called on every commit, so it must be fast. The
+# framework may stop iterating and continue in a later iteration of the event loop. A None is not a
+# key, only a point where iteration may be interrupted.
 Keys = Callable[[Change], Iterable[str | None]]
 
 
 class Syncing(Protocol):
-    """Work by keys. `sync` compares what is with what should be, whatever happened before; it
-    raises if that failed, and gives the seconds after which the key needs another look, if any."""
+    """A reconciler of keys.
+
+    `sync` compares actual with desired state and does not depend on earlier events. It raises if it
+    failed, which causes a retry with back-off, and returns the seconds after which the key is to be
+    queued again, or None.
+    """
 
     workers: int
 
     def follows(self) -> Mapping[str, Keys]:
-        """The resources (our names) whose events give work."""
+        """Resources (internal names) whose events queue keys, each with its mapping."""
 
     async def sync(self, key: str) -> float | None: ...
 
 
 class Controller(Syncing, Protocol):
-    """The same with the name of its queue, under which its work is counted."""
+    """A reconciler with a name for its queue and metrics."""
 
     name: str
 
 
-# Ends what `Follow` began.
+# Removes the subscription that `Follow` made.
 Unfollow = Callable[[], None]
 
 
 class Follow(Protocol):
-    """Follows a resource (our name for it) from now on. What exists is told at once, unless the
-    caller says that it has just looked."""
+    """Subscribes to a resource (internal name). With `replay`, existing objects are delivered
+    first; without it the caller has already read them."""
 
     def __call__(self, resource: str, keys: Keys, *, replay: bool = True) -> Unfollow: ...
 
 
 @runtime_checkable
 class Growing(Protocol):
-    """A controller that learns while it works what else gives it work."""
+    """A controller that subscribes to more resources while it runs."""
 
     def grow_by(self, follow: Follow) -> None:
-        """Called once, before it works."""
+        """Called once, before the first `sync`."""
 
 
 @runtime_checkable
 class Adding(Protocol):
-    """A controller whose work on one key can give work to others."""
+    """A controller that queues keys by itself."""
 
     def add_by(self, add: Callable[[str], None]) -> None:
-        """Called once, before it works."""
+        """Called once, before the first `sync`."""
 
 
 @runtime_checkable
 class Steady(Protocol):
-    """A controller whose pauses are lengths of time: that the machine's clock is set does not make
-    them longer or shorter, as it does for those that wait for a moment."""
+    """A controller whose delays are durations, measured by the monotonic clock. The delays of other
+    controllers lead to a point in time and follow changes of the wall clock."""
 
     is_steady: bool
 
 
 def controller_user(dialect: Dialect, name: str, *, privileged: bool = False) -> User:
-    """The user that a controller acts as: a service account of the system namespace, with the
-    rights of its bootstrap role. Where roles decide nothing it has to be `privileged`."""
+    """The user that a controller acts as: a service account in the system namespace with the rights
+    of its bootstrap role. `privileged` adds the masters group, for servers whose authorizer ignores
+    roles."""
     namespace = dialect.system_namespace
     groups = account_groups(namespace)
     if privileged:
@@ -103,29 +112,31 @@ def controller_user(dialect: Dialect, name: str, *, privileged: bool = False) ->
 
 
 def manager_user(dialect: Dialect, *, privileged: bool = False) -> User:
-    """The user of what controllers have in common, and of those that have no role of their own."""
+    """The user of shared work and of controllers without a role of their own."""
     groups = (MASTERS,) if privileged else ()
     name = f"system:{dialect.system_prefix}-controller-manager"
     return with_authenticated_group(User(name, "", groups))
 
 
 class Asleep(NamedTuple):
-    """A controller that has nothing to do, and is not even made, before there is an object of the
-    resources (our names) that wake it. It must be one that takes up what it finds; it has its name
-    from here."""
+    """A controller that is not built until an object of one of the `woken_by` resources (internal
+    names) exists. It must reconcile existing objects when it starts. Its queue has this name."""
 
     name: str
     woken_by: Sequence[str]
     wake: Callable[[], Syncing]
 
 
-_LOOK_AGAIN_PAUSE = 1.0  # seconds until one that could not take in a change looks at everything
-_WAKING = ""  # instead of a key, in the queue of who is asleep
+_LOOK_AGAIN_PAUSE = 1.0  # seconds until all objects are replayed after a mapping failed
+_WAKING = ""  # placeholder key in the queue of a controller that is not built yet
 
 
 class Controllers:
-    """Runs controllers on the watch cache of a server, once: whoever wants to go on after the end
-    builds them anew, as they are full of what they knew. `at_end` forgets what they share."""
+    """Runs controllers on the watch cache of a server.
+
+    An instance runs once: controllers keep state, so a restart must build new ones. `at_end`
+    releases the state that they share.
+    """
 
     def __init__(
         self,
@@ -140,23 +151,23 @@ class Controllers:
         self._queues: list[tuple[Syncing | Asleep, WorkQueue[str]]] = []
         self._followed: dict[Callable[[Change], None], Unfollow] = {}
         self._pace = Pace()
-        self._untold = Backlog()  # changes that controllers were not told of yet
-        self._beginning = asyncio.Lock()  # held by who takes in what exists
-        self._replays: list[Replay] = []  # of what is followed meanwhile
+        self._untold = Backlog()  # changes not yet mapped to keys
+        self._beginning = asyncio.Lock()  # held while existing objects are replayed
+        self._replays: list[Replay] = []  # replays to run before the lock is released
         for controller in controllers:
             self.add(controller)
 
     def add(self, controller: Controller | Asleep) -> None:
-        """Have another one run, before they start."""
+        """Register a controller; only before `run`."""
         is_steady = isinstance(controller, Steady) and controller.is_steady
         queue = WorkQueue[str](controller.name, is_steady=is_steady)
         self._queues.append((controller, queue))
         self._api.work[controller.name] = queue
 
     async def _start(self) -> None:
-        """Take in what exists and follow what changes: one controller after the other, since a
-        large store takes a while and the server serves already. What one finds it is told at once,
-        and nobody works before all of them know."""
+        """Replay existing objects and subscribe to changes, one controller after the other: a large
+        store takes a while and the server already serves requests. Workers start after all
+        controllers have replayed."""
         async with self._beginning:
             for n, (controller, queue) in enumerate(self._queues):
                 if isinstance(controller, Asleep):
@@ -190,8 +201,8 @@ class Controllers:
         ]
 
     async def _sleep(self, asleep: Asleep, queue: WorkQueue[str], group: asyncio.TaskGroup) -> None:
-        """Until there is something to do. Whoever asks sees that the queue is not empty from then
-        on until the controller works."""
+        """Wait for the first object, then build the controller and start its workers. From the
+        first object until then the queue holds a placeholder key, so that it does not look idle."""
 
         def look() -> None:
             if self._has_work(asleep):
@@ -252,7 +263,7 @@ class Controllers:
         collection: Collection,
         listen: Callable[[Change], None],
     ) -> Unfollow:
-        """Follow a collection until what is given is called."""
+        """Subscribe to a collection; the returned function unsubscribes and calls `ended`."""
         follow(collection, listen, essential=False)
         unfollow = partial(self._api.store.unfollow, collection, listen)
         self._followed[listen] = unfollow
@@ -265,7 +276,7 @@ class Controllers:
         return end
 
     async def run(self) -> None:
-        """Work until cancelled; afterwards nothing is followed and no key waits."""
+        """Run until cancelled; then unsubscribe everything and close the queues."""
         try:
             await self._start()
             async with asyncio.TaskGroup() as group:
@@ -279,7 +290,7 @@ class Controllers:
             self.close()
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Unsubscribe from the store and close the queues."""
         for unfollow in self._followed.values():
             unfollow()
         self._followed.clear()
@@ -292,8 +303,8 @@ class Controllers:
 def _told(
     queue: WorkQueue[str], keys: Keys, change: Change, look_again: Callable[[], None]
 ) -> Iterator[None]:
-    """Tell a controller of a change: each step adds a key to its queue. One that fails looks at
-    everything again."""
+    """Map a change to keys; each step queues one key. If the mapping raises, all objects of the
+    collection are replayed after a pause."""
     try:
         for key in keys(change):
             if key is not None:
@@ -318,7 +329,8 @@ async def _work(controller: Syncing, queue: WorkQueue[str], pace: Pace) -> None:
             _report(queue.name, key, error, pause)
         else:
             queue.done(key)
-            if later is not None:  # since it began, for who looked at a clock that moved then
+            # Counted from the start of `sync`, which may have read a wall clock that was set since.
+            if later is not None:
                 queue.add_later(key, later - (clock.ahead() - ahead))
         finally:
             SECONDS.observe(perf_counter() - started, of=(queue.name,))
@@ -332,11 +344,11 @@ def _report(name: str, key: str, error: Exception, pause: float) -> None:
         logger.error("%s: %s; again in %.3gs", name, key, pause, exc_info=error)
 
 
-# Changes that controllers make to objects.
+# Helpers for changes to objects.
 
 
 def with_fewer(value: Object, field: str, stays: Callable[[Any], bool]) -> Object:
-    """A copy with less in one of its lists, and without the list if nothing stays."""
+    """A copy whose list `field` keeps only matching items; the field is removed if none match."""
     left = [item for item in value.get(field) or () if stays(item)]
     rest = {name: item for name, item in value.items() if name != field}
     return {**rest, field: left} if left else rest

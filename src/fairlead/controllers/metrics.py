@@ -1,4 +1,4 @@
-"""What controllers count, under the names that dashboards of the reference know."""
+"""Metrics of controllers, under the reference's names so that existing dashboards work."""
 
 from __future__ import annotations
 

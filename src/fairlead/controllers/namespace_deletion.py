@@ -1,4 +1,4 @@
-"""A namespace that is being deleted is emptied, and goes when it is empty."""
+"""Empties namespaces that are being deleted, and finalizes them when they are empty."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 
 _BACKGROUND = DeleteOptions(propagation="Background")
-_REST = 1.0  # seconds between two accounts of what is left, while things go one by one
+# Seconds between two counts of the remaining content while objects disappear one by one.
+_REST = 1.0
 
-# Deletes what other servers keep in a namespace, and notes what is left.
+# Deletes the content of a namespace on aggregated servers and records what remains.
 EmptyElsewhere = Callable[[str, Remains], Awaitable[None]]
 
 
 @dataclass(slots=True)
 class _Held:
-    """What was left of a namespace when it was counted and has not gone since, in which resources
-    it lies, and until when it is not counted again."""
+    """Content that remained at the last count: the resources, the keys not deleted since, and the
+    time (monotonic) before which it is not counted again."""
 
     resources: list[Resource]
     keys: set[tuple[str, str]]
@@ -38,17 +39,17 @@ class _Held:
 
 
 class NamespaceDeletion:
-    """Keys are names of namespaces. What finalizers or grace periods hold back is followed until
-    it is gone."""
+    """Keys are names of namespaces. Objects that finalizers or grace periods hold back are watched
+    until they are gone."""
 
     name = "namespace-controller"
-    workers = 10  # they share their commits
+    workers = 10  # their deletes share commits
 
     def __init__(self, api: Api, client: Client, empty_elsewhere: EmptyElsewhere) -> None:
         self._api = api
         self._client = client
         self._empty_elsewhere = empty_elsewhere
-        self._undiscovered: set[str] = set()  # namespaces of which not everything is known
+        self._undiscovered: set[str] = set()  # namespaces with failed discovery
         self._held: dict[str, _Held] = {}
         self._followed: dict[Resource, Unfollow] = {}
         self._follow: Follow
@@ -69,7 +70,8 @@ class NamespaceDeletion:
         return (change.name,) if may_be_going(change.after) else ()
 
     def _content_changed(self, change: Change) -> Iterable[str]:
-        """Something came or went, or has lost a finalizer."""
+        """The namespace of an object that was created, deleted, or changed while it had
+        finalizers."""
         held = self._held.get(change.namespace)
         if held is None:
             return ()
@@ -99,14 +101,13 @@ class NamespaceDeletion:
         if not remains.objects:
             finalized = _if_still(namespace, _finalized)
             await self._client.change(NAMESPACES, "", key, finalized, "finalize")
-        return _REST if remains.elsewhere else None  # nobody tells when that goes
+        return _REST if remains.elsewhere else None  # polled: aggregated servers send no events
 
     async def _empty(self, namespace: str) -> Remains:
-        """Delete all content that is not on its way already; gives what is left, which is followed
-        from then on."""
+        """Delete all content that is not being deleted yet; returns what remains and watches it."""
         remains = Remains()
         contents = self._contents()
-        # Some are served by two groups and kept once.
+        # A resource that two groups serve is stored once; delete it once.
         kept = {self._api.collection(resource): resource for resource in reversed(contents)}
         outcomes = await asyncio.gather(
             *(self._delete_all(resource, namespace) for resource in kept.values())
@@ -115,7 +116,7 @@ class NamespaceDeletion:
         await self._empty_elsewhere(namespace, remains)
         note = self._undiscovered.add if remains.undiscovered else self._undiscovered.discard
         note(namespace)
-        # After a failure it is the queue that knows when to try again.
+        # After a failure the back-off of the queue decides.
         rest = monotonic() + (0.0 if remains.failure() is not None else _REST)
         held = _Held([], set(), rest)
         for resource in contents:
@@ -131,7 +132,7 @@ class NamespaceDeletion:
         return remains
 
     def _contents(self) -> list[Resource]:
-        """What may be in a namespace, each resource in the version that its group prefers."""
+        """All namespaced resources with deletes, each in the preferred version of its group."""
         found: dict[tuple[str, str], Resource] = {}
         for group_version in self._api.resources.group_versions():
             for resource in group_version.resources.values():
@@ -149,7 +150,7 @@ class NamespaceDeletion:
         return None
 
     def _hold(self, namespace: str, held: _Held) -> None:
-        """Hear of what happens to what is left."""
+        """Watch the resources of the remaining content."""
         if held.keys:
             self._held[namespace] = held
             self._follow_held()
@@ -171,15 +172,15 @@ class NamespaceDeletion:
 
 
 def _is_to_be_emptied(namespace: Object) -> bool:
-    """Whether a namespace is being deleted and was not emptied yet; others may hold it."""
+    """Whether a namespace is being deleted and still has the content finalizer."""
     if namespace["metadata"].get("deletionTimestamp") is None:
         return False
     return CONTENT_FINALIZER in ((namespace.get("spec") or {}).get("finalizers") or ())
 
 
 def _if_still(namespace: Object, change: Callable[[Object], Object]) -> Callable[[Object], Object]:
-    """A change that leaves another namespace of the same name alone: this one may have gone, and
-    the other one come, while this one was emptied."""
+    """A change that applies only to the namespace with the same uid: a new one of that name may
+    have been created meanwhile."""
     uid = namespace["metadata"]["uid"]
     return lambda found: change(found) if found["metadata"]["uid"] == uid else found
 
@@ -190,23 +191,23 @@ def _finalized(namespace: Object) -> Object:
     return {**namespace, "spec": left}
 
 
-# What controllers ask about namespaces.
+# Helpers for controllers that handle namespaces.
 
 NAMESPACES = "core/v1/namespaces"
 
 
 def name_of(change: Change) -> Iterable[str]:
-    """A namespace that exists, as a key."""
+    """The key of an existing namespace."""
     return () if change.deleted else (change.name,)
 
 
 def is_alive(namespace: dict[str, Any] | None) -> bool:
-    """Whether a namespace exists and is not going away."""
+    """Whether a namespace exists and is not being deleted."""
     return namespace is not None and not namespace["metadata"].get("deletionTimestamp")
 
 
 def is_refused_by_ending(error: StatusError) -> bool:
-    """Whether nothing can be created because the namespace is going away, or gone."""
+    """Whether a create failed because its namespace is being deleted or does not exist."""
     details = error.details or {}
     causes = details.get("causes") or ()
     if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):

@@ -1,4 +1,4 @@
-"""What is left in a namespace that is being deleted, and what its status says of that."""
+"""The remaining content of a namespace that is being deleted, and its status conditions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from fairlead.operations.api import Object
 
 @dataclass(slots=True)
 class Remains:
-    """Objects by resource and group, the finalizers that hold some of them, and what went wrong;
-    `elsewhere` is how many of the objects other servers keep, and `undiscovered` why nobody knows
-    what there is of some versions of groups."""
+    """The outcome of one attempt to empty a namespace.
+
+    `objects` and `finalizers` count what remains, by `resource.group` and by finalizer; `failures`
+    are errors of deletes. `elsewhere` counts objects on aggregated servers; `undiscovered` maps
+    group versions whose discovery failed to the error.
+    """
 
     objects: Counter[str] = field(default_factory=Counter)
     finalizers: Counter[str] = field(default_factory=Counter)
@@ -26,7 +29,7 @@ class Remains:
     undiscovered: dict[str, str] = field(default_factory=dict)
 
     def failure(self) -> StatusError | None:
-        """Why there may be more than is known."""
+        """The error that makes the counts incomplete, if any."""
         if self.undiscovered:
             return StatusError(503, "ServiceUnavailable", self._discovery_failure())
         return self.failures[0] if self.failures else None
@@ -80,8 +83,8 @@ class Remains:
         )
 
     def told(self, namespace: Object) -> Object:
-        """A namespace whose conditions say what is left. A condition keeps the time of its last
-        turn, and those of other kinds stay as they are."""
+        """The namespace with up-to-date conditions. An unchanged condition keeps its transition
+        time, and conditions of other types stay."""
         status = namespace["status"]
         conditions = {one["type"]: one for one in status.get("conditions") or ()}
         for new in self._conditions():
@@ -98,7 +101,8 @@ def _listed(what: str, counts: Counter[str], form: str) -> str:
 
 
 def _condition(kind: str, problem: str, reasons: tuple[str, str], fine: str) -> Object:
-    """A condition that is true, with the first reason, if there is a problem."""
+    """A condition that is True with the first reason if there is a problem, else False with the
+    second."""
     return {
         "type": kind,
         "status": "True" if problem else "False",
@@ -108,24 +112,24 @@ def _condition(kind: str, problem: str, reasons: tuple[str, str], fine: str) -> 
     }
 
 
-# What controllers that concern every resource ask about those that other servers serve.
+# Resources of aggregated servers, for controllers that handle every resource.
 
 API_SERVICES = "apiregistration/v1/apiservices"
 
 
 class Elsewhere(Protocol):
-    """The resources that are served by other servers behind this one."""
+    """The resources that aggregated servers behind this one serve."""
 
     def serves(self, group: str, version: str) -> bool:
-        """Whether a version of a group is not this server's."""
+        """Whether an aggregated server serves this group version."""
 
     async def empty(self, user: User, namespace: str, remains: Remains) -> None:
-        """Delete what lies in a namespace there, as a user, and note what is left and what went
-        wrong."""
+        """Delete the content of a namespace there as `user`; adds remaining objects and errors to
+        `remains`."""
 
 
 class NothingElsewhere:
-    """All resources are this server's."""
+    """Without aggregation: every resource is local."""
 
     def serves(self, group: str, version: str) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""Which nodes a pod may be on, by what the two say: selectors, affinity, taints and tolerations."""
+"""Decides which nodes a pod may run on: node selectors, affinity, taints and tolerations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Taint(NamedTuple):
 
 
 class Node:
-    """What counts about a node. Nobody changes it."""
+    """The scheduling-relevant parts of a node. Immutable."""
 
     __slots__ = ("labels", "name", "taints")
 
@@ -36,8 +36,8 @@ class Node:
 
 
 class Tolerations:
-    """The taints that a pod tolerates. Neither list is short in the hands of an enemy, so not every
-    taint is held against every toleration."""
+    """The taints that a pod tolerates, as a hash set: lists from a hostile client may be long, so
+    comparing every taint with every toleration would be quadratic."""
 
     def __init__(self, tolerations: Iterable[Object]) -> None:
         self._known: set[tuple[str, str | None, str]] = set()
@@ -55,12 +55,12 @@ class Tolerations:
         )
 
     def tolerate_all(self, taints: Iterable[Taint], effects: Collection[str]) -> bool:
-        """Whether those of the taints are tolerated that have one of these effects."""
+        """Whether all taints with one of these effects are tolerated."""
         return all(self.tolerate(taint) for taint in taints if taint.effect in effects)
 
 
 def selects(spec: Object, node: Node) -> bool:
-    """Whether the selector and the required affinity of a pod's spec allow a node."""
+    """Whether the node selector and the required affinity of a pod spec allow a node."""
     labels = node.labels
     if any(labels.get(name) != value for name, value in (spec.get("nodeSelector") or {}).items()):
         return False
@@ -72,7 +72,7 @@ def selects(spec: Object, node: Node) -> bool:
 
 
 def _term_matches(term: Object, node: Node) -> bool:
-    """Whether a node meets all requirements of a term; an empty one is met by none."""
+    """Whether a node meets all requirements of a term; no node meets an empty term."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False

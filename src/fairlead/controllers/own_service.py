@@ -1,4 +1,5 @@
-"""The service of the servers leads to them: whatever is deleted or edited of it is put back."""
+"""Maintains the Service of the API servers, its Endpoints and EndpointSlice; reverts edits and
+deletes."""
 
 from __future__ import annotations
 
@@ -20,15 +21,16 @@ from fairlead.operations.client import Client
 from fairlead.resources.core.addresses import family_of, special_uses
 from fairlead.storage.change import Change
 
-# Addresses that nobody has: who asks for the way there learns which of ours is used for it.
+# Addresses reserved for documentation (RFC 5737, RFC 3849): a UDP connect to them reveals the local
+# address in use.
 _FAR_AWAY = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 Mend = Callable[[Object], Object]
 _OF_PORT = ("name", "port", "protocol", "targetPort")
 
 
 def advertised_address(*configured: str) -> str:
-    """The first configured address that others can use, or that of this machine; empty if it has
-    none."""
+    """The first configured address that is reachable from outside, else this machine's; empty if
+    there is none."""
     return next((one for one in configured if not special_uses(one)), "") or _machine_address()
 
 
@@ -46,8 +48,8 @@ def _machine_address() -> str:
 
 
 class OwnService:
-    """There is one key. `service` is what the service should be like, `listing` tells which servers
-    its Endpoints have."""
+    """There is one key. `service` is the desired Service, `listing` returns the servers for its
+    Endpoints."""
 
     name = "own-service"
     workers = 1
@@ -66,7 +68,7 @@ class OwnService:
         self._service_label = dialect.label("@/service-name")
 
     def add_by(self, add: Callable[[str], None]) -> None:
-        add(self._key)  # whether or not there is anything yet
+        add(self._key)  # also creates the objects if none exist yet
 
     def follows(self) -> Mapping[str, Keys]:
         followed = dict.fromkeys((SERVICES, ENDPOINTS, SLICES), self._own)
@@ -94,13 +96,14 @@ class OwnService:
         return again_in
 
     async def leave(self) -> None:
-        """This server ends: others are left the Endpoints; the last one leaves them as they are."""
+        """Remove this server from the Endpoints at shutdown. The last server leaves them
+        unchanged."""
         await self._listing.leave()
         await self.sync()
 
     def _with_ports(self, servers: Sequence[Server], old: Object) -> Object:
-        """What others decided about the service stays: its addresses, for one, and the port of
-        another server."""
+        """The Service with our ports and type. Keeps its other fields, such as cluster IPs, and
+        ports that point to another live server."""
         ports = self._service["spec"]["ports"]
         spec = {**old["spec"], "type": "ClusterIP"}
         found = [{name: one.get(name) for name in _OF_PORT} for one in spec.get("ports") or ()]
@@ -128,7 +131,8 @@ class OwnService:
         return {"name": service["name"], "port": port, "protocol": service["protocol"]}
 
     def _wanted_slice(self, servers: Sequence[Server]) -> Object:
-        """A slice has one port and addresses of one family: those that come first."""
+        """A slice has one port and one address family: the lowest port, and the family of the first
+        address with it."""
         port = min(server.port for server in servers)
         addresses = [server.address for server in servers if server.port == port]
         family = family_of(addresses[0])
@@ -157,7 +161,7 @@ class OwnService:
         return self._objects.find(key, self._namespace, self._name)
 
     async def _put(self, key: str, new: Object, change: Mend) -> None:
-        """Create what is missing, mend what is not as it should be."""
+        """Create the object if it is missing, update it if `change` would change it."""
         if not self._objects.serves(key):
             return
         old = self._find(key)
@@ -168,6 +172,6 @@ class OwnService:
 
 
 def _over(old: Object, wanted: Object) -> Object:
-    """What was wanted, in the place of what is there."""
+    """The desired content and labels on top of the existing object."""
     metadata = {**old["metadata"], "labels": wanted["metadata"]["labels"]}
     return {**old, **wanted, "metadata": metadata}

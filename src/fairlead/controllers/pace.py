@@ -1,4 +1,4 @@
-"""Work that need not wait for anything lets others have their turn."""
+"""Limits CPU-bound work to a few milliseconds per iteration of the event loop."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections import deque
 from collections.abc import Iterator
 from time import perf_counter
 
-_SECONDS = 0.004  # of work between two rounds of the event loop
-_STEPS_A_LOOK = 100  # between two looks at the clock
+_SECONDS = 0.004  # of work per iteration of the event loop
+_STEPS_A_LOOK = 100  # between two readings of the clock
 
 
 class Pace:
-    """Shared by all who work on one event loop: together they do a few milliseconds of work a
-    round, however many of them there are and however much waits for them."""
+    """A time budget per iteration of the event loop, shared by all tasks that hold this instance:
+    together they work about 4 ms, regardless of their number and backlog."""
 
     def __init__(self) -> None:
-        self._end: float | None = None  # of what may be done in this round
+        self._end: float | None = None  # deadline of the current iteration
 
     def has_time(self) -> bool:
-        """Whether there is time for a piece of work in this round."""
+        """Whether the budget of this iteration is not used up. The first call starts it."""
         if self._end is None:
             self._end = perf_counter() + _SECONDS
             asyncio.get_running_loop().call_soon(self._next_round)
@@ -27,7 +27,7 @@ class Pace:
         return perf_counter() < self._end
 
     async def keep(self) -> None:
-        """Returns when there is time for a piece of work."""
+        """Yield to the event loop until the budget allows more work."""
         while True:
             if self.has_time():
                 return
@@ -38,8 +38,8 @@ class Pace:
 
 
 class Backlog:
-    """Work that comes in many small steps: some of it is done at once, and the rest in later rounds
-    if there is no time left in this one. All of it is done in the order in which it came."""
+    """Runs iterators step by step, in the order of `add`. Starts immediately; when the budget of
+    the iteration is used up the rest continues in later ones."""
 
     def __init__(self) -> None:
         self._pace = Pace()
@@ -49,14 +49,14 @@ class Backlog:
         return len(self._waiting)
 
     def add(self, steps: Iterator[object]) -> None:
-        """Each step is what the iterator does for its next value."""
+        """Each `next` of the iterator is one step."""
         if self._waiting or not self._do(steps):
             self._waiting.append(steps)
             if len(self._waiting) == 1:
                 asyncio.get_running_loop().call_soon(self._go_on)
 
     def _do(self, steps: Iterator[object]) -> bool:
-        """Gives whether all of it is done."""
+        """Returns whether the iterator is exhausted."""
         has_time = self._pace.has_time
         if not has_time():
             return False
@@ -72,7 +72,7 @@ class Backlog:
             asyncio.get_running_loop().call_soon(self._go_on)
 
     async def done(self) -> None:
-        """Wait until nothing is left."""
+        """Wait until the backlog is empty."""
         while True:
             if not self._waiting:
                 return

@@ -1,4 +1,4 @@
-"""Which pods are selected by which objects: known at every commit without reading either again."""
+"""An index of the pods that objects select, maintained on every commit without rescanning."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from fairlead.storage.version import Version
 
 PODS = "core/v1/pods"
 Facts = TypeVar("Facts")
-_MOST_KEPT = 100_000  # members in one namespace, of about 100 bytes each
-_Label = tuple[str, str, str]  # with the namespace; without a name for what asks for no one label
+_MOST_KEPT = 100_000  # members per namespace, about 100 bytes each
+# Namespace, label, value; empty label and value for selectors without matchLabels.
+_Label = tuple[str, str, str]
 
 
 class PodMembers(Generic[Facts]):
-    """Selecting objects are found by one label that they ask for, so that a pod costs a look for
-    each of its own labels. `select` gives the label selector of an object, None if it selects
-    nothing; `read` what matters of a pod, which is kept by version.
+    """The pods that each selecting object (a Service, a budget) selects.
 
-    Every controller that uses it tells it of both, selecting objects first; what it was told
-    already costs next to nothing."""
+    An object is indexed by one label of its selector, so a pod event costs one lookup per label of
+    the pod. `select` returns the label selector of an object, or None if it selects nothing; `read`
+    extracts facts from a pod, cached per version.
+
+    Several controllers may share an instance. Each passes its events to `owner_changed` and
+    `pod_changed`, selecting objects first; a repeated event is cheap.
+    """
 
     def __init__(
         self,
@@ -39,18 +43,18 @@ class PodMembers(Generic[Facts]):
         self._pace = Pace()
         self._selectors: dict[str, Object] = {}  # by key of the selecting object
         self._by_label: dict[_Label, set[str]] = {}
-        # Keys of pods, with the version that was last found to be selected. None where they have to
-        # be looked for among all pods: of new objects, and of those that there is no room for.
+        # By key of the selecting object: keys of its pods, with the last version seen. None means
+        # that `of` must scan all pods: the object is new, or the namespace is over the limit.
         self._members: dict[str, dict[str, Version] | None] = {}
-        self._sizes: Counter[str] = Counter()  # how many members are kept in a namespace
-        self._searches: set[str] = set()  # the objects whose pods are just being looked for
+        self._sizes: Counter[str] = Counter()  # members kept per namespace
+        self._searches: set[str] = set()  # keys of objects whose pods are being scanned
         self._facts: dict[str, tuple[Version, Facts]] = {}
         self._pods_told = False
         self._last: tuple[Change | None, list[str]] = (None, [])
         self._selecting: list[str] = []
 
     def owner_changed(self, change: Change) -> Iterable[str]:
-        """The key of the selecting object."""
+        """Index the object; returns its key."""
         selector = self._select(change.after.object()) if change.after is not None else None
         if selector != self._selectors.get(change.key):
             self._forget(change.key)
@@ -78,11 +82,11 @@ class PodMembers(Generic[Facts]):
             if not keys:
                 self._by_label.pop(label, None)
         for pod in self._drop(key):
-            self._facts.pop(pod, None)  # who still needs it reads it again
+            self._facts.pop(pod, None)  # other objects that select it read it again
         self._members.pop(key, None)
 
     def _drop(self, key: str) -> Iterable[str]:
-        """Do not keep the members of an object any more; gives the keys of those that were."""
+        """Discard the members of an object; returns their keys."""
         members = self._members.get(key) or {}
         if key in self._members:
             self._members[key] = None
@@ -106,8 +110,8 @@ class PodMembers(Generic[Facts]):
             self._sizes[key.partition("/")[0]] -= 1
 
     def pod_changed(self, change: Change) -> Iterator[str | None]:
-        """The keys of the objects that a change of a pod means something to; None for each of those
-        that it means nothing to."""
+        """Yields the keys of objects that a pod event affects, and None for candidates it does not
+        affect."""
         if self._last[0] is change:
             yield from self._last[1]
             return
@@ -120,7 +124,8 @@ class PodMembers(Generic[Facts]):
 
     @property
     def selecting(self) -> list[str]:
-        """The keys of the objects that select the pod of the last change, or did if it is gone."""
+        """Keys of the objects that select the pod of the last event, or selected it before its
+        delete."""
         return self._selecting
 
     def _concerned(self, change: Change) -> Iterator[str | None]:
@@ -150,7 +155,7 @@ class PodMembers(Generic[Facts]):
             self._facts.pop(change.key, None)
 
     def _candidates(self, pod: Version | None) -> set[str]:
-        """The keys of the objects that may select a pod."""
+        """Keys of the objects that may select a pod."""
         if pod is None or not self._by_label:
             return set()
         labels = ((pod.namespace, *item) for item in (("", ""), *pod.labels.items()))
@@ -165,7 +170,7 @@ class PodMembers(Generic[Facts]):
         return facts
 
     async def of(self, key: str) -> list[Facts]:
-        """The pods that an object selects, in the order of their names."""
+        """Facts of the pods that an object selects, by pod name. Yields to the event loop."""
         selector, members = self._selectors.get(key), self._members.get(key)
         if selector is None:
             return []
@@ -175,7 +180,7 @@ class PodMembers(Generic[Facts]):
         pods = self._pods.current(key.partition("/")[0])
         if key in self._searches:
             return await self._selected(key, selector, pods)
-        self._members[key] = {}  # what changes from now on is kept there
+        self._members[key] = {}  # events add members from now on
         self._searches.add(key)
         try:
             return await self._selected(key, selector, pods)
@@ -188,13 +193,13 @@ class PodMembers(Generic[Facts]):
     async def _selected(
         self, key: str, selector: Object, pods: list[Version], *, are_members: bool = False
     ) -> list[Facts]:
-        """What matters of those that are selected, as they are now."""
+        """Facts of the pods that match, in their current versions."""
         found = []
         for known in pods:
             await self._pace.keep()
             pod = self._pods.get(known.key)
             if pod is None:
-                continue  # its end is about to be told
+                continue  # deleted; the event follows
             if not (are_members and pod is known):
                 if not selector_matches(selector, pod.labels):
                     continue
@@ -208,6 +213,6 @@ def _first(item: tuple[str, object]) -> str:
 
 
 def ready_condition(pod: Object) -> Mapping[str, str]:
-    """The condition that says whether a pod is ready; empty if it has none."""
+    """The condition Ready of a pod; empty if it has none."""
     conditions = pod["status"].get("conditions") or ()
     return next((one for one in conditions if one.get("type") == "Ready"), {})

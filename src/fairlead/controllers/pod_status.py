@@ -1,4 +1,4 @@
-"""What controllers write into the status of pods whose node is lost or that they delete."""
+"""Status changes of pods whose node is lost or that a controller deletes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.resources.core.pods import FINISHED
 
 
 def not_ready(pod: Object) -> Object:
-    """A pod that said whether it is ready, and now is not."""
+    """The pod with Ready set to False, if it has the condition."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition["type"] == "Ready" and condition["status"] != "False":
             return _told(pod, {"type": "Ready", "status": "False"})
@@ -22,7 +22,7 @@ def not_ready(pod: Object) -> Object:
 
 
 def failed(pod: Object) -> Object:
-    """A pod that nobody runs any more."""
+    """The pod with phase Failed, unless it has finished."""
     status = pod.get("status") or {}
     if status.get("phase") in FINISHED:
         return pod
@@ -30,7 +30,7 @@ def failed(pod: Object) -> Object:
 
 
 def disrupted(pod: Object, reason: str, message: str) -> Object:
-    """A pod that is deleted through no fault of its own."""
+    """The pod with the condition DisruptionTarget."""
     condition = {
         "type": "DisruptionTarget",
         "status": "True",
@@ -41,7 +41,7 @@ def disrupted(pod: Object, reason: str, message: str) -> Object:
 
 
 def _told(pod: Object, condition: Object) -> Object:
-    """A pod with a condition put in or brought up to date; the same one if it says that."""
+    """The pod with a condition added or updated; the same object if nothing changes."""
     status = pod.get("status") or {}
     conditions: list[Object] = list(status.get("conditions") or ())
     kinds = [found["type"] for found in conditions]
@@ -60,14 +60,15 @@ def _told(pod: Object, condition: Object) -> Object:
 
 
 def copied_over(wanted: Object, _: Object) -> Object:
-    """A change to what was worked out before, whatever there is: it is refused if that is another
-    version than the one that it was made from."""
+    """A change function that returns a precomputed object. Its resourceVersion makes the write fail
+    with a conflict if the pod has changed since."""
     copy: Object = copied(wanted)
     return copy
 
 
 async def write_status(client: Client, wanted: Object, verb: str = "update") -> bool:
-    """Write a status over the version that it was made from; tells whether the pod is there."""
+    """Write the status of a pod, with a precondition on its version; returns whether the pod
+    exists."""
     metadata = wanted["metadata"]
     try:
         await client.change(

@@ -1,4 +1,4 @@
-"""A queue of keys to work on, with back-off."""
+"""A work queue of keys with delays and exponential back-off."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 60.0
 
 
 class WorkQueue(Generic[Key]):
-    """Each key waits at most once and is worked on by one worker at a time; one that is added
-    while it is worked on comes again afterwards. Lives on the event loop."""
+    """Holds each key at most once and gives it to one worker at a time. A key that is added while a
+    worker has it is queued again when that worker is done. Use on the event loop only."""
 
     def __init__(self, name: str = "", *, is_steady: bool = False) -> None:
-        """`is_steady`: delays go by the steady clock."""
+        """`is_steady`: `add_later` uses the monotonic clock instead of the wall clock."""
         self.name = name
         self._labels = (name,)
         self._is_steady = is_steady
@@ -33,19 +33,19 @@ class WorkQueue(Generic[Key]):
         self._wake = asyncio.Event()
         self._is_closed = False
         self._is_paused = False
-        self.untold = 0  # changes that may still add keys
+        self.untold = 0  # changes that are not mapped to keys yet
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     @property
     def working(self) -> int:
-        """How many keys are worked on just now, or are still to be found out."""
+        """How many keys are being worked on, plus changes not mapped to keys yet."""
         return len(self._working) + self.untold
 
     @property
     def retries(self) -> int:
-        """How many keys come again because the work on them failed."""
+        """How many keys wait for a retry after a failure."""
         return len(self._retries)
 
     @property
@@ -53,7 +53,7 @@ class WorkQueue(Generic[Key]):
         return self._is_paused
 
     def pause(self) -> None:
-        """Give nobody a key until `resume`."""
+        """Hold back all keys until `resume`."""
         self._is_paused = True
 
     def resume(self) -> None:
@@ -74,8 +74,7 @@ class WorkQueue(Generic[Key]):
         self._wake.set()
 
     def add_later(self, key: Key, delay: float) -> None:
-        """Add a key when the clock has moved on by so much; an earlier wish of this kind for it is
-        forgotten."""
+        """Add a key after a delay; replaces an earlier delay of the same key."""
         if (timer := self._timers.pop(key, None)) is not None:
             timer.cancel()
         if self._is_closed:
@@ -89,7 +88,7 @@ class WorkQueue(Generic[Key]):
         self.add(key)
 
     async def get(self) -> Key:
-        """The next key; `done` or `failed` must follow."""
+        """Wait for the next key. The caller must call `done` or `failed` with it."""
         while not self._waiting or self._is_paused:
             self._wake.clear()
             await self._wake.wait()
@@ -100,12 +99,13 @@ class WorkQueue(Generic[Key]):
         return key
 
     def done(self, key: Key) -> None:
-        """The work on a key succeeded: a later failure starts with a short pause again."""
+        """Finish a key and reset its back-off."""
         self._failures.pop(key, None)
         self._release(key)
 
     def failed(self, key: Key) -> float:
-        """The work on a key failed; it comes again after a pause, which is given."""
+        """Finish a key that failed; returns the pause until its retry: 5 ms, doubled each time, at
+        most 60 s."""
         RETRIES.add(of=self._labels)
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
@@ -125,7 +125,7 @@ class WorkQueue(Generic[Key]):
             self._queue(key)
 
     def close(self) -> None:
-        """Forget every key, and take no more."""
+        """Drop all keys and timers; later adds are ignored."""
         self._is_closed = True
         for timer in self._timers.values():
             timer.cancel()

@@ -1,4 +1,4 @@
-"""Telling a controller of what exists, without others having to wait for it."""
+"""Delivers existing objects to a controller without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fairlead.storage.collection import Collection
 
 
 class Replay:
-    """Tells of the objects of a collection one by one. What changes meanwhile is held back until
-    all of them are known, so that whoever listens sees everything in its order."""
+    """Delivers the objects of a collection one by one. Changes that arrive meanwhile are buffered
+    and delivered afterwards, so the listener sees every object in order."""
 
     def __init__(self, collection: Collection, tell: Callable[[Change], None]) -> None:
         self._collection = collection
         self._tell = tell
         self._versions = collection.current("")
-        self._held: list[Change] | None = []  # None when all was told
+        self._held: list[Change] | None = []  # None once all objects are delivered
 
     def listen(self, change: Change) -> None:
         if self._held is None:
@@ -26,7 +26,7 @@ class Replay:
             self._held.append(change)
 
     def begin_again(self) -> None:
-        """Changes were lost: tell of all that there is now."""
+        """Changes were lost: deliver all current objects again."""
         self._versions = self._collection.current("")
         if self._held is not None:
             self._held.clear()
@@ -35,7 +35,7 @@ class Replay:
             self._tell(existing(self._collection.resource, version))
 
     def end(self) -> None:
-        """Nobody listens any more."""
+        """Stop delivering."""
         self._versions = []
         self._held = []
 

@@ -1,7 +1,7 @@
-"""The status of quotas says what their namespaces hold.
+"""Recalculates the usage in the status of ResourceQuotas.
 
-What is created is charged by admission, with the write itself. This controller counts anew when a
-quota is new or changed, when something goes or uses less, and every now and then.
+Admission charges creates together with the write. This controller recounts when a quota is created
+or changed, when objects are deleted or use less, and periodically.
 """
 
 from __future__ import annotations
@@ -45,19 +45,20 @@ from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
 
 _LOOK_AGAIN = 300.0
-_LOOK_FOR_RESOURCES = 5.0  # while a quota counts what is not served yet
-_REST = 10  # times as long as a count took nothing is counted again: others need the loop too
-_SECONDS_A_TURN = 0.004  # of counting before others get their turn
-_MOST_NAMES_KEPT = 100  # of what an object uses; others are measured anew for each count
-_ATTEMPTS = 10  # to count what changes all the time, before others get their turn
-_BYTES_A_NAME = 64  # that working out its text costs as much as
-_BYTES_AN_OBJECT = 256  # that reading one costs as much as, beside its own
-_EXACT = Context(prec=60)  # what is taken out of a sum must be what was put in
+_LOOK_FOR_RESOURCES = 5.0  # while a quota names resources that are not served yet
+# A quota is recounted at the earliest after this many times the duration of its last count.
+_REST = 10
+_SECONDS_A_TURN = 0.004  # of counting before a yield to the event loop
+_MOST_NAMES_KEPT = 100  # usage with more names is not cached but measured for each count
+_ATTEMPTS = 10  # to reach a consistent count before the key is retried with back-off
+_BYTES_A_NAME = 64  # estimated cost of formatting one amount
+_BYTES_AN_OBJECT = 256  # estimated cost of reading one object, in addition to its size
+_EXACT = Context(prec=60)  # exact, so that subtracting an amount reverts adding it
 
 
 class _Fact(NamedTuple):
-    """What one version of an object uses, and until when it is sure to. Where it has many names
-    its usage is not kept: it would need several times the memory of the object."""
+    """The usage of one version of an object, valid until `end`. `usage` is None if it has many
+    names: caching it would take several times the memory of the object."""
 
     version: Version
     usage: Usage | None
@@ -76,12 +77,12 @@ def _read(resource: Resource, measure: Measure, version: Version) -> _Fact:
     return _Fact(version, usage, scopes_of(value), given_up_at(value))
 
 
-# The key of an object that is not counted as it is now, and its version if it still exists.
+# Key of an object with an outdated count, and its current version or None.
 _Changed = tuple[str, Version | None]
 
 
 class _Turns:
-    """The event loop is given to others every few milliseconds. `spent` is what we had of it."""
+    """Yields to the event loop every 4 ms. `spent` sums the time between yields."""
 
     def __init__(self) -> None:
         self.spent = 0.0
@@ -98,8 +99,8 @@ class _Turns:
 
 
 class _Sum:
-    """What the objects of one resource in a namespace use together, of what a quota limits.
-    `facts` are those of the objects that are in it: what changes is taken out and put in again."""
+    """The total usage of one resource in a namespace, for the names that a quota limits. `facts`
+    are the objects included: a changed object is subtracted and added again."""
 
     def __init__(
         self,
@@ -123,7 +124,8 @@ class _Sum:
         self.total: Usage = dict.fromkeys(self._names, NOTHING)
 
     def changed(self) -> list[_Changed]:
-        """What is not counted as it is now, uncommitted writes included."""
+        """Objects whose counted version is outdated, compared with the newest versions including
+        uncommitted writes."""
         versions = self._collection.newest(self.place[1])
         if type(self.measure) is Counting:
             count = 0 if self._selectors else len(versions)
@@ -142,8 +144,8 @@ class _Sum:
         return found
 
     def count(self, key: str, fact: _Fact | None) -> bool:
-        """Count an object as it is now, None if it is gone. Gives False if it cannot be told what
-        was counted of it before: then all has to be counted again."""
+        """Count an object in its current version, or None if deleted. Returns False if its previous
+        usage is not cached: then the caller must restart the sum."""
         old = self.facts.pop(key, None)
         if old is not None:
             if old.usage is None:
@@ -167,7 +169,7 @@ class _Sum:
 
 
 def _weight(changed: list[_Changed]) -> int:
-    """How many bytes of objects have to be read."""
+    """Estimated cost of reading changed objects, in bytes."""
     return sum(_BYTES_AN_OBJECT + len(one.body or b"") for _, one in changed if one is not None)
 
 
@@ -183,9 +185,9 @@ class ResourceQuotas:
         self._measures = Measures(api.dialect)
         self._followed: dict[str, Resource] = {}
         self._facts: dict[tuple[str, str], dict[str, _Fact]] = {}  # by resource and namespace
-        self._seen: dict[str, Object] = {}  # the specs of quotas that were counted
-        self._rests: dict[str, float] = {}  # until when a quota is not counted again
-        self._resting: set[str] = set()  # those that will be when that is over
+        self._seen: dict[str, Object] = {}  # specs at the last count, by key
+        self._rests: dict[str, float] = {}  # when a quota may be recounted (monotonic), by key
+        self._resting: set[str] = set()  # keys with a delayed recount pending
         self._follow: Callable[[str, Keys], object] = lambda resource, keys: None
 
     def grow_by(self, follow: Follow) -> None:
@@ -195,7 +197,8 @@ class ResourceQuotas:
         return {QUOTAS: self._changed_quota, DEFINITIONS: self._quotas_of_custom}
 
     def _changed_quota(self, change: Change) -> Iterable[str]:
-        """A quota that limits something else than before. Charges are no news."""
+        """The key of a quota whose spec differs from its last count. Updates that only charge usage
+        are ignored."""
         if change.after is None:
             return (change.key,)
         if change.before is not None and _is_charge(change.before, change.after):
@@ -211,14 +214,14 @@ class ResourceQuotas:
         return list(counted)
 
     def _counted_by(self, resource: Resource, measure: Measure, change: Change) -> Iterable[str]:
-        """The quotas of a namespace in which less may be used now."""
+        """The quotas of the namespace if a change may lower usage."""
         if change.before is None:
-            return ()  # charged with its creation
+            return ()  # charged by admission
         keys = [entry.key for entry in self._quotas.current(change.namespace)]
         if not keys or change.after is None or type(measure) is Counting:
             return keys if change.after is None else ()
         if max(len(one.body or b"") for one in (change.before, change.after)) > budget.LIGHT:
-            return keys  # whether it uses less takes long to find out, and is when it is counted
+            return keys  # comparing usage of large objects is slow; recount instead
         known = self._facts.get((resource.key, change.namespace), {}).get(change.key)
         if known is not None and known.usage is not None and known.version is change.before:
             before = known
@@ -251,9 +254,11 @@ class ResourceQuotas:
     async def _recount(
         self, namespace: str, name: str, spec: Object, turns: _Turns
     ) -> Object | None:
-        """Count what a quota is about and write that down; None if it is gone or limits something
-        else by now. Writes are charged to the quota meanwhile: the count holds for the status that
-        the quota had in the same moment, so it is written over no other."""
+        """Count and write the status; returns None if the quota is gone or its spec changed.
+
+        Admission charges writes to the quota meanwhile. The count is consistent with the status at
+        one moment, so it only replaces that status.
+        """
         sums, ref = self._sums(namespace, spec), self._objects.resource(QUOTAS).ref(name)
         for _ in range(_ATTEMPTS):
             await self._catch_up(sums, turns)
@@ -284,7 +289,7 @@ class ResourceQuotas:
         ]
 
     async def _catch_up(self, sums: list[_Sum], turns: _Turns) -> None:
-        """Count what changed, in short turns; more may change meanwhile."""
+        """Count changed objects, yielding to the event loop; more objects may change meanwhile."""
         for one in sums:
             known = self._facts.get(one.place, {})
             for key, version in one.changed():
@@ -297,7 +302,8 @@ class ResourceQuotas:
             await turns.pause()
 
     def _finish(self, sums: list[_Sum]) -> bool:
-        """Do the rest in one go; gives False if that is too much, or has to start again."""
+        """Count the remaining changes without yielding. Returns False if they are too many, or if a
+        sum had to restart."""
         for one in sums:
             left = one.changed()
             if _weight(left) > budget.LIGHT:
@@ -318,8 +324,8 @@ class ResourceQuotas:
                 del self._facts[place]
 
     def _counted(self, names: AbstractSet[str]) -> list[tuple[Resource, Measure, list[str]]]:
-        """The resources that a quota is about, each with the names by which it is; they are
-        followed from now on."""
+        """The resources that a quota limits, each with its names in the quota; subscribes to
+        them."""
         found = []
         for resource in self._api.resources.in_namespaces():
             measure = self._measures.of(resource)
@@ -340,7 +346,7 @@ class ResourceQuotas:
         return await budget.run(size, _read, one.resource, one.measure, version)
 
     def _next_look(self, namespace: str, quota: Object) -> float:
-        """When to count again without a reason."""
+        """Seconds until the next periodic count."""
         pause = _LOOK_AGAIN
         status = quota.get("status") or {}
         if (status.get("hard") or {}).keys() != (status.get("used") or {}).keys():
@@ -353,7 +359,7 @@ class ResourceQuotas:
 
 
 def _status_with(quota: Object, used: Usage) -> Object:
-    """The status of a quota as it should be."""
+    """The desired status of a quota."""
     spec, status = quota["spec"], quota.get("status") or {}
     old = amounts(status.get("used"))
     texts = {
@@ -367,20 +373,20 @@ def _status_with(quota: Object, used: Usage) -> Object:
 
 
 def _over(counted: Object, status: Object, ref: ResourceRef, current: Object) -> Object:
-    """The quota with a new status, if it still has the one that was counted for."""
+    """The quota with the new status. Raises StatusError (409) if its spec or status is not the one
+    that was counted."""
     if any(current.get(name) != counted.get(name) for name in ("spec", "status")):
         raise modified(ref)
     return {**current, "status": status}
 
 
 def _is_charge(before: Version, after: Version) -> bool:
-    """Whether nothing but what is used changed. Told by the bytes: this comes with every write
-    that is charged."""
+    """Whether only `used` changed. Compares bytes, since every charged write comes through here."""
     return before.body is not None and _limits_part(before.body) == _limits_part(after.body or b"")
 
 
 def _limits_part(body: bytes) -> bytes:
-    """What a quota limits and says that it does; what is before and behind it is left out."""
+    """The bytes from spec to status.hard, without metadata and status.used."""
     start, end = body.rfind(b'"spec":'), body.rfind(b'"used":')
     return body[start:end] if 0 <= start < end else body
 

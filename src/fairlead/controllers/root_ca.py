@@ -1,4 +1,4 @@
-"""Every namespace has the config map with the CA of this server."""
+"""Publishes the CA bundle of the server as a ConfigMap in every namespace."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ca_description(dialect: Dialect) -> str:
 
 
 class RootCaPublisher:
-    """Keys are namespaces. The CA is read once, at the start."""
+    """Keys are namespaces. The CA file is read once, at construction."""
 
     name = "root-ca-cert-publisher"
     workers = 2

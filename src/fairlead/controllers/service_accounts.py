@@ -1,4 +1,4 @@
-"""Every namespace has the service account `default`."""
+"""Creates the service account `default` in every namespace, and the system namespaces."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def _namespace_of_lost(change: Change) -> Iterable[str]:
     return (change.namespace,) if change.deleted and change.name == DEFAULT else ()
 
 
-# The namespaces of the system are there: whoever deletes one gets a new one.
+# System namespaces: created at start and again after a delete.
 
 
 class SystemNamespaces:
-    """Keys are their names."""
+    """Keys are names of system namespaces."""
 
     name = "system-namespaces"
     workers = 1

@@ -1,4 +1,4 @@
-"""What controllers are built from."""
+"""The dependencies that controllers are built from."""
 
 from __future__ import annotations
 
@@ -33,9 +33,12 @@ if TYPE_CHECKING:  # loaded by the first controller that needs them
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The parts of a server that controllers need. `privileged`: roles decide nothing here, so that
-    the controllers' users must be allowed everything. `ca` is the certificate of its authority,
-    `ca_key` the key, `root_ca` what clients are to trust; `address` is where they reach it."""
+    """The parts of a server that controllers need, and indexes they share.
+
+    `privileged`: the authorizer ignores roles, so the controllers' users need all rights. `ca` and
+    `ca_key` are the certificate and key of the server's CA, `root_ca` is the bundle that clients
+    trust, `address` is where clients reach the server.
+    """
 
     api: Api
     options: argparse.Namespace
@@ -58,31 +61,31 @@ class Surroundings:
         return PodsByNode(self.api)
 
     def close(self) -> None:
-        """Let go of the store, when the controllers have ended."""
+        """Unsubscribe shared indexes from the store after the controllers have ended."""
         if "pods_by_node" in self.__dict__:
             self.pods_by_node.close()
 
     @cached_property
     def service_pods(self) -> ServicePods:
-        """Which pods are behind which services, for all who need to know."""
+        """The pods of each service; shared by controllers."""
         pods = self.api.collection(self.api.resources.named(PODS))
         return PodMembers(pods, selector_of, facts_of)
 
     def client(self, name: str) -> Client:
-        """The API as the user of a controller, who has the role of this name. What controllers
-        write belongs to all of them."""
+        """An API client with the user and role of the named controller. All controllers write with
+        one field manager."""
         return Client(self.api, self.user(name), self.name)
 
     @property
     def name(self) -> str:
-        """What controllers are called together."""
+        """The shared name of all controllers, used as field manager."""
         return f"{self.dialect.system_prefix}-controller-manager"
 
     def user(self, name: str) -> User:
         return controller_user(self.dialect, name, privileged=self.privileged)
 
     def manager(self) -> Client:
-        """The API as the user of the controllers that have no role of their own."""
+        """An API client for controllers without a role of their own."""
         return Client(self.api, manager_user(self.dialect, privileged=self.privileged))
 
     def recorder(self, client: Client, component: str) -> Recorder:
@@ -90,7 +93,7 @@ class Surroundings:
 
     @cached_property
     def pods(self) -> Owned[Pod]:
-        """The pods by their controller, for all that make pods."""
+        """Pods by their owning controller; shared by all controllers that create pods."""
         from fairlead.controllers.workloads.index import Owned
         from fairlead.controllers.workloads.pods import read_pod
 
@@ -101,7 +104,7 @@ Build = Callable[[Surroundings], Controller]
 
 
 class Later(NamedTuple):
-    """How a controller is built whose modules are not loaded before it has something to do."""
+    """How to build a controller whose modules are loaded only when it has work."""
 
     name: str
     woken_by: Sequence[str]

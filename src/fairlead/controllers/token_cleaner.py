@@ -1,4 +1,4 @@
-"""Bootstrap tokens are deleted when they expire."""
+"""Deletes bootstrap tokens when they expire."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _LONGEST_NAP = 24 * 3600.0
 
 
 class TokenCleaner:
-    """Keys are names of secrets in the system namespace. A time that cannot be read is past."""
+    """Keys are names of Secrets in the system namespace. A malformed expiration counts as
+    expired."""
 
     name = "token-cleaner"
     workers = 1

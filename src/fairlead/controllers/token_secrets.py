@@ -1,4 +1,4 @@
-"""Secrets that hold a token of a service account: filled in, and removed with their account."""
+"""Fills in Secrets of service account tokens, and deletes them with their account."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairlead.storage.version import Version
 
 
 class TokenSecrets:
-    """Keys are secrets, `namespace/name`; of those that went with their account's name behind."""
+    """Keys are `namespace/name` of Secrets, followed by `/account` for deleted ones."""
 
     name = "tokens-controller"
     workers = 2
@@ -50,7 +50,8 @@ class TokenSecrets:
         return secret.fields.get("type") == self._type
 
     def _keys_of_lost_account(self, change: Change) -> Iterable[str]:
-        """The tokens of an account that is gone; of a new one, to which old ones do not belong."""
+        """All token Secrets of the namespace when an account is deleted (its tokens go) or created
+        (tokens of an earlier account with the same name go)."""
         if not change.deleted and not change.added:
             return ()
         found = self._objects.collection(SECRETS).current(change.namespace)
@@ -79,7 +80,7 @@ class TokenSecrets:
                 raise
 
     async def _forget(self, namespace: str, name: str, account_name: str) -> None:
-        """The account of a token that went does not list it any longer."""
+        """Remove a deleted token Secret from the list in its account."""
 
         def listed(account: dict[str, Any]) -> bool:
             return any(one.get("name") == name for one in account.get("secrets") or ())
@@ -92,7 +93,7 @@ class TokenSecrets:
         if account is None or not listed(account):
             return
         if self._objects.find(SECRETS, namespace, name) is not None:
-            return  # there is one of that name again
+            return  # it was created again
         try:
             await self._objects.change(ACCOUNTS, namespace, account_name, without)
         except StatusError as error:
@@ -100,7 +101,7 @@ class TokenSecrets:
                 raise
 
     def _account(self, secret: dict[str, Any]) -> dict[str, Any] | None:
-        """The account that a secret belongs to, if it exists."""
+        """The account that a Secret belongs to, or None if it does not exist or has another uid."""
         annotations = secret["metadata"].get("annotations") or {}
         name = annotations.get(self._name_annotation, "")
         namespace = secret["metadata"]["namespace"]

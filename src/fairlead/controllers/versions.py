@@ -1,4 +1,4 @@
-"""What controllers read of stored versions, from the bytes where those tell enough."""
+"""Reads metadata of stored versions, from hints and raw bytes where possible to avoid decoding."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _UID = b'"uid":"'
 
 
 def uid_of(version: Version) -> str:
-    """Before the uid stand only names."""
+    """The uid, by its first occurrence: in stored JSON only names precede it."""
     assert version.body is not None
     start = version.body.index(_UID) + len(_UID)
     return version.body[start : version.body.index(b'"', start)].decode()
 
 
 def may_be_going(version: Version) -> bool:
-    """False of all that is not being deleted, and of little else."""
+    """False if the object is not being deleted; True may be wrong in rare cases."""
     return version.hints & GOING != 0
 
 
@@ -27,7 +27,7 @@ def is_going(version: Version) -> bool:
 
 
 def may_be_held(version: Version) -> bool:
-    """False of all that has no finalizers, and of little else."""
+    """False if the object has no finalizers; True may be wrong in rare cases."""
     return version.hints & HELD != 0
 
 

@@ -1,1 +1,1 @@
-"""Extension servers: versions of groups that others serve behind this server."""
+"""Aggregation: extension servers behind this server that serve some group versions."""

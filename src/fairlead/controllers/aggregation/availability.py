@@ -1,4 +1,4 @@
-"""The condition Available of APIServices tells whether what they register can be used."""
+"""Maintains the condition Available of APIServices."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fairlead.operations.client import Client
 from fairlead.resources.apiregistration.api_services import LOCAL, availability
 from fairlead.storage.change import Change
 
-_RESYNC = 30.0  # seconds until a server is asked again
-_FIRST_PAUSE = 0.125  # after it gave no good answer; longer each time
+_RESYNC = 30.0  # seconds between two probes of a server
+_FIRST_PAUSE = 0.125  # seconds after a failed probe; doubled each time
 
 
 class Availability:
-    """Keys are names of APIServices. Each is judged when it changes, when its service or the
-    endpoints of that do, and every now and then."""
+    """Keys are names of APIServices. Each is checked when it changes, when its Service or Endpoints
+    change, and periodically."""
 
     name = "available-controller"
     workers = 5
@@ -31,8 +31,8 @@ class Availability:
         self._client = client
         self._extensions = extensions
         self._prober = prober
-        self._told: dict[str, Object] = {}  # the condition that was written last
-        self._failures: dict[str, int] = {}  # in a row, of those that are asked
+        self._told: dict[str, Object] = {}  # the condition last written, by key
+        self._failures: dict[str, int] = {}  # consecutive failed probes, by key
 
     def follows(self) -> Mapping[str, Keys]:
         return {
@@ -42,7 +42,7 @@ class Availability:
         }
 
     def _changed(self, change: Change) -> Iterable[str]:
-        """Not where the condition is as it was left: that change is ours."""
+        """Ignores events of this controller's own status writes."""
         if change.before is not None and change.after is not None:
             before, after = change.before.object(), change.after.object()
             written = _condition(after)
@@ -58,7 +58,8 @@ class Availability:
         return self._extensions.of_service(change.namespace, change.name)
 
     async def sync(self, key: str) -> float | None:
-        await asyncio.sleep(0)  # there may be thousands, and most need nothing
+        # Yield to the event loop: there may be thousands, and most need no work.
+        await asyncio.sleep(0)
         found = self._client.find(API_SERVICES, "", key)
         if found is None:
             self._forget(key)
@@ -72,7 +73,7 @@ class Availability:
         return self._pause(key, verdict)
 
     def _pause(self, key: str, verdict: Verdict) -> float:
-        """Who gives no good answer is asked again sooner."""
+        """Seconds until the next probe; shorter after a failure."""
         if verdict.is_available or not verdict.is_probed:
             self._failures.pop(key, None)
             return _RESYNC
@@ -81,8 +82,7 @@ class Availability:
         return min(_FIRST_PAUSE * float(1 << min(count, 16)), _RESYNC)
 
     async def _tell(self, key: str, found: Object, verdict: Verdict) -> bool:
-        """Write the condition if it says something else; gives whether it is still about the same
-        server."""
+        """Write the condition if it changed; returns False if the spec changed meanwhile."""
         before = _condition(found)
         new = self._told[key] = _following(before, verdict)
         if new != before:
@@ -90,7 +90,7 @@ class Availability:
                 API_SERVICES, "", key, _writing(found, new), "status"
             )
             if written.get("spec") != found.get("spec"):
-                return False  # it has a new key on its way
+                return False  # its event queues the key again
             if before.get("status") == "True" and not verdict.is_available:
                 TURNED_UNAVAILABLE.add(of=(key, verdict.reason))
         return True
@@ -102,13 +102,13 @@ class Availability:
 
 
 def _condition(value: Object) -> Object:
-    """The condition that an APIService has, empty if it has none."""
+    """The condition Available, or an empty dict."""
     listed = (value.get("status") or {}).get("conditions") or ()
     return next((one for one in listed if one["type"] == "Available"), {})
 
 
 def _following(before: Object, verdict: Verdict) -> Object:
-    """A condition keeps the time of its last turn."""
+    """The new condition; keeps the transition time if the status is unchanged."""
     new = availability(verdict.status, verdict.reason, verdict.message)
     if before.get("status") == verdict.status and before.get("lastTransitionTime"):
         new["lastTransitionTime"] = before["lastTransitionTime"]
@@ -126,7 +126,7 @@ def _writing(judged: Object, new: Object) -> Callable[[Object], Object]:
     return change
 
 
-# What aggregation counts, under the names that dashboards of the reference know.
+# Metrics of aggregation, under the reference's names so that existing dashboards work.
 
 UNAVAILABLE = REGISTRY.gauge(
     "aggregator_unavailable_apiservice", "1 for an APIService that cannot be used.", ("name",)
@@ -135,5 +135,5 @@ TURNED_UNAVAILABLE = REGISTRY.counter(
     "aggregator_unavailable_apiservice_total",
     "How often an APIService became unavailable, by reason.",
     ("name", "reason"),
-    bare=True,  # without the ending it has the name of the other
+    bare=True,  # without the suffix it would have the name of the gauge
 )

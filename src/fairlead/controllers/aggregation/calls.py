@@ -1,4 +1,4 @@
-"""Calls to extension servers, by which this server finds out about them."""
+"""Internal requests to extension servers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Header = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A whole answer."""
+    """A complete response."""
 
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
     content: bytes
 
     def header(self, name: str) -> str:
-        """The first value of a header, or nothing."""
+        """The first value of a header, or ""."""
         wanted = name.lower().encode()
         found = (value for key, value in self.headers if key == wanted)
         return next(found, b"").decode("latin-1")
@@ -47,8 +47,8 @@ class ExtensionCalls:
         timeout: float = 5.0,
         most: int = MOST_ANSWER_BYTES,
     ) -> Fetched:
-        """The whole answer of an extension server, whatever its status; raises CallError. `path`
-        is encoded and may have a query. No redirect is followed."""
+        """Send a request and read the complete response, whatever its status. Raises CallError.
+        `path` is percent-encoded and may have a query. Redirects are not followed."""
         own = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
         try:
             async with asyncio.timeout(timeout):

@@ -1,4 +1,4 @@
-"""A version of a group that another server serves, as its APIService says."""
+"""A group version that an extension server serves, from its APIService."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DEFAULT_PORT = 443
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """`available` is what the condition of that name says."""
+    """`available` is the status of the condition Available."""
 
     name: str
     group: str
@@ -33,17 +33,17 @@ class Extension:
 
     @property
     def path(self) -> str:
-        """Below which it serves; the group without a name has a path of its own."""
+        """The URL prefix; the core group has a path of its own."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     @property
     def host(self) -> str:
-        """The name that its certificate must have."""
+        """The host name that its certificate must have."""
         return f"{self.service_name}.{self.service_namespace}.svc"
 
 
 def extension_of(value: Object) -> Extension | None:
-    """What an APIService says; None for a local one."""
+    """Parse an APIService; None for a local one."""
     metadata, spec = value["metadata"], value.get("spec") or {}
     service = spec.get("service")
     if service is None:

@@ -1,4 +1,4 @@
-"""The groups that clients are told of: those of this server and those of others, by priority."""
+"""The list of API groups for discovery: local and remote, by priority."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fairlead.resources.custom.version_order import priority
 
 
 class RegisteredGroups:
-    """What is served is listed, registered or not yet; what is registered is listed, available or
-    not: clients that cannot ask a server have to learn that it is missing."""
+    """Includes local groups that are not registered yet, and registered groups that are
+    unavailable, so that clients notice a server that is down."""
 
     def __init__(self, local: LocalVersions, extensions: Extensions) -> None:
         self._local = local
@@ -21,11 +21,11 @@ class RegisteredGroups:
 
     @property
     def generation(self) -> tuple[int, int]:
-        """Another one after each change."""
+        """Changes with every change of the list."""
         return self._local.generation, self._extensions.generation
 
     def versions(self) -> Mapping[str, Sequence[str]]:
-        """The versions of each group that has a name, both in their order."""
+        """The versions of each named group; groups and versions in order of priority."""
         if self._made_at != self.generation:
             self._made_at = self.generation
             self._made = self._sorted()
@@ -44,7 +44,7 @@ class RegisteredGroups:
         }
 
     def _place(self, one: Registration) -> tuple[bool, int, str]:
-        """What all the others are registered with comes first."""
+        """Sort key: the group of APIServices first, then by priority and name."""
         return one.group != self._local.own_group, -one.group_priority, one.name
 
 

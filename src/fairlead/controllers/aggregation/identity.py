@@ -1,4 +1,5 @@
-"""Telling an extension server who asks: it believes us because of our certificate."""
+"""Passes the user's identity to an extension server in headers, which it trusts because of our
+client certificate."""
 
 from __future__ import annotations
 
@@ -11,17 +12,17 @@ from fairlead.wire.outgoing.client import CallError
 Field = tuple[bytes, bytes]
 
 USER, GROUP, EXTRA_PREFIX = b"x-remote-user", b"x-remote-group", "x-remote-extra-"
-_OF_NAMES = "!#$&'*+-.^_`|~"  # beside letters and digits, what a header's name may have
+_OF_NAMES = "!#$&'*+-.^_`|~"  # allowed in header names beside letters and digits (RFC 9110)
 _UNTOLD = re.compile(r"[\x00-\x1f\x7f]|\A\s|\s\Z")
 
-# As whom this server asks for itself: what there is, and what it looks like.
+# The users of this server's own requests: for discovery and for OpenAPI documents.
 DISCOVERER = User("system:kube-aggregator", "", (MASTERS,))
 DESCRIBER = User("system:aggregator")
 
 
 def identity_fields(user: User) -> list[Field]:
-    """The headers that name a user. Raises CallError for a name that a header cannot hold, or of
-    which the other side would see another one: spaces around a value are no part of it."""
+    """The headers that carry a user. Raises CallError if a name contains control characters or has
+    surrounding spaces, which the other side would strip."""
     found = [(USER, user.name), *((GROUP, group) for group in user.groups)]
     for key, values in user.extra.items():
         name = (EXTRA_PREFIX + quote(key, safe=_OF_NAMES)).encode()

@@ -1,4 +1,4 @@
-"""The connections to extension servers, those of each for itself."""
+"""Connections to extension servers, one pool per server."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from fairlead.wire.outgoing.webhooks import Webhooks
 
 
 class Link(NamedTuple):
-    """Where an extension server is now, and the conversations with it."""
+    """The current address of an extension server, and its connection pool."""
 
     place: Place
     conversations: Conversations
 
 
 class Links:
-    """`services` knows where services are. Connections are kept as long as their APIService, and
-    what we show of ourselves, stay as they are."""
+    """`services` resolves services to addresses. A pool is replaced when the address or TLS
+    settings in its APIService, or our client certificate, change."""
 
     def __init__(self, extensions: Extensions, services: Webhooks, trust: ProxyTrust) -> None:
         self._extensions = extensions
@@ -40,11 +40,12 @@ class Links:
                 conversations.retire()
 
     def trust(self, extension: Extension) -> SSLContext:
-        """How an extension server is spoken to; raises CallError."""
+        """The TLS context for an extension server; raises CallError."""
         return self._trust.context(extension)
 
     async def to(self, extension: Extension, context: SSLContext) -> Link:
-        """Raises CallError where nobody knows where the service is."""
+        """The address and pool of an extension server. Raises CallError if its service cannot be
+        resolved."""
         address = extension.service_namespace, extension.service_name, extension.service_port
         host, port = await self._services.address(*address)
         known, conversations = self._kept.get(extension.name) or (None, None)

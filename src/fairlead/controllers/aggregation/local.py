@@ -1,4 +1,4 @@
-"""What this server itself serves, as it registers it."""
+"""The group versions that this server registers for itself."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fairlead.base.package_files import text_beside
 from fairlead.controllers.aggregation.registry import Registration
 from fairlead.resources.registry import GroupVersion, Resources
 
-# Of groups that definitions make: behind all others, and their versions by name alone.
+# Priorities of custom groups: after all others; their versions are sorted by name.
 _CUSTOM = (1000, 100)
-# Of groups that are not registered, such as that of tests: in front of those.
+# Priorities of unlisted groups, such as those of tests: before custom groups.
 _UNLISTED = (2000, 15)
 
 
 def _read(dialect: Dialect, text: str) -> dict[tuple[str, str], tuple[int, int]]:
-    """The priorities of a group and version, by both."""
+    """Parse the table: priorities by group and version."""
     found = {}
     for line in text.splitlines():
         words = line.split()
@@ -32,7 +32,7 @@ def _read(dialect: Dialect, text: str) -> dict[tuple[str, str], tuple[int, int]]
 
 
 class LocalVersions:
-    """The versions of groups that this server serves now."""
+    """The group versions that this server currently serves."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -43,7 +43,7 @@ class LocalVersions:
 
     @property
     def generation(self) -> int:
-        """Counts changes."""
+        """Increases with every change."""
         return self._resources.generation
 
     def __iter__(self) -> Iterator[Registration]:
@@ -58,13 +58,13 @@ class LocalVersions:
         return Registration(f"{version}.{group}", group, version, *priorities)
 
     def is_builtin(self, group: str, version: str) -> bool:
-        """Whether this server serves it without a definition."""
+        """Whether this server serves it without a CustomResourceDefinition."""
         found = self._resources.groups.get(group, {}).get(version)
         return found is not None and not _is_custom(found)
 
     def registered(self, name: str) -> tuple[Registration, bool] | None:
-        """What is registered under the name of an APIService, and whether a definition asks for
-        it; the group of APIServices itself is not."""
+        """The registration for the name of an APIService, and whether a definition caused it. None
+        for the group of APIServices itself and for unserved versions."""
         version, _, group = name.partition(".")
         found = self._resources.groups.get(group, {}).get(version)
         if found is None:
@@ -75,7 +75,7 @@ class LocalVersions:
         return self._registration(found), not is_builtin
 
     def builtin(self) -> list[str]:
-        """The names under which what needs no definition is registered."""
+        """Names of the APIServices of built-in group versions."""
         served = ((found.group, found.version) for found in self._resources.group_versions())
         return [
             f"{version}.{group}"
@@ -84,10 +84,11 @@ class LocalVersions:
         ]
 
     def of_group(self, group: str) -> list[str]:
-        """The names of the versions of a group."""
+        """Names of the APIServices of a group's versions."""
         return [f"{version}.{group}" for version in self._resources.groups.get(group, ())]
 
 
 def _is_custom(found: GroupVersion) -> bool:
-    """Whether a version that no table names is there for definitions: there may be thousands."""
+    """Whether a version exists for definitions. Checks one resource only: there may be
+    thousands."""
     return all(one.custom is not None for one in islice(found.resources.values(), 1))

@@ -1,4 +1,5 @@
-"""Whether an extension server can be used: what its service says, and whether it answers."""
+"""Checks whether an extension server is usable: its Service and Endpoints, and a discovery
+request."""
 
 from __future__ import annotations
 
@@ -14,15 +15,15 @@ from fairlead.wire.outgoing.webhooks import Find, Webhooks
 Object = dict[str, Any]
 
 SERVICES, ENDPOINTS = "core/v1/services", "core/v1/endpoints"
-_ATTEMPTS = 5  # not every endpoint of a service has to work
-_SECONDS = 5.0  # of each
-_HEAD_START = 0.25  # seconds, of one over the next
+_ATTEMPTS = 5  # some endpoints of a service may be down
+_SECONDS = 5.0  # timeout of each attempt
+_HEAD_START = 0.25  # seconds between the starts of attempts
 _MOST_BYTES = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the condition is to say. `is_probed`: the server itself was asked."""
+    """The content of the condition. `is_probed`: a request was sent to the server."""
 
     status: str
     reason: str
@@ -38,7 +39,8 @@ PASSED = Verdict("True", "Passed", "all checks passed", is_probed=True)
 
 
 class Prober:
-    """`find` reads services and their endpoints, `services` knows those that are elsewhere."""
+    """`find` reads Services and Endpoints, `services` knows configured addresses of external
+    services."""
 
     def __init__(self, find: Find, services: Webhooks, calls: ExtensionCalls) -> None:
         self._find = find
@@ -54,14 +56,14 @@ class Prober:
         return await self._ask(extension)
 
     def _look(self, namespace: str, name: str, port: int) -> Verdict | None:
-        """What is wrong with a service, if that can be seen without asking anybody."""
+        """Check a Service without sending a request; None if nothing is wrong."""
         shown = f'service/{name} in "{namespace}"'
         service = self._find(SERVICES, namespace, name)
         if service is None:
             return Verdict("False", "ServiceNotFound", f"{shown} is not present")
         spec = service["spec"]
         if spec.get("type", "ClusterIP") != "ClusterIP":
-            return None  # nothing has to be behind it here
+            return None  # other types need no endpoints
         listening = next((one for one in spec.get("ports") or () if one["port"] == port), None)
         if listening is None:
             return Verdict("False", "ServicePortError", f"{shown} is not listening on port {port}")
@@ -75,7 +77,7 @@ class Prober:
         return None
 
     async def _ask(self, extension: Extension) -> Verdict:
-        """One good answer is enough; who is slow to give it is asked again meanwhile."""
+        """Send up to five overlapping attempts; the first success wins."""
         failure, begun = "", 0
         running: set[asyncio.Task[str]] = set()
         try:
@@ -99,7 +101,7 @@ class Prober:
         return Verdict("False", "FailedDiscoveryCheck", failure, is_probed=True)
 
     async def _attempt(self, extension: Extension) -> str:
-        """Why a server gave no good answer, nothing if it did."""
+        """Send a discovery request; returns an error text or ""."""
         path = extension.path
         url = f"https://{extension.host}:{extension.service_port}{path}"
         try:

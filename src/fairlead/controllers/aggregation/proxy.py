@@ -1,4 +1,4 @@
-"""Passing requests on to extension servers."""
+"""Proxies requests to extension servers."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ logger = logging.getLogger("fairlead")
 
 _SECONDS_TO_DISCOVER = 5.0
 _READING = ("GET", "HEAD", "OPTIONS")
-_PLAIN_IN_PATHS = "/$&+,:;=@"  # beside letters, digits and `-_.~`
+_PLAIN_IN_PATHS = "/$&+,:;=@"  # not escaped, beside letters, digits and `-_.~`
 _NO_SNIFF = (b"x-content-type-options", b"nosniff")
 _NO_REDIRECTS = "the backend attempted to redirect this request, which is not permitted"
 
 
 class ExtensionProxy:
-    """`identity` is how headers begin in which a proxy in front of us names users. One that is
-    `read_only` lets nobody change what other servers keep."""
+    """`identity` are prefixes of the headers in which a front proxy passes users; they are removed.
+    With `read_only`, writes are rejected."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class ExtensionProxy:
         self._read_only = read_only
 
     def find(self, request: Request) -> Page | None:
-        """What answers a request, if that is an extension server."""
+        """The handler for a request that an extension server serves, or None."""
         if not request.path.startswith("/apis/"):
             return None
         _, _, group, *rest = request.path.split("/", 4)
@@ -97,7 +97,7 @@ class ExtensionProxy:
             (b"x-forwarded-host", str(link.place).encode()),
             (b"x-forwarded-proto", b"https"),
         ]
-        # What it serves is told quickly, or not at all: every client asks for that first.
+        # Discovery has a timeout: every client requests it first.
         seconds = None if request.target.is_resource else _SECONDS_TO_DISCOVER
         try:
             async with asyncio.timeout(seconds):
@@ -117,15 +117,15 @@ class ExtensionProxy:
         return answer_of(request, passed)
 
     def _refuses(self, passed: Passed) -> bool:
-        """Clients would follow it with their credentials, wherever it leads."""
+        """Redirects are rejected: clients would follow them with their credentials."""
         if self._passes_redirects or not 300 <= passed.answer.status < 400:
             return False
         return bool(passed.answer.field(b"location"))
 
 
 def _target(request: Request) -> tuple[bytes, bytes]:
-    """The path and the query to ask for. What was judged here is the decoded path: of `a%2Fb` the
-    other server has to see two segments as well."""
+    """The path and query for the extension server. The path is re-encoded from its decoded form,
+    which was authorized: for `a%2Fb` both servers must see two segments."""
     path, query = raw_parts(request.exchange.head.target)
     if b"%" in path:
         path = quote(request.path, _PLAIN_IN_PATHS, errors="surrogateescape").encode()
@@ -133,7 +133,7 @@ def _target(request: Request) -> tuple[bytes, bytes]:
 
 
 def _is_ambiguous(path: str) -> bool:
-    """Whether who cleans paths would read another one than was judged here."""
+    """Whether a server that normalizes paths would see another path than the authorized one."""
     return any(part in ("", ".", "..") for part in path.strip("/").split("/")) or "//" in path
 
 

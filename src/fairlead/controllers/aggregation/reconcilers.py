@@ -1,4 +1,4 @@
-"""What keeps the APIServices, and with them discovery, as they should be."""
+"""Assembles the controllers of APIServices and the data for discovery."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fairlead.wire.outgoing.webhooks import Webhooks
 
 
 class Registering:
-    """`groups` are those that clients are told of, `own` the APIServices of this server itself,
-    `elsewhere` the content of the others."""
+    """`groups` are the API groups for discovery, `own` registers this server's APIServices,
+    `elsewhere` gives access to the content of extension servers."""
 
     def __init__(
         self, api: Api, objects: Client, aggregation: Aggregation, services: Webhooks
@@ -34,5 +34,5 @@ class Registering:
         self._prober = Prober(api.lookup, services, aggregation.calls)
 
     def controllers(self) -> list[Controller]:
-        """What one of all servers runs."""
+        """The controllers that run on the leader."""
         return [self.own, Availability(self._objects, self._extensions, self._prober)]

@@ -1,4 +1,4 @@
-"""The APIServices of what this server itself serves come and go with it."""
+"""Registers APIServices for the group versions that this server serves."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from fairlead.resources.custom.definition import DEFINITIONS
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
-# The values of the label by which we know our own: looked after at the start, or always.
+# Values of the label on our own APIServices: managed at start only, or always.
 _AT_START, _ALWAYS = "onstart", "true"
 _ATTEMPTS = 3
 
 
 class LocalServices:
-    """Keys are names of APIServices. As long as they have the label they are put back when they are
-    changed. One of a definition that is deleted is made again, one of a built-in group with the
-    next start."""
+    """Keys are names of APIServices. While they have the label, changes are reverted. A deleted one
+    is created again: immediately for a definition, at the next start for a built-in group."""
 
     name = "autoregister"
     workers = 5
@@ -35,11 +34,11 @@ class LocalServices:
         self._local = local
         self._label = dialect.label("kube-aggregator.@/automanaged")
         self._found_at_start: frozenset[str] = frozenset()
-        self._seen: set[str] = set()  # looked after since the start
+        self._seen: set[str] = set()  # synced since the start
 
     async def register(self) -> None:
-        """Make those of built-in groups right, the others may come later; all writes are on their
-        way at once, to share their commits."""
+        """Sync the APIServices of built-in groups at start, concurrently to share commits. The
+        others follow later."""
         if not self._client.serves(API_SERVICES):
             return
         existing = self._client.collection(API_SERVICES).current("")
@@ -47,7 +46,7 @@ class LocalServices:
         await asyncio.gather(*map(self._settle, self._local.builtin()))
 
     async def _settle(self, name: str) -> None:
-        """Another server may be at the same work: look again after a conflict."""
+        """Sync with retries after conflicts: another server may do the same."""
         for _ in range(_ATTEMPTS - 1):
             try:
                 await self.sync(name)
@@ -61,8 +60,8 @@ class LocalServices:
         return {API_SERVICES: lambda change: (change.key,), DEFINITIONS: self._versions}
 
     def _versions(self, change: Change) -> Iterable[str]:
-        """The names that the versions of a definition have, or had. Those of all that exist are
-        asked for at once, and need not be read."""
+        """Names of the APIServices of a definition's versions before and after a change. A replayed
+        definition is not decoded: the names come from its group."""
         group = change.name.partition(".")[2]
         names = self._local.of_group(group)
         if change.before is not None:
@@ -70,7 +69,8 @@ class LocalServices:
         return names
 
     async def sync(self, key: str) -> float | None:
-        await asyncio.sleep(0)  # there may be thousands, and most need nothing
+        # Yield to the event loop: there may be thousands, and most need no work.
+        await asyncio.sleep(0)
         registered = self._local.registered(key)
         found = self._client.find(API_SERVICES, "", key)
         wanted, always = registered or (None, False)
@@ -88,7 +88,7 @@ class LocalServices:
         return None
 
     def _was_left(self, key: str) -> bool:
-        """Whether it is from before this start, and nobody has looked at it since."""
+        """Whether it existed before this start and has not been synced since."""
         return key in self._found_at_start and key not in self._seen
 
     async def _create(self, wanted: Registration, label: str) -> None:

@@ -1,4 +1,4 @@
-"""Who serves which version of a group: follows the commits of APIServices."""
+"""Maps group versions to extension servers, by following commits of APIServices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A version of a group that clients are told of, and where it stands among others."""
+    """A group version for discovery, with its priorities."""
 
     name: str
     group: str
@@ -25,7 +25,7 @@ class Registration:
 
 
 def registration_of(value: Object) -> Registration:
-    """What an APIService says, whoever serves it."""
+    """The registration in an APIService, local or remote."""
     spec = value.get("spec") or {}
     return Registration(
         value["metadata"]["name"],
@@ -37,11 +37,13 @@ def registration_of(value: Object) -> Registration:
 
 
 class Extensions:
-    """The APIServices with a service, by name and by group and version, and what all of them
-    register. `generation` counts changes; `listeners` are told of each change of one with a
-    service, after it. A group and version that is `reserved` nobody else serves, whatever its
-    APIService says: this server needs its own kinds, and without APIServices no mistake here could
-    be put right."""
+    """The APIServices with a service, by name and by group version, and the registrations of all.
+
+    `generation` increases with every change; `listeners` are called after each change of an
+    APIService with a service. Group versions for which `reserved` is true are always served
+    locally: this server depends on its built-in kinds, and if APIServices were served elsewhere an
+    error in them could not be corrected.
+    """
 
     def __init__(self) -> None:
         self.reserved: Callable[[str, str], bool] = lambda group, version: False
@@ -52,7 +54,7 @@ class Extensions:
         self._by_version: dict[tuple[str, str], Extension] = {}
 
     def changed(self, change: Change) -> None:
-        """Take in a commit."""
+        """Process a commit."""
         before = self._by_name.pop(change.key, None)
         if before is not None:
             self._by_version.pop(before.group_version, None)
@@ -87,11 +89,11 @@ class Extensions:
         return self._by_name.get(name)
 
     def serving(self, group: str, version: str) -> Extension | None:
-        """Who serves a version of a group, if it is not this server."""
+        """The extension server of a group version; None if it is served locally."""
         return self._by_version.get((group, version))
 
     def of_service(self, namespace: str, name: str) -> Iterator[str]:
-        """The APIServices that a service stands behind."""
+        """Names of the APIServices that use a service."""
         for one in self._by_name.values():
             if one.service_name == name and one.service_namespace == namespace:
                 yield one.name

@@ -1,4 +1,4 @@
-"""What extension servers keep in namespaces, which goes with the namespace."""
+"""Deletes the content of a namespace on extension servers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Object = dict[str, Any]
 _SECONDS = 30.0
 _PAGE = 500
 _AT_ONCE = 10
-_NOT_THERE = (404, 405)  # the resource, or the verb
+_NOT_THERE = (404, 405)  # the resource or the verb does not exist
 _DELETE = orjson.dumps(
     {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
 )
@@ -38,7 +38,7 @@ _DELETE = orjson.dumps(
 
 @dataclass(frozen=True, slots=True)
 class _Resource:
-    """A resource whose objects lie in namespaces and can be deleted."""
+    """A namespaced resource that supports delete."""
 
     extension: Extension
     name: str
@@ -50,7 +50,7 @@ class _Resource:
 
 
 class RemoteContent:
-    """`groups` says which version of a group is preferred."""
+    """`groups` has the preferred version of each group."""
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class RemoteContent:
     async def _discover(
         self, user: User, remains: Remains, room: asyncio.Semaphore
     ) -> list[_Resource]:
-        """The resources that extension servers have, each in the version that its group prefers;
-        notes who does not tell."""
+        """The resources of extension servers, each in the preferred version of its group. Records
+        failed discovery in `remains`."""
         asked = []
         for one in self._preferred():
             if one.available:
@@ -123,7 +123,7 @@ class RemoteContent:
     async def _empty(
         self, user: User, resource: _Resource, namespace: str, remains: Remains
     ) -> None:
-        """Look whether there is anything, delete it, and look what is left."""
+        """List, delete, and list again to record what remains."""
         try:
             items, _ = await self._list(user, resource, namespace)
             if items or "list" not in resource.verbs:
@@ -138,7 +138,7 @@ class RemoteContent:
     async def _list(
         self, user: User, resource: _Resource, namespace: str
     ) -> tuple[list[Object], int]:
-        """The metadata of the first objects, and how many more there are."""
+        """Metadata of the first page, and the number of further objects."""
         if "list" not in resource.verbs:
             return [], 0
         path = f"{resource.path(namespace)}?limit={_PAGE}"
@@ -157,7 +157,7 @@ class RemoteContent:
     async def _delete(
         self, user: User, resource: _Resource, namespace: str, items: list[Object]
     ) -> None:
-        """All at once where the server knows how to, else one by one."""
+        """Delete the collection if supported, else one by one."""
         if "deletecollection" in resource.verbs and await self._gone(
             user, resource, resource.path(namespace)
         ):
@@ -166,7 +166,7 @@ class RemoteContent:
             await self._gone(user, resource, resource.path(namespace, name))
 
     async def _gone(self, user: User, resource: _Resource, path: str) -> bool:
-        """Whether a server deleted what a path names, or will."""
+        """Send a DELETE; False if the resource or verb does not exist."""
         try:
             await self._call(user, resource.extension, "DELETE", path, body=_DELETE)
         except CallError as error:
@@ -184,7 +184,8 @@ class RemoteContent:
         headers: tuple[tuple[str, str], ...] = (),
         body: bytes = b"",
     ) -> Object:
-        """The object of a successful answer; raises CallError with the words of clients."""
+        """The object of a successful response. Raises CallError with the message that clients of
+        the reference print."""
         if body:
             headers = (*headers, ("content-type", "application/json"))
         try:
@@ -201,7 +202,7 @@ class RemoteContent:
             raise CallError(WORDS[503], 503, retryable=True) from None
         check_success(Reply(answer.status, answer.content, answer.header("content-type")))
         try:
-            check_values(answer.content)  # on the loop: nobody else runs while it is parsed
+            check_values(answer.content)  # limit the size first: parsing blocks the event loop
             found = orjson.loads(answer.content)
         except OverSize as error:
             raise CallError(f"the answer is too large: {error}") from None
@@ -213,11 +214,11 @@ class RemoteContent:
 
 
 def _namespaced(extension: Extension, found: Object) -> Iterator[_Resource]:
-    """What of a list of resources can lie in a namespace and be deleted."""
+    """The namespaced resources with delete in a discovery response."""
     for one in _objects(found.get("resources")):
         verbs = frozenset(_texts(one.get("verbs")))
         if one.get("namespaced") is True and "delete" in verbs:
-            for name in _names([one]):  # subresources have none that could stand in a path
+            for name in _names([one]):  # names of subresources contain a slash and are skipped
                 yield _Resource(extension, name, verbs)
 
 
@@ -229,7 +230,7 @@ def _note(resource: _Resource, items: list[Object], more: int, remains: Remains)
     remains.finalizers.update(Counter(held))
 
 
-# Others may answer anything: what is not as it should be is left out.
+# Tolerant accessors: a server may respond with anything, and malformed parts are skipped.
 
 
 def _objects(listed: object) -> Iterator[Object]:

@@ -1,4 +1,4 @@
-"""What a server needs to have others behind it."""
+"""Assembles aggregation for a server."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from fairlead.wire.outgoing.webhooks import Webhooks
 
 
 class Aggregation:
-    """Who the others are, how they are asked, and what passes requests on to them. `services` knows
-    where services are; the files hold what is shown to extension servers."""
+    """The registry of extension servers, the client for them and the proxy. `services` resolves
+    services to addresses; the files hold the client certificate for extension servers."""
 
     def __init__(
         self,
@@ -48,7 +48,8 @@ class Aggregation:
         self.descriptions = Descriptions(self.extensions, self.calls, documents, kind_mark)
 
     def attach(self, handler: Handler) -> None:
-        """Have requests passed on. As long as there is nobody else, nobody is looked for."""
+        """Install the proxy in the request handler, while at least one extension server is
+        registered."""
 
         def look(_: str) -> None:
             handler.remote = self._proxy.find if self.extensions else no_remote

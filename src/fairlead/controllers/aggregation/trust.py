@@ -1,4 +1,4 @@
-"""How extension servers are spoken to: whose certificates are good, and which one we show."""
+"""TLS towards extension servers: trusted CAs and our client certificate."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class ProxyTrust:
-    """The TLS settings towards extension servers. `certificate` and `key` are files with what this
-    server shows; they are read again when they have changed."""
+    """Caches TLS contexts per extension server. `certificate` and `key` are files with our client
+    certificate, reloaded when they change (checked once a second)."""
 
     def __init__(self, certificate: Path | None = None, key: Path | None = None) -> None:
         self._files = (certificate, key) if certificate is not None and key is not None else None
@@ -29,7 +29,7 @@ class ProxyTrust:
         self._contexts: dict[str, tuple[Extension, ssl.SSLContext]] = {}
 
     def context(self, extension: Extension) -> ssl.SSLContext:
-        """The same one as long as nothing has changed; raises CallError."""
+        """The TLS context, the same object until something changes; raises CallError."""
         self._look_at_files()
         if not self.knows(extension):
             self._contexts[extension.name] = extension, self._made(extension)
@@ -46,7 +46,8 @@ class ProxyTrust:
             self._stamps = stamps
 
     def _can_be_shown(self) -> bool:
-        """Whether the files are good; while they are being replaced the old ones are used."""
+        """Whether the files can be loaded. While they are being replaced, the old ones stay in
+        use."""
         try:
             self._show_in(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         except CallError as error:
@@ -55,12 +56,12 @@ class ProxyTrust:
         return True
 
     def knows(self, extension: Extension) -> bool:
-        """Whether an extension is still reached as it was."""
+        """Whether address and TLS settings of an extension are unchanged."""
         known, _ = self._contexts.get(extension.name) or (None, None)
         return known is not None and _asks_for(known) == _asks_for(extension)
 
     def forget(self, name: str) -> None:
-        """An extension is gone."""
+        """Drop the context of an extension that is gone."""
         self._contexts.pop(name, None)
 
     def _made(self, extension: Extension) -> ssl.SSLContext:

@@ -1,1 +1,1 @@
-"""Certificate signing requests: approved where a rule allows it, signed, and cleared away."""
+"""CertificateSigningRequests: approval, signing and cleanup."""

@@ -1,5 +1,4 @@
-"""Requests of nodes for their own client certificates are approved if whoever sent them may have
-such certificates."""
+"""Approves requests of nodes for their own client certificates, if the requester is authorized."""
 
 from __future__ import annotations
 
@@ -22,12 +21,13 @@ from fairlead.resources.certificates.conditions import APPROVED
 from fairlead.storage.change import Change
 
 BINDINGS = "rbac/v1/clusterrolebindings"
-_ASK_AGAIN = 300.0  # seconds: not every authorizer tells when it changes its mind
+_ASK_AGAIN = 300.0  # seconds; authorizers such as webhooks do not announce changes
 
 
 @dataclass(frozen=True, slots=True)
 class _Recognized:
-    """`right` is the subresource of signing requests whose creation one has to be allowed."""
+    """`right` is the subresource of signing requests that the requester must be allowed to
+    create."""
 
     right: str
     message: str
@@ -75,7 +75,7 @@ class Approving:
         return (change.name,) if change.after.fields["spec.signerName"] == self._signer else ()
 
     def _refused_so_far(self, change: Change) -> Iterable[str]:
-        """Those whose senders may have been given the right."""
+        """Refused requests; a changed role may allow them."""
         return tuple(self._refused)
 
     async def sync(self, key: str) -> float | None:

@@ -1,4 +1,4 @@
-"""What a signing request asks for, read from its PKCS#10 part."""
+"""Parses the PKCS#10 part of a signing request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.base.records import dataclass
 from fairlead.codec.types.model import Object
 from fairlead.resources.certificates.pem import blocks
 
-if TYPE_CHECKING:  # the library is imported when there is something to read
+if TYPE_CHECKING:  # imported lazily: only needed with requests
     from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
     from cryptography.x509 import (
         CertificateSigningRequest,
@@ -23,14 +23,14 @@ REQUESTS = "certificates/v1/certificatesigningrequests"
 
 
 class Unreadable(ValueError):
-    """A request of which no certificate can be made; the text says why."""
+    """The request cannot be parsed; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`subject` has the parts of names that certificates of this API have, and one common name
-    at most: the one that counts where there are several. `dns`, `emails`, `addresses` and `uris`
-    are the alternative names; other kinds of them are dropped."""
+    """The content of a request. `subject` has the name attributes that this API's certificates use,
+    with at most one common name (the last). `dns`, `emails`, `addresses` and `uris` are the subject
+    alternative names; other types are dropped."""
 
     subject: Name
     common_name: str
@@ -47,7 +47,7 @@ class Asked:
 
 
 def read_asked(value: Object) -> Asked:
-    """Of a stored signing request; raises Unreadable."""
+    """Parse a stored signing request; raises Unreadable."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.x509 import DuplicateExtension, InvalidVersion, load_der_x509_csr
     from cryptography.x509 import UnsupportedGeneralNameType as UnknownName
@@ -79,7 +79,7 @@ def _read(request: CertificateSigningRequest) -> Asked:
         NameOID.SERIAL_NUMBER,
     )
     parts: dict[ObjectIdentifier, list[NameAttribute[str | bytes]]] = {oid: [] for oid in kept}
-    for part in request.subject:  # which is read anew each time it is asked for
+    for part in request.subject:  # parsed anew on each access, so read it once
         if part.oid in parts:
             parts[part.oid].append(part)
     parts[NameOID.COMMON_NAME] = parts[NameOID.COMMON_NAME][-1:]

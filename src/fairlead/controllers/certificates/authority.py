@@ -1,4 +1,4 @@
-"""A CA that signs requests: two files, which are read again when they change."""
+"""A signing CA, loaded from two files that are reloaded when they change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.base.package_files import stamp
 from fairlead.base.records import dataclass
 from fairlead.controllers.certificates.asked import Asked
 
-if TYPE_CHECKING:  # the library is imported when there is something to read or to sign
+if TYPE_CHECKING:  # imported lazily: only needed for signing
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
     from cryptography.x509 import (
@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # the library is imported when there is something to read or 
 
 logger = logging.getLogger("fairlead.controllers")
 
-_BACK_DATED = timedelta(minutes=5)  # for clients whose clock is behind
-_SHORT = timedelta(hours=8)  # a life of which that would be much, and is not taken off
+_BACK_DATED = timedelta(minutes=5)  # tolerance for clients with slow clocks
+_SHORT = timedelta(hours=8)  # shorter lifetimes are not reduced by the back-dating
 _MOST_BYTES = 1024 * 1024
 
 _KEY_USAGES = {
@@ -59,11 +59,11 @@ _PURPOSES = {
 
 
 class SigningFileError(ValueError):
-    """Files that cannot be signed with; the text names them."""
+    """The CA files cannot be used; the text names them."""
 
 
 class Expired(Exception):
-    """The CA's own certificate has ended."""
+    """The CA certificate has expired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class _Loaded:
 
 
 class SigningAuthority:
-    """Files that cannot be used while it runs leave in use what was read before: they may be
-    about to be replaced, one after the other."""
+    """If changed files cannot be loaded, the previous CA stays in use: the two files may be
+    replaced one after the other."""
 
     def __init__(self, certificate: Path, key: Path) -> None:
         self._files = certificate, key
@@ -82,14 +82,14 @@ class SigningAuthority:
         self._loaded: _Loaded | None = None
 
     def load(self) -> None:
-        """Raises SigningFileError."""
+        """Load the files; raises SigningFileError."""
         stamps = [stamp(path) for path in self._files]
         self._loaded = _load(*self._files)
         self._stamps = stamps
 
     def sign(self, asked: Asked, usages: Iterable[str], lifetime: timedelta) -> bytes:
-        """A certificate as PEM; raises Expired, and SigningFileError if there is nothing to sign
-        with."""
+        """Sign a certificate; returns PEM. Raises Expired, and SigningFileError if no CA is
+        loaded."""
         from cryptography.hazmat.primitives.serialization import Encoding
 
         current = self._current()
@@ -160,7 +160,7 @@ def _hash_for(
 
 
 def _period(lifetime: timedelta, last: datetime) -> tuple[datetime, datetime]:
-    """From when until when a certificate is good: not longer than that of its CA."""
+    """Validity of a certificate, limited by that of the CA."""
     now = clock.now().replace(microsecond=0)
     if now >= last:
         raise Expired(f"the signer has expired: NotAfter={last:%Y-%m-%d %H:%M:%S} UTC")
@@ -171,7 +171,7 @@ def _period(lifetime: timedelta, last: datetime) -> tuple[datetime, datetime]:
 def _builder(
     asked: Asked, usages: list[str], lifetime: timedelta, issuer: Certificate
 ) -> CertificateBuilder:
-    """Nothing of the request's own extensions is taken over but the alternative names."""
+    """Of the request's extensions only the subject alternative names are used."""
     from cryptography import x509
 
     start, end = _period(lifetime, issuer.not_valid_after_utc.astimezone(UTC))
@@ -201,12 +201,13 @@ def _key_usage(bits: set[str]) -> KeyUsage:
     from cryptography.x509 import KeyUsage
 
     if "key_agreement" not in bits:
-        bits = bits - {"encipher_only", "decipher_only"}  # they say how keys are agreed on
+        # Only defined together with key agreement (RFC 5280).
+        bits = bits - {"encipher_only", "decipher_only"}
     return KeyUsage(**{bit: bit in bits for bit in _KEY_USAGES.values()})
 
 
 def _purposes(usages: list[str]) -> list[str]:
-    """Each once, in the order of the table."""
+    """OIDs without duplicates, in the order of the table."""
     return list(dict.fromkeys(oid for usage, oid in _PURPOSES.items() if usage in usages))
 
 

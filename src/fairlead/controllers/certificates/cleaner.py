@@ -1,5 +1,5 @@
-"""Requests that were dealt with go after an hour, those that nobody dealt with after a day, and
-all of them when their certificate has ended."""
+"""Deletes requests: decided ones after an hour, pending ones after a day, and all when their
+certificate has expired."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Cleaning:
         return None
 
     def _ends(self, request: Object) -> Iterable[float]:
-        """The moments from which on it is not needed any more, for one reason or another."""
+        """Times after which it is to be deleted."""
         conditions = conditions_of(request)
         if not conditions:
             yield _seconds(request["metadata"]["creationTimestamp"]) + _PENDING
@@ -78,4 +78,4 @@ def _end_of(pem: bytes) -> Iterable[float]:
     try:
         yield load_pem_x509_certificates(pem)[0].not_valid_after_utc.timestamp()
     except (ValueError, InvalidVersion):
-        return  # not one that we can read: the other rules see to it
+        return  # not parseable; the other rules apply

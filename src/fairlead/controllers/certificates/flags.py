@@ -1,4 +1,4 @@
-"""The command line of signing: which CA signs for which signer, and for how long."""
+"""Command-line flags of signing: CA files per signer, and the maximum lifetime."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _YEAR = 365 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """`words` are how flags name a signer, the first one in the help; `of` is its name."""
+    """`words` are the names of a signer in flags, the first one in the help; `of` returns its full
+    name."""
 
     words: tuple[str, ...]
     of: Callable[[Dialect], str]
@@ -34,11 +35,11 @@ _KINDS = (
 
 
 class SigningFlagError(ValueError):
-    """Flags of signing that cannot be used; the text names flag and file."""
+    """Invalid signing flags; the text names flag and file."""
 
 
 def add_signing_flags(parser: argparse.ArgumentParser, duration: Callable[[str], float]) -> None:
-    """Add them; `duration` reads texts such as `24h`."""
+    """`duration` parses texts such as `24h`."""
     flag = parser.add_argument_group("Signing of certificates").add_argument
     flag(
         f"--{_ALL}-cert-file",
@@ -76,7 +77,7 @@ def _given(options: argparse.Namespace, flag: str, which: str) -> Path | None:
 
 
 def check_signing_flags(options: argparse.Namespace) -> None:
-    """What can be said before files are opened; raises SigningFlagError."""
+    """Check flags without opening files; raises SigningFlagError."""
     general = _pair(options, _ALL)
     for kind in _KINDS:
         flag = f"{_ALL}-{kind.words[0]}"
@@ -96,8 +97,7 @@ def _pair(options: argparse.Namespace, flag: str) -> tuple[Path, Path] | None:
 def signing_authorities(
     options: argparse.Namespace, dialect: Dialect, own: tuple[Path, Path]
 ) -> Mapping[str, SigningAuthority]:
-    """The CA of each signer; `own` is what signs where no flag says otherwise. Raises
-    SigningFlagError."""
+    """The CA of each signer; `own` is the default. Raises SigningFlagError."""
     known: dict[tuple[Path, Path], SigningAuthority] = {own: SigningAuthority(*own)}
     found: dict[str, SigningAuthority] = {}
     for kind in _KINDS:

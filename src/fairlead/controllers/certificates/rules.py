@@ -1,4 +1,4 @@
-"""What each of the built-in signers wants of a request."""
+"""Requirements of the built-in signers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.controllers.certificates.asked import Asked
 CLIENT_AUTH, SERVER_AUTH = "client auth", "server auth"
 SIGNATURE, ENCIPHERMENT = "digital signature", "key encipherment"
 
-# What a signer has against a request with these usages; empty if nothing.
+# Returns why a signer refuses a request with these usages; empty if it does not.
 Rule = Callable[[Asked, Sequence[str]], str]
 
 _ORGANIZATION = f"subject organization is not {NODES_GROUP}"
@@ -19,7 +19,7 @@ _COMMON_NAME = f"subject common name does not begin with {NODE_PREFIX}"
 
 
 def rules_of(dialect: Dialect) -> Mapping[str, Rule]:
-    """The rules, by the names of the signers."""
+    """The rules by signer name."""
     exact = dialect.node_usages_exact
 
     def node_client(asked: Asked, usages: Sequence[str]) -> str:
@@ -77,7 +77,8 @@ def _node_serving(asked: Asked) -> str:
 
 
 def _usages_problem(usages: Sequence[str], purpose: str, exact: bool) -> str:
-    """Keys that only sign have no use for encipherment; the specification wants it of all."""
+    """Key encipherment is optional unless `exact`: signature-only keys cannot use it, although the
+    specification requires it."""
     wanted = {SIGNATURE, ENCIPHERMENT, purpose}
     given = set(usages)
     if given == wanted or (not exact and given == wanted - {ENCIPHERMENT}):

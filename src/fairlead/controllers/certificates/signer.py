@@ -1,4 +1,4 @@
-"""Approved requests for the built-in signers get their certificate, or are told why not."""
+"""Signs approved requests of the built-in signers, or marks them as failed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from fairlead.storage.change import Change
 
 logger = logging.getLogger("fairlead.controllers")
 
-_TRY_AGAIN = 60.0  # seconds: somebody has to bring other files
+_TRY_AGAIN = 60.0  # seconds; an operator must replace the files
 _SHORTEST = timedelta(minutes=10)
 _TOO_LARGE = 413
 
 
 class Signing:
-    """Keys are names of requests. `authorities` are by names of signers; `lifetime` is that of
-    certificates which do not ask for a shorter one."""
+    """Keys are names of requests. `authorities` are by signer name; `lifetime` is the default and
+    maximum."""
 
     name = "csrsigning"
     workers = 2
@@ -71,7 +71,7 @@ class Signing:
             else:
                 await self._sign(request, asked)
         except StatusError as error:
-            if error.code == _TOO_LARGE:  # nor will it be smaller another time
+            if error.code == _TOO_LARGE:  # permanent: a retry has the same size
                 await self._refuse(request, "the certificate is too large to be stored")
             elif error.code != 404:
                 raise

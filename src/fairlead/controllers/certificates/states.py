@@ -1,4 +1,4 @@
-"""What has become of a signing request so far."""
+"""The state of a signing request."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from fairlead.resources.certificates.conditions import (
 
 
 def certificate_of(request: Object) -> str:
-    """The certificate in base64; empty until it was signed."""
+    """The certificate in base64; empty before it is signed."""
     certificate: str = (request.get("status") or {}).get("certificate") or ""
     return certificate
 
 
 def is_undecided(request: Object) -> bool:
-    """Whether nobody has approved or denied it."""
+    """Whether it is neither approved nor denied nor signed."""
     decided = of_type(request, APPROVED) or of_type(request, DENIED)
     return not decided and not certificate_of(request)
 
@@ -54,7 +54,7 @@ async def write(
     still: Callable[[Object], bool],
     change: Callable[[Object], Object],
 ) -> None:
-    """Change a request, if it is the same one and `still` holds of its newest version."""
+    """Change a request, if its uid is the same and `still` holds for its newest version."""
     metadata = request["metadata"]
 
     def changed(newest: Object) -> Object:

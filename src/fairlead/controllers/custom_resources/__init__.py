@@ -1,1 +1,1 @@
-"""Custom resources: definitions become served resources, and are looked after."""
+"""The controller of CustomResourceDefinitions."""

@@ -1,4 +1,4 @@
-"""Looks after definitions: their names and conditions, and their end."""
+"""Reconciles CustomResourceDefinitions: accepted names, conditions and deletion."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from fairlead.resources.custom.definition import Definition
 from fairlead.resources.custom.registry import DEFINITIONS, Registry
 from fairlead.storage.change import Change
 
-_LOOK_AGAIN = 1.0  # where nothing tells that objects go
-_PATIENCE = 60.0  # seconds until objects that do not go are worth a word
+_LOOK_AGAIN = 1.0  # polling interval if the objects are not served and cannot be watched
+_PATIENCE = 60.0  # seconds until remaining objects are reported as a failure
 
 
 class DefinitionController:
@@ -45,7 +45,8 @@ class DefinitionController:
         self._registry = registry
         self._client = client
         self._cleanup = api.dialect.group_name(CLEANUP)
-        self._ending: dict[str, Unfollow] = {}  # definitions whose objects are followed
+        # Definitions being deleted whose objects are watched.
+        self._ending: dict[str, Unfollow] = {}
         self._follow: Follow
 
     def grow_by(self, follow: Follow) -> None:
@@ -55,13 +56,15 @@ class DefinitionController:
         return {DEFINITIONS: self._concerned}
 
     def _concerned(self, change: Change) -> Iterable[str]:
-        """The definition, and those of its group that may be waiting for its names."""
+        """The definition, and those of its group with unaccepted names: it may have released
+        them."""
         group = change.name.partition(".")[2]
         others = (one for one in self._registry.of_group(group) if not one.names_accepted)
         return {change.name, *(one.name for one in others)}
 
     async def sync(self, key: str) -> float | None:
-        await asyncio.sleep(0)  # there may be thousands, and most need nothing
+        # Yield to the event loop: there may be thousands, and most need no work.
+        await asyncio.sleep(0)
         value = self._client.find(DEFINITIONS, "", key)
         if value is None:
             self._unfollow(key)
@@ -74,7 +77,7 @@ class DefinitionController:
         return None
 
     def _described(self, current: Object) -> Object:
-        """The definition with the names and conditions that it should have now."""
+        """The definition with up-to-date names and conditions."""
         value = {**current}
         group, name = value["spec"]["group"], value["metadata"]["name"]
         taken = Taken(*self._registry.builtin_names(group))
@@ -86,7 +89,7 @@ class DefinitionController:
         else:
             set_condition(value, condition(APPROVED, *approved))
         if value["spec"].get("preserveUnknownFields"):
-            # The rules of definitions see to the rest; this one an older server may have let pass.
+            # Validation checks the other rules; an older server may have accepted this one.
             why = "spec.preserveUnknownFields: Invalid value: true: must be false"
             set_condition(value, condition(NON_STRUCTURAL, True, "Violations", why))
         else:
@@ -97,7 +100,8 @@ class DefinitionController:
         await self._client.change(DEFINITIONS, "", name, change, "status")
 
     async def _end(self, value: Object) -> float | None:
-        """Delete the objects; when none is left the definition goes too."""
+        """Delete the objects; remove the finalizer when none are left. Returns the seconds until
+        the next check."""
         name = value["metadata"]["name"]
         if self._cleanup not in (value["metadata"].get("finalizers") or ()):
             return None
@@ -123,7 +127,7 @@ class DefinitionController:
         return patience if pause is None and patience > 0 else pause
 
     def _follow_objects(self, name: str) -> bool:
-        """Hear of the last object that goes, if they are served: else nobody tells."""
+        """Subscribe to the objects to notice the last delete; False if they are not served."""
         self._unfollow(name)
         resource = self._registry.storage_resource(name)
         if resource is None or not self._api.resources.serves(resource.key):
@@ -147,7 +151,7 @@ class DefinitionController:
         return resource is None or not len(self._api.collection(resource))
 
     async def _delete_objects(self, name: str) -> str:
-        """Delete what is not on its way already; gives what went wrong."""
+        """Delete objects that are not being deleted yet; returns an error text or ""."""
         resource = self._registry.storage_resource(name)
         if resource is None:
             return ""
@@ -184,12 +188,12 @@ def _seconds_since(value: Object) -> float:
     return (clock.now() - marked).total_seconds()
 
 
-# Which names a definition gets, and what its conditions say of that.
+# Accepted names and the conditions about them.
 
 
 @dataclass(slots=True)
 class Taken:
-    """Names of a group that others have."""
+    """Names that others in the group use."""
 
     resources: set[str] = field(default_factory=set)
     kinds: set[str] = field(default_factory=set)
@@ -198,12 +202,12 @@ class Taken:
         for other in others:
             self.resources |= {other.plural, other.singular, *other.short_names}
             self.kinds |= {other.kind, other.list_kind}
-        self.resources.discard("")  # of those that were given none yet
+        self.resources.discard("")  # of definitions without accepted names
         self.kinds.discard("")
 
 
 def accept_names(value: Object, taken: Taken) -> None:
-    """Give a definition those of the names it asks for that are free, and say so."""
+    """Accept the requested names that are free, and set the conditions."""
     asked, has = value["spec"]["names"], value["status"]["acceptedNames"]
     given, refusal = dict(has), ("NoConflicts", "no conflicts found")
     for name, reason, others in (
@@ -241,7 +245,7 @@ def _conflicts(
 
 
 def _establish(value: Object, accepted: bool) -> None:
-    """What was established once stays so: its objects are there."""
+    """An established definition stays established, since it may have objects."""
     if is_true(value, ESTABLISHED):
         return
     if accepted:

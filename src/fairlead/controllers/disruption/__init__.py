@@ -1,1 +1,1 @@
-"""PodDisruptionBudgets: how many pods may be away just now."""
+"""PodDisruptionBudgets: how many pods may be evicted."""

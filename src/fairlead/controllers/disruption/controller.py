@@ -1,4 +1,4 @@
-"""The status of PodDisruptionBudgets says how many of their pods may be evicted."""
+"""Maintains the status of PodDisruptionBudgets: how many of their pods may be evicted."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Disruption:
         self._members: PodMembers[BudgetPod] = PodMembers(
             objects.collection(PODS), lambda budget: budget["spec"].get("selector"), read_pod
         )
-        self._scaling: set[str] = set()  # budgets that ask for the scale of controllers
+        self._scaling: set[str] = set()  # budgets that depend on the scale of controllers
         self._failing: set[str] = set()
-        self._written: dict[str, int] = {}  # revisions of our own
+        self._written: dict[str, int] = {}  # revisions of own writes
 
     def follows(self) -> Mapping[str, Keys]:
         return {
@@ -80,7 +80,7 @@ class Disruption:
             self._say_many(pod.object(), min(budgets).partition("/")[2])
 
     def _measured_by(self, change: Change) -> Iterable[str]:
-        """The budgets that a workload of another size may concern."""
+        """The budgets that a resized workload may affect."""
         prefix = f"{change.namespace}/"
         keys = [key for key in self._scaling if key.startswith(prefix)]
         if not keys or change.before is None or change.after is None:
@@ -110,7 +110,7 @@ class Disruption:
     async def _write(
         self, key: str, budget: Object, pods: list[BudgetPod], counts: Counts
     ) -> float | None:
-        """Gives the seconds until an eviction that came to nothing is forgotten."""
+        """Returns the seconds until an evicted pod that still exists counts again."""
         evicted = disrupted(budget["status"], pods)
         for name in evicted.overdue:
             self._say_overdue(budget, name)

@@ -1,4 +1,4 @@
-"""How many pods there should be, by what controls them."""
+"""The expected number of pods, from the scale of their controllers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ REPLICA_SETS, DEPLOYMENTS = "apps/v1/replicasets", "apps/v1/deployments"
 
 
 class UnknownScale(Exception):
-    """Nobody can tell how many pods there should be; the text says why."""
+    """The expected number cannot be determined; the text says why."""
 
 
 class NoController(UnknownScale):
-    """What is said to control a pod is not there."""
+    """The controller of a pod does not exist."""
 
 
 class Owner(NamedTuple):
-    """A reference to what controls an object."""
+    """A controller reference."""
 
     api_version: str
     kind: str
@@ -31,7 +31,7 @@ class Owner(NamedTuple):
 
 
 class BudgetPod(NamedTuple):
-    """What budgets need to know of a pod."""
+    """The view that budgets have of a pod."""
 
     name: str
     ready: bool
@@ -54,15 +54,15 @@ def read_pod(pod: Object) -> BudgetPod:
 
 
 class Scales:
-    """Reads the scale of whatever has one, built-in or custom."""
+    """Reads the scale of any resource with a scale subresource, built-in or custom."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
     def expected(self, namespace: str, pods: Iterable[BudgetPod]) -> int:
-        """The pods that the controllers of some pods want together; those without a controller
-        count for nothing. Raises UnknownScale."""
-        counts: dict[str, int] = {}  # by uid of what is scaled
+        """The sum of replicas of all controllers of these pods; pods without a controller are
+        ignored. Raises UnknownScale."""
+        counts: dict[str, int] = {}  # by uid of the scaled object
         seen = set()
         for pod in pods:
             if pod.owner is None or pod.owner.uid in seen:
@@ -75,8 +75,8 @@ class Scales:
         return sum(counts.values())
 
     def _scale(self, namespace: str, owner: Owner) -> tuple[str, int] | None:
-        """The uid and the wanted replicas of what scales the pods of an owner: of a replica set
-        the deployment, if it has one."""
+        """The uid and replicas of the scaled object: for a ReplicaSet of a Deployment that is the
+        Deployment."""
         resource = self._resource(owner)
         if resource.key == REPLICA_SETS:
             above = self._owner_above(namespace, owner)
@@ -107,7 +107,7 @@ class Scales:
         return value if value is not None and value["metadata"]["uid"] == owner.uid else None
 
     def _resource(self, owner: Owner) -> Resource:
-        """The resource of an owner, as it is stored."""
+        """The stored resource of an owner."""
         group, _, version = owner.api_version.rpartition("/")
         found = self._api.resources.groups.get(group, {}).get(version)
         for resource in found.resources.values() if found is not None else ():

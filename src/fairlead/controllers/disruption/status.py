@@ -1,4 +1,4 @@
-"""What the status of a budget should say."""
+"""Computes the status of a budget."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from fairlead.controllers.disruption.scales import BudgetPod
 from fairlead.operations.api import Object
 from fairlead.resources.apps.shared import amount
 
-DELETION_SECONDS = 120.0  # until an evicted pod that is still there counts again
+DELETION_SECONDS = 120.0  # until an evicted pod that still exists counts again
 ALLOWED = "DisruptionAllowed"
 SUFFICIENT, INSUFFICIENT, FAILED = "SufficientPods", "InsufficientPods", "SyncFailed"
 
 
 class Counts(NamedTuple):
-    """How many pods there should be, and how many of them at least."""
+    """Expected pods, and the minimum of healthy ones."""
 
     expected: int
     desired: int
 
 
 def scales(spec: Object) -> bool:
-    """Whether a budget is measured by what its pods' controllers want."""
+    """Whether a budget depends on the scale of its pods' controllers."""
     return spec.get("maxUnavailable") is not None or isinstance(spec.get("minAvailable"), str)
 
 
 def counts_of(spec: Object, number: int, expected: Callable[[], int]) -> Counts:
-    """`number` of pods are there; `expected` tells how many there should be."""
+    """`number` is how many pods exist; `expected` computes how many there should be."""
     unavailable, available = spec.get("maxUnavailable"), spec.get("minAvailable")
     if unavailable is not None:
         total = expected()
@@ -41,13 +41,13 @@ def counts_of(spec: Object, number: int, expected: Callable[[], int]) -> Counts:
 
 
 def _part(value: int | str, total: int) -> int:
-    """A number, or a percentage of all, rounded up."""
+    """A number, or a percentage of `total`, rounded up."""
     return value if isinstance(value, int) else -(-amount(value) * total // 100)
 
 
 class Disrupted(NamedTuple):
-    """The pods that were evicted and are about to go, when to look at them again, and those that
-    should have gone."""
+    """`going`: evicted pods not deleted yet; `look_again`: seconds until the first of them is
+    overdue; `overdue`: evicted pods that should have been deleted."""
 
     going: dict[str, str]
     look_again: float | None
@@ -75,7 +75,7 @@ def disrupted(status: Object, pods: Iterable[BudgetPod]) -> Disrupted:
 def described(
     budget: Object, pods: Iterable[BudgetPod], counts: Counts, going: dict[str, str]
 ) -> Object:
-    """The status of a budget."""
+    """The new status of a budget."""
     generation = budget["metadata"].get("generation", 0)
     healthy = sum(pod.ready and not pod.terminating and pod.name not in going for pod in pods)
     allowed = max(0, healthy - counts.desired) if counts.expected > 0 else 0
@@ -94,7 +94,7 @@ def described(
 
 
 def failed(budget: Object, why: str) -> Object:
-    """The status of a budget that cannot be worked out: nothing may be disrupted."""
+    """The status on failure: no disruptions allowed."""
     status = {**budget["status"], "disruptionsAllowed": 0}
     return _with_condition(status, FAILED, why)
 

@@ -1,1 +1,1 @@
-"""The objects by which requests are told apart and queued: kept, and their status told."""
+"""Flow schemas and priority levels: maintains the default objects and their status."""

@@ -1,4 +1,4 @@
-"""The condition of flow schemas that tells whether their priority level exists."""
+"""Sets the condition Dangling of flow schemas: whether their priority level exists."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class DanglingSchemas:
         return (name,)
 
     def _schemas_of_level(self, change: Change) -> Iterable[str]:
-        """When a level comes or goes; what it is like does not matter."""
+        """The schemas of a level that was created or deleted. Changes of its content do not
+        matter."""
         if change.before is not None and change.after is not None:
             return ()
         return tuple(self._schemas_of.get(change.name, ()))
@@ -57,14 +58,14 @@ class DanglingSchemas:
         await self._objects.change(SCHEMAS, "", key, self._change, "status")
 
     def _change(self, schema: Object) -> Object:
-        """Of the newest version, which may be right by now."""
+        """Applied to the newest version, which may be right already."""
         conditions = self._told(schema)
         if conditions is None:
             return schema
         return {**schema, "status": {**(schema.get("status") or {}), "conditions": conditions}}
 
     def _told(self, schema: Object) -> list[Object] | None:
-        """The conditions that it should have, if those are others."""
+        """The new conditions, or None if they are up to date."""
         level = _level_of(schema)
         text = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}"'
         if self._objects.find(LEVELS, "", level) is not None:

@@ -1,8 +1,8 @@
-"""The flow schemas and priority levels that a server begins with are there and as they should be.
+"""Maintains the default flow schemas and priority levels.
 
-An annotation tells which of the suggested ones are the operator's own by now: `false`, or none on
-an object whose spec was changed. The mandatory ones are always put right. What has the annotation
-`true` and is wanted no more goes.
+An annotation marks suggested objects that the operator has taken over: `false`, or no annotation
+and a changed spec (generation other than 1). Mandatory objects are always reset. Objects with
+`true` that are no longer in the defaults are deleted.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from fairlead.storage.change import Change
 SCHEMAS = "flowcontrol/v1beta2/flowschemas"
 LEVELS = "flowcontrol/v1beta2/prioritylevelconfigurations"
 MANAGER = "api-priority-and-fairness-config-producer-v1"
-_APART = 1.0  # seconds; servers of two releases that want different things do not race
+# Seconds between two writes of an object: limits the rate when servers of two releases disagree.
+_APART = 1.0
 
 
 class FlowControlObjects:
-    """Keys are a resource and a name. One object is not written twice in a row without a pause."""
+    """Keys are a resource and a name. Rewrites of one object are at least a second apart."""
 
     name = "priority-and-fairness-config-producer"
     workers = 1
@@ -44,7 +45,7 @@ class FlowControlObjects:
         self._mandatory = _by_key(PRIORITY_LEVELS, FLOW_SCHEMAS)
         suggested = suggested_objects(dialect)
         self._wanted = {**_by_key(suggested.levels, suggested.schemas), **self._mandatory}
-        self._written: dict[str, float] = {}  # when, of those that are wanted
+        self._written: dict[str, float] = {}  # time of the last write (monotonic), by key
 
     def add_by(self, add: Callable[[str], None]) -> None:
         for key in self._wanted:
@@ -57,7 +58,8 @@ class FlowControlObjects:
         return (f"{resource}/{change.name}",)
 
     async def prepare(self) -> None:
-        """Make what is missing, all at once. Another server may be at the same work."""
+        """Create missing objects concurrently at start. Other servers may do the same; conflicts
+        are ignored."""
         await asyncio.gather(*(self._prepare(key) for key in self._wanted))
 
     async def _prepare(self, key: str) -> None:
@@ -87,14 +89,14 @@ class FlowControlObjects:
         return None
 
     def _better(self, key: str, found: Object | None, wanted: Spec) -> Object | None:
-        """What to write, if anything has to be."""
+        """The object to write, or None."""
         if found is not None:
             return self._corrected(found, wanted, mandatory=key in self._mandatory)
         metadata = {"name": key.rpartition("/")[2], "annotations": {self._annotation: "true"}}
         return {"metadata": metadata, "spec": copied(wanted)}
 
     async def _remove(self, resource: str, found: Object) -> None:
-        """Unless somebody has just made it theirs."""
+        """Delete it, with preconditions: a client may just have taken it over."""
         metadata = found["metadata"]
         options = DeleteOptions(uid=metadata["uid"], revision=metadata["resourceVersion"])
         try:
@@ -104,7 +106,7 @@ class FlowControlObjects:
                 raise
 
     def _corrected(self, found: Object, wanted: Spec, *, mandatory: bool) -> Object | None:
-        """What it should be like, if that is something else."""
+        """The corrected object, or None if it is right."""
         updates = mandatory or self._is_ours(found)
         spec = copied(wanted) if updates and not same(found["spec"], wanted) else found["spec"]
         if spec is found["spec"] and self._says(found) is updates:
@@ -118,7 +120,7 @@ class FlowControlObjects:
         }
 
     def _says(self, found: Object) -> bool | None:
-        """What the annotation says, if that can be told."""
+        """The value of the annotation, or None if missing or malformed."""
         annotations = found["metadata"].get("annotations") or {}
         return yes_or_no(annotations.get(self._annotation, ""))
 

@@ -1,4 +1,5 @@
-"""The garbage collector: what owners leave behind goes with them, before them, or is set free."""
+"""The garbage collector: deletes dependents of deleted owners (background or foreground), or
+orphans them."""
 
 from __future__ import annotations
 

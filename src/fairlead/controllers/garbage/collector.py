@@ -1,4 +1,5 @@
-"""The controller that deletes what lost its owners, and takes owners through their last steps."""
+"""The garbage collector: deletes objects without owners, and finalizes owners that are being
+deleted."""
 
 from __future__ import annotations
 
@@ -31,15 +32,15 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
-# What became of the owners that an object names.
+# States of owners.
 
 _NEEDED = frozenset({"delete", "get", "list", "watch"})
 
 
 class State(Enum):
-    """SOLID is there, WAITING is there until its dependents are gone, DANGLING is not there (or
-    another object has its name). Nothing can be said of an UNKNOWN kind, nor of an owner in a
-    namespace that something outside of namespaces names (MISPLACED)."""
+    """The state of a referenced owner. SOLID: exists. WAITING: being deleted, waits for its
+    dependents. DANGLING: does not exist, or its name belongs to another uid. UNKNOWN: its kind is
+    not served. MISPLACED: namespaced, but referenced by a cluster-scoped object."""
 
     SOLID = auto()
     WAITING = auto()
@@ -49,14 +50,14 @@ class State(Enum):
 
 
 def is_collected(resource: Resource) -> bool:
-    """Whether objects of a resource can be owners and dependents. Events are about objects and do
-    not belong to them."""
+    """Whether objects of a resource can be owners and dependents. Events cannot: they only refer to
+    objects."""
     return _NEEDED.issubset(resource.verbs) and resource.kind != "Event"
 
 
 class Owners:
-    """Looks owners up as the newest versions are, those on their way to the disk included. Those
-    that other servers keep are of an unknown kind."""
+    """Looks up owners in their newest versions, uncommitted writes included. Kinds of aggregated
+    servers are unknown."""
 
     def __init__(self, api: Api, graph: Graph, elsewhere: Elsewhere) -> None:
         self._api = api
@@ -66,7 +67,7 @@ class Owners:
         self._generation = -1
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
-        """The resource of a kind in a version that is served."""
+        """The local resource that serves a kind, or None."""
         group, _, version = api_version.rpartition("/")
         if self._elsewhere.serves(group, version):
             return None
@@ -83,10 +84,10 @@ class Owners:
         return None
 
     def state(self, reference: Reference, namespace: str) -> State:
-        """What became of an owner that an object in a namespace names."""
+        """The state of an owner that an object in this namespace references."""
         resource = self.resource(reference.api_version, reference.kind)
         if resource is None:
-            # What is known to be gone stays gone when its definition goes as well.
+            # An owner known to be deleted stays deleted when its definition goes as well.
             return State.DANGLING if self._graph.is_absent(reference.uid) else State.UNKNOWN
         if resource.namespaced and not namespace:
             return State.MISPLACED
@@ -97,7 +98,7 @@ class Owners:
         return State.WAITING if FOREGROUND in steps_of(owner) else State.SOLID
 
     def is_elsewhere(self, reference: Reference, namespace: str) -> bool:
-        """Whether an owner that is not where it should be lies in another namespace."""
+        """Whether a missing owner exists in another namespace."""
         resource = self.resource(reference.api_version, reference.kind)
         if resource is None or not resource.namespaced or self._graph.is_absent(reference.uid):
             return False
@@ -108,16 +109,17 @@ class Owners:
         return any(one is not None and uid_of(one) == reference.uid for one in found)
 
 
-_MOST_REPORTED = 25  # wrong owners of one object that are looked for in other namespaces
+_MOST_REPORTED = 25  # missing owners per object that are searched in other namespaces
 _NOWHERE = (State.DANGLING, State.MISPLACED)
 
 
 class GarbageCollector:
-    """Keys are the stored name of a resource and the place of an object, with a space between.
-    What needs no look gets none: the owners of what is written are looked up at once."""
+    """Keys are the stored name of a resource and the storage key of an object, separated by a
+    space. Owners are looked up when an object is written, and only objects that need action are
+    queued."""
 
     name = "garbage-collector-controller"
-    workers = 50  # deletes that share their commits
+    workers = 50  # their deletes share commits
 
     def __init__(self, api: Api, client: Client, recorder: Recorder, elsewhere: Elsewhere) -> None:
         self._api = api
@@ -138,8 +140,8 @@ class GarbageCollector:
         return {DEFINITIONS: self._definition_changed, API_SERVICES: self._registration_changed}
 
     def _follow_only(self, name: str, resource: Resource | None) -> None:
-        """Follow what is served under a stored name, and nothing that was before. A definition
-        that was withdrawn and served again in the meantime has another resource."""
+        """Subscribe to the resource under a stored name and drop an earlier subscription. A
+        definition that was deleted and created again has a new resource object."""
         known, unfollow = self._followed.get(name, (None, None))
         if known is resource:
             return
@@ -150,7 +152,7 @@ class GarbageCollector:
             self._followed[name] = resource, self._follow(resource.key, self._changed)
 
     def _definition_changed(self, change: Change) -> Iterator[str]:
-        """Dependents of owners whose kind is served at last."""
+        """Dependents whose owner kind is served now."""
         plural, _, group = change.name.partition(".")
         served = (one.resources.get(plural) for one in self._api.resources.of_group(group))
         found = [one for one in served if one is not None and not one.is_repeated]
@@ -159,7 +161,8 @@ class GarbageCollector:
         yield from self._resolved(group)
 
     def _registration_changed(self, change: Change) -> Iterator[str]:
-        """A version of a group may have come back from another server."""
+        """Dependents whose owner kind is served here now: an APIService may have returned a group
+        version to this server."""
         return self._resolved(change.name.partition(".")[2])
 
     def _resolved(self, group: str) -> Iterator[str]:
@@ -168,7 +171,7 @@ class GarbageCollector:
                 yield from self.graph.resolved(kind)
 
     def _changed(self, change: Change) -> Iterable[str]:
-        """Called on every commit: most say nothing of owners and nothing is being deleted."""
+        """Keys to check after a commit. Most commits change no owners and delete nothing."""
         before, after = change.before, change.after
         same_owners = owners_part(before) == owners_part(after)
         if same_owners and after is not None and not may_be_going(after):
@@ -184,8 +187,8 @@ class GarbageCollector:
         return found
 
     def _owners_changed(self, key: str, change: Change) -> Iterator[str]:
-        """Keep the edges, and give what has to be looked at: owners that may have waited for this
-        dependent, and the dependent itself if there is anything about its new owners."""
+        """Update the edges; yields owners that may have waited for this dependent, and the
+        dependent itself if a new owner does not exist or waits."""
         before, after = set(owners_of(change.before)), set(owners_of(change.after))
         uids, kinds = {one.uid for one in after}, {one.owner_kind for one in after}
         for one in before - after:
@@ -202,7 +205,8 @@ class GarbageCollector:
                 yield key
 
     def _going(self, key: str, version: Version) -> Iterator[str]:
-        """An owner that has steps to take, and its dependents if those go first."""
+        """Yields an owner with finalizers to process, and its dependents if they are to go
+        first."""
         steps = steps_of(version)
         if steps:
             yield key
@@ -238,7 +242,8 @@ class GarbageCollector:
         return (resource, version) if version is not None else None
 
     async def _judge(self, key: str, resource: Resource, metadata: Object) -> None:
-        """Delete what has no owner any more; let go of owners that will not come back."""
+        """Delete an object without live owners; remove references to lost owners if it has
+        others."""
         namespace = metadata.get("namespace", "")
         references = references_of(metadata)
         states = {one: self._owners.state(one, namespace) for one in references}
@@ -257,8 +262,8 @@ class GarbageCollector:
         await self._delete(resource, metadata, waited_for=State.WAITING in found)
 
     async def _delete(self, resource: Resource, metadata: Object, *, waited_for: bool) -> None:
-        """Delete a dependent. One that an owner waits for and that has dependents of its own lets
-        those go first as well; in a circle somebody has to stop waiting."""
+        """Delete a dependent. If an owner waits for it and it has dependents itself it is deleted
+        in the foreground as well; in a cycle it stops blocking its owners first."""
         uid = metadata["uid"]
         held = metadata.get("finalizers") or ()
         propagation = "Background"
@@ -279,7 +284,7 @@ class GarbageCollector:
     def _report(
         self, resource: Resource, metadata: Object, states: Mapping[Reference, State]
     ) -> None:
-        """Tell of owners that are named across namespaces."""
+        """Record events about owners that exist only in another namespace."""
         namespace = metadata.get("namespace", "")
         about = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
         nowhere = [one for one, state in states.items() if state in _NOWHERE]
@@ -295,15 +300,15 @@ class GarbageCollector:
                 )
 
     def _is_blocked(self, version: Version) -> bool:
-        """Whether an owner has to wait. Not for one that waits for it: in a circle, or as its own
-        owner, it would wait for ever."""
+        """Whether an owner must wait for its dependents. Excludes dependents that wait for it,
+        which would deadlock in a cycle."""
         uid, waiting = uid_of(version), self._waiting_for(version)
         found = map(self._find, self.graph.dependents(uid))
         others = (one[1] for one in found if one is not None and uid_of(one[1]) not in waiting)
         return any(blocks(one, uid) for one in others)
 
     def _waiting_for(self, version: Version) -> set[str]:
-        """The uids of an object, of owners that wait for it, of owners that wait for those."""
+        """The uids of the object and of all owners that transitively wait for it."""
         found, left = {uid_of(version)}, [version]
         while left:
             for one in owners_of(left.pop()):
@@ -316,7 +321,7 @@ class GarbageCollector:
         return found
 
     async def _set_free(self, uid: str) -> None:
-        """Take an owner out of all of its dependents."""
+        """Orphan: remove an owner from all of its dependents."""
         dependents = list(self.graph.dependents(uid))
         failures = await all_of([partial(self._disown, key, uid) for key in dependents])
         if failures:
@@ -331,7 +336,8 @@ class GarbageCollector:
     async def _change(
         self, resource: Resource, metadata: Object, change: Callable[[Object], Object]
     ) -> Object | None:
-        """Change the metadata of an object, if it still is that one; gives what they are then."""
+        """Change the metadata of an object if its uid is unchanged; returns the new metadata, or
+        None if it is gone."""
 
         def changed(old: Object) -> Object:
             if old["metadata"]["uid"] != metadata["uid"]:

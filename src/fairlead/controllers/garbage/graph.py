@@ -1,4 +1,4 @@
-"""Who depends on whom, in as few bytes as will do."""
+"""The graph of owners and dependents, in a compact form."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ Kind = tuple[str, str]  # apiVersion and kind
 
 
 class Edges:
-    """Keys of objects by a word. Words are kept as hashes: two that share one cost a look at an
-    object that need not have been looked at. Most have a single key, which then needs no set."""
+    """Keys of objects by word (a uid). Stores hashes of words: a collision only causes an
+    unnecessary check of an object. A single key is stored without a set, which is the common
+    case."""
 
     def __init__(self) -> None:
         self._keys: dict[int, str | set[str]] = {}
@@ -26,7 +27,7 @@ class Edges:
             self._keys[hash(word)] = {known, key}
 
     def remove(self, word: str, key: str) -> bool:
-        """Gives whether that was the word's last key."""
+        """Returns whether the word has no keys left."""
         known = self._keys.get(hash(word))
         if type(known) is set:
             known.discard(key)
@@ -36,7 +37,7 @@ class Edges:
         return False
 
     def of(self, word: str) -> Collection[str]:
-        """Not a copy: who waits while going through it must make one."""
+        """The live set: copy it before awaiting during iteration."""
         known = self._keys.get(hash(word))
         if known is None:
             return ()
@@ -44,14 +45,15 @@ class Edges:
 
 
 class Graph:
-    """The dependents of owners by uid, and what has happened to owners. An edge may be out of date
-    after a failure: whoever follows it looks at the object."""
+    """Dependents by uid of their owner, and states of owners. Edges may be stale after a failure,
+    so callers must check the object."""
 
     def __init__(self) -> None:
         self._dependents = Edges()
-        self._unresolved: dict[str, dict[Kind, set[str]]] = {}  # by group
+        # Keys of dependents by owner kind, by group.
+        self._unresolved: dict[str, dict[Kind, set[str]]] = {}
         self._waiting: dict[str, str] = {}
-        self._absent: set[str] = set()  # uids of owners that went while they had dependents
+        self._absent: set[str] = set()  # uids of owners that were deleted while they had dependents
 
     def __len__(self) -> int:
         return len(self._dependents)
@@ -64,11 +66,11 @@ class Graph:
             self._absent.discard(uid)
 
     def dependents(self, uid: str) -> Collection[str]:
-        """Not a copy."""
+        """Keys of the dependents; the live set."""
         return self._dependents.of(uid)
 
     def gone(self, uid: str) -> Collection[str]:
-        """An object went; gives who depends on it."""
+        """Record that an object was deleted; returns the keys of its dependents."""
         self._waiting.pop(uid, None)
         left = self._dependents.of(uid)
         if left:
@@ -76,11 +78,12 @@ class Graph:
         return left
 
     def is_absent(self, uid: str) -> bool:
-        """Whether an owner is known to have existed and gone."""
+        """Whether an owner is known to have been deleted."""
         return uid in self._absent
 
     def begin_waiting(self, uid: str, key: str) -> bool:
-        """An owner waits for its dependents to go first; gives whether that is new."""
+        """Record that an owner waits for its dependents (foreground deletion); returns False if it
+        already does."""
         if uid in self._waiting:
             return False
         self._waiting[uid] = key
@@ -90,7 +93,7 @@ class Graph:
         self._waiting.pop(uid, None)
 
     def waiting(self, uid: str) -> str | None:
-        """The key of an owner that waits for its dependents."""
+        """The key of an owner that waits for its dependents, or None."""
         return self._waiting.get(uid)
 
     def has_waiting_dependent(self, uid: str) -> bool:
@@ -98,7 +101,7 @@ class Graph:
         return any(key in dependents for key in self._waiting.values())
 
     def unresolved(self, kind: Kind, key: str) -> None:
-        """A dependent has an owner of a kind that nobody serves."""
+        """Record that the kind of an owner of this dependent is not served."""
         self._unresolved.setdefault(_group(kind), {}).setdefault(kind, set()).add(key)
 
     def forget_unresolved(self, kind: Kind, key: str) -> None:
@@ -112,7 +115,7 @@ class Graph:
         return list(self._unresolved.get(group, ()))
 
     def resolved(self, kind: Kind) -> Iterable[str]:
-        """A kind is served now; gives who was waiting for that."""
+        """A kind is served now; returns the keys of dependents that waited for it."""
         kinds = self._unresolved.get(_group(kind), {})
         keys = kinds.pop(kind, set())
         if not kinds:

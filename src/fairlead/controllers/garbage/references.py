@@ -1,4 +1,4 @@
-"""What the collector reads of objects, from their bytes where those tell enough."""
+"""Reads owner references and finalizers of stored versions, from raw bytes where possible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OURS = tuple(f'"{name}"'.encode() for name in (FOREGROUND, ORPHAN))
 
 
 class Reference(NamedTuple):
-    """What an object says of an owner; `blocks` is whether the owner's end waits for it."""
+    """An owner reference; `blocks` is blockOwnerDeletion."""
 
     api_version: str
     kind: str
@@ -42,8 +42,8 @@ def references_of(metadata: Object) -> tuple[Reference, ...]:
 
 
 def owners_part(version: Version | None) -> bytes:
-    """The bytes from an object's owners to its managers: while they stay the same, so do the
-    owners. Empty if it has none; its spec may hold a template that has some."""
+    """The bytes from ownerReferences to managedFields: equal bytes mean equal owners. Empty without
+    owners; the hint excludes objects whose spec only has a template with owners."""
     if version is None or version.body is None or not version.hints & OWNED:
         return b""
     start = version.body.find(_OWNERS)
@@ -60,7 +60,7 @@ def owners_of(version: Version | None) -> tuple[Reference, ...]:
 
 
 def steps_of(version: Version) -> tuple[str, ...]:
-    """The finalizers that are the collector's to remove, if the object is being deleted."""
+    """The collector's finalizers on an object that is being deleted."""
     body = version.body
     if body is None or not may_be_going(version) or not any(name in body for name in _OURS):
         return ()
@@ -72,7 +72,7 @@ def steps_of(version: Version) -> tuple[str, ...]:
 
 
 def blocks(version: Version, uid: str) -> bool:
-    """Whether an object keeps the owner with this uid waiting."""
+    """Whether an object blocks the deletion of the owner with this uid."""
     if version.body is None or _BLOCKS not in version.body:
         return False
     return any(one.uid == uid and one.blocks for one in owners_of(version))

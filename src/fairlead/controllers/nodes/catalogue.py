@@ -1,4 +1,4 @@
-"""The controllers of nodes. None is loaded before there is something for it to do."""
+"""The controllers of nodes. Each is loaded lazily, when the first object for it exists."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ BUILDERS: dict[str, Later] = {
     "podgc": Later("pod-garbage-collector", (_PODS,), _pod_collection),
     "ttl": Later("ttl-controller", (_NODES,), _node_ttl),
 }
-# What runs beside a controller under its name.
+# Additional controllers that run with the named one.
 COMPANIONS: dict[str, Later] = {
     "nodelifecycle": Later("taint-eviction-controller", (_NODES,), _taint_eviction)
 }

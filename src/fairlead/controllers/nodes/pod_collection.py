@@ -1,5 +1,5 @@
-"""Pods that nobody looks after any more are deleted: those on nodes that are gone, those that
-were never on a node and are being deleted, and the oldest of too many that are through."""
+"""Deletes pods that no agent handles: pods on deleted nodes, unscheduled pods that are being
+deleted, and the oldest finished pods beyond a limit."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ from fairlead.resources.gates import Gates
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
-QUARANTINE = 40.0  # seconds for which a node must have been gone
+QUARANTINE = 40.0  # seconds that a node must have been gone
 _UNDER_WAY = ("Pending", "Running", "Unknown")
-_TOO_MANY = ""  # the key of all pods that are through
+_TOO_MANY = ""  # key for the set of finished pods
 _AT_ONCE = 100
 _CREATED = b'"creationTimestamp":"'
 Judge = Callable[[Object], bool]
-_Through = tuple[bytes, str, str]  # when a pod was created, its name and key: the oldest first
+_Through = tuple[bytes, str, str]  # creation time, name and key, sorted by age
 
 
 def _age(pod: Version) -> _Through:
-    """Of what a client may write, nothing stands before the time of creation but names."""
+    """Reads the creation time from the bytes: of all fields that a client controls, only names
+    precede it."""
     body = pod.body or b""
     start = body.index(_CREATED) + len(_CREATED)
     return body[start : body.index(b'"', start)], pod.name, pod.key
 
 
 class PodCollection:
-    """Keys are names of nodes, `namespace/name` of pods, and one for all that are through.
-    `most` of these may stay, 0 is no limit."""
+    """Keys are names of nodes, `namespace/name` of pods, and one key for finished pods. `most`
+    finished pods may stay; 0 is no limit."""
 
     workers = 2
 
@@ -53,7 +54,7 @@ class PodCollection:
         self._conditions = gates["PodDisruptionConditions"]
         out_of_service = gates["NodeOutOfServiceVolumeDetach"]
         self._out_of_service = dialect.label("node.@/out-of-service") if out_of_service else None
-        self._missing: dict[str, float] = {}  # nodes, since when
+        self._missing: dict[str, float] = {}  # missing nodes, and since when
         self._through: dict[str, _Through] = {}
         self._by_age: SortedList[_Through] = SortedList()
 
@@ -85,7 +86,7 @@ class PodCollection:
         return keys
 
     def _count(self, key: str, pod: Version | None) -> None:
-        """Know whether a pod is through."""
+        """Update the set of finished pods."""
         through = pod is not None and pod.fields.get("status.phase") not in _UNDER_WAY
         before = self._through.get(key)
         if pod is not None and through and before is None:
@@ -135,7 +136,8 @@ class PodCollection:
             await asyncio.gather(*(self._delete(key, still, why) for key in batch))
 
     async def _delete(self, key: str, still: Judge, why: str = "") -> None:
-        """Delete a pod at once, if it is still one of those; `why` is told to it."""
+        """Delete a pod immediately if `still` holds; `why` is written to its DisruptionTarget
+        condition."""
         namespace, _, name = key.partition("/")
         pod = self._objects.find(PODS, namespace, name)
         if pod is None or not still(pod):
@@ -149,7 +151,7 @@ class PodCollection:
                 return
         metadata = pod["metadata"]
         if _is_deleted(pod) and metadata.get("deletionGracePeriodSeconds") == 0:
-            return  # what holds it now are its finalizers
+            return  # only finalizers hold it
         options = DeleteOptions(grace_period=0, uid=metadata["uid"])
         await self._objects.delete(PODS, namespace, name, options)
 

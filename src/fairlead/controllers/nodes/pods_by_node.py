@@ -1,4 +1,4 @@
-"""Which pods are on which node."""
+"""An index of pods by node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 class PodsByNode:
-    """The keys of the pods of each node. It knows of a change before any controller does."""
+    """The keys of the pods of each node. Updated before controllers see the same change."""
 
     def __init__(self, api: Api) -> None:
         self._keys: dict[str, set[str]] = {}
@@ -25,7 +25,7 @@ class PodsByNode:
         return self._api.collection(self._api.resources.named(PODS))
 
     def close(self) -> None:
-        """Nobody asks any more."""
+        """Unsubscribe from the store."""
         if self._api.resources.serves(PODS):
             self._api.store.unfollow(self._pods, self._changed)
 
@@ -42,9 +42,9 @@ class PodsByNode:
             self._keys.setdefault(after, set()).add(change.key)
 
     def of(self, node: str) -> frozenset[str] | set[str]:
-        """Not to be kept: it changes."""
+        """The live set; do not keep it."""
         return self._keys.get(node, _NONE)
 
     def nodes(self) -> list[str]:
-        """The names of all nodes that pods are bound to, whether they exist or not."""
+        """Names of all nodes that pods are bound to, including deleted ones."""
         return list(self._keys)

@@ -1,4 +1,5 @@
-"""Pods leave nodes whose NoExecute taints they do not tolerate, or not for longer."""
+"""Evicts pods from nodes with NoExecute taints that they do not tolerate, or whose toleration
+expired."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ class Taint(NamedTuple):
 
 
 class Tolerations:
-    """What a pod says about NoExecute taints. Neither list is short in the hands of an enemy, so
-    that not every taint is held against every toleration."""
+    """The NoExecute tolerations of a pod, as a hash map: lists from a hostile client may be long,
+    so comparing every taint with every toleration would be quadratic."""
 
     def __init__(self, tolerations: Iterable[Object]) -> None:
         self._first: dict[tuple[str, str | None], tuple[int, float]] = {}
@@ -41,7 +42,7 @@ class Tolerations:
                 self._first.setdefault((toleration.get("key", ""), value), said)
 
     def seconds(self, taint: Taint) -> float | None:
-        """How long a taint is tolerated, as the first toleration says that speaks of it; None if
+        """Seconds for which a taint is tolerated, by the first toleration that matches; None if
         none does."""
         first, key, value = self._first, taint.key, taint.value
         spoken = ((key, value), (key, None), ("", value), ("", None))
@@ -50,8 +51,8 @@ class Tolerations:
 
 
 def leaves_at(pod: Object, taints: Iterable[Taint]) -> float:
-    """The moment at which a pod has to go: past if it tolerates not all of the taints, never if
-    it tolerates them for ever. Its time runs from when both were on the node."""
+    """When a pod must leave: -inf if a taint is not tolerated, inf if all are tolerated for ever.
+    The time counts from when both the taint and the pod were on the node."""
     tolerations = Tolerations(pod["spec"].get("tolerations") or ())
     arrived, moment = _arrival(pod), inf
     for taint in taints:
@@ -72,7 +73,7 @@ def _arrival(pod: Object) -> float:
 
 
 class TaintEviction:
-    """Keys are `namespace/name` of pods. `conditions` says whether pods are told why they go."""
+    """Keys are `namespace/name` of pods. `conditions` enables the DisruptionTarget condition."""
 
     workers = 8
 
@@ -84,7 +85,7 @@ class TaintEviction:
         self._pods = pods
         self._conditions = conditions
         self._taints: dict[str, list[Taint]] = {}
-        self._due: dict[str, float] = {}  # of the pods that have to go
+        self._due: dict[str, float] = {}  # eviction time by pod
 
     def follows(self) -> Mapping[str, Keys]:
         return {NODES: self._node, PODS: self._pod}
@@ -101,7 +102,7 @@ class TaintEviction:
         return list(self._pods.of(change.name))
 
     def _read(self, node: Version | None, before: list[Taint]) -> list[Taint]:
-        """A taint that does not say when it was added counts from when it was seen."""
+        """The NoExecute taints of a node. Without timeAdded the time of first sight counts."""
         if node is None or node.body is None or b'"effect":"NoExecute"' not in node.body:
             return []
         seen = {(taint.key, taint.value): taint.since for taint in before}
@@ -136,7 +137,7 @@ class TaintEviction:
                 self._say(pod, f"Cancelling deletion of Pod {key}")
             return None
         if before is not None:
-            moment = min(moment, before)  # another taint in the place of one gives no more time
+            moment = min(moment, before)  # a replaced taint does not extend the time
         left = moment - clock.time()
         if left > 0:
             self._due[key] = moment

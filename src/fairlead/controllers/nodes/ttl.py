@@ -1,4 +1,5 @@
-"""How long node agents may keep what they read: longer, the more nodes there are."""
+"""Sets the annotation that tells node agents how long to cache objects: longer in larger
+clusters."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from fairlead.storage.change import Change
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Seconds to keep things between so many nodes. Steps overlap, so that a cluster at the edge
-    of one is not written to for every node that comes or goes."""
+    """Cache seconds for a range of cluster sizes. Ranges overlap (hysteresis), so that a cluster at
+    a boundary is not rewritten with every node."""
 
     least: float
     most: float

@@ -1,1 +1,1 @@
-"""What several servers on one store agree about: who leads, and who is there."""
+"""Coordination of servers that share a store: leader election and membership."""

@@ -1,8 +1,8 @@
-"""Who of all servers leads, decided by a Lease.
+"""Leader election with a Lease.
 
-A server that wrote the Lease leads until it has failed to renew it for a while. Others take it when
-it is free, or when nobody has renewed it for longer than that, as they saw it themselves: the times
-that stand in it are for people, since clocks differ.
+A server that wrote the Lease leads until it fails to renew it within the deadline. Others take it
+when it is free, or when it has not changed for its duration by their own monotonic clock. The times
+in the Lease are informational, since clocks differ.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from fairlead.storage.change import Change
 logger = logging.getLogger("fairlead.controllers")
 
 LEASES = "coordination/v1/leases"
-JITTER = 1.2  # of the pause between two looks at a lease that another one holds
-_LAST_WORDS = 2.0  # seconds for giving up the lease when the server ends
-_PATIENCE = 5.0  # seconds for work that is cancelled
+JITTER = 1.2  # maximum relative jitter of the pause between attempts
+_LAST_WORDS = 2.0  # seconds to release the lease at shutdown
+_PATIENCE = 5.0  # seconds that cancelled work may take to end
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The Lease and its times, in seconds: after `duration` without a sign of the one who leads
-    another may; that one stops after `deadline`, which is shorter."""
+    """The Lease and its times in seconds. Others may take it after `duration` without a renewal;
+    the leader stops after `deadline`, which is shorter. `pause` is between attempts."""
 
     namespace: str
     name: str
@@ -50,7 +50,7 @@ class Terms:
 
 
 class Elector:
-    """Takes part in an election under a name that nobody else has."""
+    """A candidate in an election; `identity` must be unique."""
 
     def __init__(
         self, api: Api, client: Client, recorder: Recorder, terms: Terms, identity: str
@@ -64,17 +64,17 @@ class Elector:
         self._moved = asyncio.Event()
         self._seen: Object = {}
         self._seen_at = -math.inf
-        self._renewed = -math.inf  # when the last renewal that succeeded was begun
+        self._renewed = -math.inf  # start of the last successful renewal (monotonic)
         self._leads = False
         self._said = ""
 
     @property
     def leads(self) -> bool:
-        """Whether what only one may do can be done now."""
+        """Whether this server leads and its last renewal is within the deadline."""
         return self._leads and clock.steady() < self._renewed + self._terms.deadline
 
     async def run(self, work: Work) -> None:
-        """Have the work done whenever this server leads, until cancelled; fails with the work."""
+        """Run `work` whenever this server leads, until cancelled; raises if the work fails."""
         collection = self._client.collection(LEASES)
         self._api.store.follow(collection, self._notice, essential=False)
         LEADING.set(0, of=(self._terms.name,))
@@ -94,14 +94,14 @@ class Elector:
             await self._wait(uniform(1, 1 + JITTER) * self._terms.pause)
 
     async def _wait(self, seconds: float) -> None:
-        """Or until somebody has written the lease since the last time."""
+        """Wait for a time, or until the lease changes."""
         with suppress(TimeoutError):
             async with clock.timeout(seconds):
                 await self._moved.wait()
         self._moved.clear()
 
     def _find(self) -> Object | None:
-        """What is committed: what is only on its way may never be."""
+        """The committed lease; an uncommitted write may still fail."""
         version = self._client.collection(LEASES).get(self._key)
         return version.object() if version is not None else None
 
@@ -117,14 +117,14 @@ class Elector:
         return clock.steady() >= self._seen_at + self._terms.duration
 
     def _is_lost(self, found: Object | None) -> bool:
-        """Whether the lease is another one's; one that was deleted can be made again."""
+        """Whether another server holds the lease. A deleted lease can be created again."""
         if found is None:
             return False
         holder: str | None = (found.get("spec") or {}).get("holderIdentity")
         return holder != self._identity
 
     async def _write(self, found: Object | None) -> bool:
-        """Make the lease ours for a while, unless it is no longer as it was found."""
+        """Take or renew the lease, with a precondition on `found`; returns whether it succeeded."""
         began, terms = clock.steady(), self._terms
         try:
             if found is None:
@@ -154,7 +154,7 @@ class Elector:
         return spec
 
     def _report(self, error: Exception) -> None:
-        """That another one was quicker is no news, and what lasts is said once."""
+        """Log an error, once per text. Conflicts are expected."""
         text = str(error)
         if text != self._said and not (isinstance(error, StatusError) and error.code == 409):
             self._said = text
@@ -178,14 +178,14 @@ class Elector:
         self._tell("stopped leading")
         for task in (working, keeping):
             if task.done() and not task.cancelled():
-                task.result()  # raises what it failed with
+                task.result()  # re-raises its exception
 
     async def _fenced(self, work: Work) -> None:
         carry(lambda: self.leads)
         await work()
 
     async def _keep(self) -> None:
-        """Renew the lease until another one has it or that was not possible for too long."""
+        """Renew the lease until another server holds it or the deadline passes."""
         is_ours = True
         with suppress(TimeoutError):
             while is_ours:
@@ -193,7 +193,8 @@ class Elector:
                     is_ours = await self._renew()
 
     async def _renew(self) -> bool:
-        """Renew the lease, after a pause and as often as it takes; False if another one has it."""
+        """Renew after a pause, retrying until it succeeds; False if another server holds the
+        lease."""
         while True:
             due = clock.steady() + self._terms.pause
             while (left := due - clock.steady()) > 0 and not self._is_lost(self._find()):
@@ -205,7 +206,7 @@ class Elector:
                 return True
 
     async def _release(self) -> None:
-        """Let others lead at once."""
+        """Give up the lease so that another server can lead immediately."""
         moment = format_micro_time(clock.now())
         given_up = {"holderIdentity": "", "leaseDurationSeconds": 1}
 
@@ -231,7 +232,7 @@ class Elector:
 
 
 async def _ended(*tasks: asyncio.Task[None]) -> None:
-    """Cancel tasks and wait for their end; one that does not end cannot write any more."""
+    """Cancel tasks and wait up to 5 s. A task that does not end is fenced: its writes fail."""
     for task in tasks:
         task.cancel()
     _, left = await asyncio.wait(tasks, timeout=_PATIENCE)

@@ -1,4 +1,4 @@
-"""Which servers the Endpoints of the own service list: `--endpoint-reconciler-type`."""
+"""The servers listed in the Endpoints of the API servers' Service: `--endpoint-reconciler-type`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.addresses import special_uses
 
-_RENEWAL = 10.0  # seconds between two signs of life
-_LIFE = 15  # after so many without one a server counts as gone
+_RENEWAL = 10.0  # seconds between renewals
+_LIFE = 15  # seconds without a renewal after which a server counts as gone
 
 
 class Server(NamedTuple):
-    """Where clients reach a server; in the order in which Endpoints list them."""
+    """The address of a server; sorts in the order of Endpoints."""
 
     address: str
     port: int
@@ -33,7 +33,7 @@ class Server(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Server | None:
-        """None unless Endpoints could list it."""
+        """Parse `host:port`; None if Endpoints cannot list it."""
         host, _, port = text.rpartition(":")
         host = host.removeprefix("[").removesuffix("]")
         try:
@@ -46,23 +46,22 @@ class Server(NamedTuple):
 
 
 class Listing(Protocol):
-    """Tells which servers there are."""
+    """The strategy that determines the listed servers."""
 
-    prefix: str  # of the keys of the Leases by which they tell each other; empty if there are none
+    prefix: str  # key prefix of the Leases that servers write; empty if there are none
 
     async def keep(self) -> float | None:
-        """Tell the others of this one; gives the seconds after which that is due again."""
+        """Announce this server; returns the seconds until that is due again, or None."""
 
     def servers(self, endpoints: Object | None) -> Sequence[Server]:
-        """All that the Endpoints, which are like this now, should list; nothing to leave them as
-        they are."""
+        """The servers to list, given the current Endpoints; empty to leave those unchanged."""
 
     async def leave(self) -> None:
-        """Tell the others that this one ends."""
+        """Announce that this server ends."""
 
 
 class NoListing:
-    """Leaves the Endpoints to somebody else."""
+    """Leaves the Endpoints alone."""
 
     prefix = ""
 
@@ -77,7 +76,7 @@ class NoListing:
 
 
 class OnlyThis(NoListing):
-    """There is no other server."""
+    """Lists this server only."""
 
     def __init__(self, own: Server) -> None:
         self._own = own
@@ -87,8 +86,8 @@ class OnlyThis(NoListing):
 
 
 class LastSoMany(NoListing):
-    """Those that the Endpoints list already and this one, up to a number; who is beyond it is
-    dropped, alive or not."""
+    """Lists the servers already in the Endpoints and this one, up to a maximum. Drops servers
+    beyond it, alive or not."""
 
     def __init__(self, own: Server, most: int) -> None:
         self._own = own
@@ -103,7 +102,7 @@ class LastSoMany(NoListing):
         listed = sorted(found | {own})
         at = listed.index(own)
         while len(listed) > self._most:
-            gone = (at + 1) % len(listed)  # the ones behind our own first
+            gone = (at + 1) % len(listed)  # first the servers after our own
             at -= gone < at
             del listed[gone]
         return listed
@@ -113,7 +112,7 @@ class LastSoMany(NoListing):
 
 
 def _listed(endpoints: Object | None) -> list[str]:
-    """The addresses of Endpoints such as we write them."""
+    """The addresses in Endpoints of the form this server writes."""
     subsets = (endpoints or {}).get("subsets") or []
     if len(subsets) != 1:
         return []
@@ -121,9 +120,13 @@ def _listed(endpoints: Object | None) -> list[str]:
 
 
 class LiveServers:
-    """Every server keeps a Lease in the system namespace, named by its address and renewed while
-    it lives. Who sees one that has not moved for its time deletes it: so what exists is what lives,
-    for all servers alike, and no clock is compared with another."""
+    """Lists live servers by Leases.
+
+    Every server renews a Lease in the system namespace, named after its address. Any server deletes
+    a Lease that has not changed for its duration by that server's own monotonic clock. So the
+    existing Leases are the live servers, all servers see the same list, and clocks are never
+    compared.
+    """
 
     def __init__(self, client: Client, dialect: Dialect, own: Server) -> None:
         self._client = client
@@ -133,7 +136,8 @@ class LiveServers:
         self._name = f"{self._start}{own.address.replace(':', '-')}-{own.port}"
         self.prefix = f"{self._namespace}/{self._start}"
         self._renewed = -math.inf
-        self._seen: dict[str, tuple[Object, float]] = {}  # and since when they have not moved
+        # Spec of other servers' leases, and since when it is unchanged.
+        self._seen: dict[str, tuple[Object, float]] = {}
         self._left = False
 
     async def keep(self) -> float | None:
@@ -176,7 +180,7 @@ class LiveServers:
             )
 
     async def _mind(self, record: Object) -> float:
-        """Look after another's record; gives when it ends unless it moves."""
+        """Check another server's lease, deleting it if expired; returns when it expires."""
         metadata, spec = record["metadata"], record.get("spec") or {}
         name, now = metadata["name"], clock.steady()
         seen, since = self._seen.get(name, (None, now))
@@ -194,7 +198,7 @@ class LiveServers:
         try:
             await self._client.delete(LEASES, self._namespace, name, options)
         except StatusError as error:
-            if error.code != 409:  # it has moved after all
+            if error.code != 409:  # renewed meanwhile
                 raise
 
     def servers(self, endpoints: Object | None) -> Sequence[Server]:

@@ -1,4 +1,4 @@
-"""The command line of several servers on one store."""
+"""Command-line flags for several servers on one store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEASE, MASTER_COUNT, NONE = "lease", "master-count", "none"
 
 
 class ServersFlagError(ValueError):
-    """Flags that cannot be used; the text names them."""
+    """Invalid flags; the text names them."""
 
 
 def add_servers_flags(

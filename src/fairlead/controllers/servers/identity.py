@@ -1,4 +1,4 @@
-"""Every server has a Lease that tells that it is there, and those of lost ones go some day."""
+"""Maintains the identity Lease of this server and deletes expired ones of other servers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SWEEP = 3600.0
 
 
 class IdentityLease:
-    """There is one key. The name of this server is another at each start."""
+    """There is one key. The identity is new at each start."""
 
     name = "apiserver-identity"
     workers = 1
@@ -78,7 +78,7 @@ class IdentityLease:
             )
 
     async def _sweep(self) -> None:
-        """Delete what has expired; one that is renewed in this moment stays."""
+        """Delete expired leases; the revision precondition spares one that is renewed meanwhile."""
         label, component = self._label
         for version in self._client.collection(LEASES).current(self._namespace):
             if version.labels.get(label) != component or not _has_expired(version.object()):

@@ -1,1 +1,1 @@
-"""Endpoints and EndpointSlices: the addresses behind services, from the pods that they select."""
+"""Endpoints and EndpointSlices: the addresses of the pods that services select."""

@@ -1,4 +1,4 @@
-"""Every service with a selector has Endpoints of its name with the addresses of its pods."""
+"""Maintains Endpoints with the pod addresses of every service with a selector."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRUNCATED = "truncated"
 
 
 class EndpointNames:
-    """Labels and annotations of Endpoints in a dialect."""
+    """Names of labels and annotations in a dialect."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.last_change = dialect.label(LAST_CHANGE)
@@ -40,9 +40,9 @@ class EndpointNames:
 
 
 class EndpointsController:
-    """Keys are `namespace/name` of services. Endpoints that are edited stay so until something
-    changes behind the service; those that are deleted come back. At the start those whose service
-    is gone go too."""
+    """Keys are `namespace/name` of services. Edited Endpoints are overwritten at the next change of
+    the service or its pods; deleted ones are created again immediately. At start, Endpoints without
+    a service are deleted."""
 
     name = "endpoint-controller"
     workers = 5
@@ -56,7 +56,7 @@ class EndpointsController:
         self._triggers = TriggerTimes()
         self._endpoints = objects.collection(ENDPOINTS)
         self._store = api.store
-        self._start = 0  # the revision at which it began to follow
+        self._start = 0  # revision at which it subscribed
 
     def follows(self) -> Mapping[str, Keys]:
         self._start = self._store.revision
@@ -101,7 +101,7 @@ class EndpointsController:
                 await self._objects.create(ENDPOINTS, value)
             else:
                 where = service["metadata"]["namespace"], service["metadata"]["name"]
-                # Thousands of addresses that nobody else has need not be copied.
+                # Shallow copy: `value` is not shared, and may hold thousands of addresses.
                 await self._objects.change(
                     ENDPOINTS, *where, lambda _: {**value, "metadata": {**value["metadata"]}}
                 )
@@ -147,7 +147,7 @@ class EndpointsController:
         metadata = {**metadata, "labels": labels, "annotations": annotations}
         value = {**(current or {}), "metadata": metadata, "subsets": subsets}
         if not subsets:
-            del value["subsets"]  # an empty list is not part of the object
+            del value["subsets"]  # the API omits empty lists
         return value
 
     def _report(self, value: Object, new: bool, error: StatusError) -> None:
@@ -162,6 +162,6 @@ class EndpointsController:
 
 
 def _subsets(service: Object, pods: list[PodFacts]) -> tuple[list[Object], list[Object] | None]:
-    """The subsets of a service, and what is left of them if they are too many."""
+    """The subsets of a service, and their truncated form if there are too many addresses."""
     subsets = packed(offers_of(service, pods))
     return subsets, truncated(subsets)

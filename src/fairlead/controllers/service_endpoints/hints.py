@@ -1,7 +1,7 @@
-"""Hints by which clients find endpoints in their own zone, for services that ask for them.
+"""Topology hints: assigns endpoints to zones, for services that request it.
 
-Every zone gets endpoints for its part of the processors. Most are its own; where it has too few it
-gets some of another zone, and where that would be too far from even nobody gets hints.
+Each zone gets endpoints in proportion to its CPUs, preferably its own. A zone with too few gets
+some of other zones. If no allocation is even enough, there are no hints.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from fairlead.controllers.service_endpoints.slice_index import Plan
 from fairlead.controllers.service_endpoints.zones import Zones
 from fairlead.operations.api import Object
 
-_OVERLOAD = 0.2  # how much more than its share an endpoint may have to do
+_OVERLOAD = 0.2  # allowed overload of an endpoint relative to its share
 _WANTED = ("Auto", "auto")
 
 Parts = Mapping[str, float]
 
 
 class _Share(NamedTuple):
-    """How many endpoints a zone is to have, and how many it can without any being amiss
-    elsewhere."""
+    """The desired number of endpoints of a zone, and the maximum that leaves enough for other
+    zones."""
 
     wanted: float
     most: int
@@ -34,7 +34,7 @@ def _least(part: float, total: float) -> int:
 
 
 def _shares(parts: Parts, total: int) -> dict[str, _Share] | None:
-    """The shares of zones of so many endpoints; None if there are too few."""
+    """The shares of zones for `total` endpoints; None if there are too few endpoints."""
     if not parts or len(parts) > total:
         return None
     least = {zone: _least(part, total) for zone, part in parts.items()}
@@ -48,7 +48,7 @@ def _shares(parts: Parts, total: int) -> dict[str, _Share] | None:
 
 
 def is_overloaded(given: Mapping[str, int], parts: Parts) -> bool:
-    """Whether a zone has too few of the endpoints that were given to zones."""
+    """Whether a zone has fewer endpoints than its minimum."""
     total = sum(given.values())
     return not parts or any(
         given.get(zone, 0) < _least(part, total) for zone, part in parts.items()
@@ -56,8 +56,8 @@ def is_overloaded(given: Mapping[str, int], parts: Parts) -> bool:
 
 
 def put_hints(plan: Plan, unchanged: Iterable[Object], parts: Parts) -> Counter[str] | None:
-    """Put hints into the slices of a plan, and others into it that need them; gives how many each
-    zone has, or None if there can be none and those that were there are taken away."""
+    """Set hints in the slices of a plan, adding unchanged slices that need new ones. Returns the
+    number of endpoints per zone, or None if hints are not possible; then all are removed."""
     staying = list(unchanged)
     total = sum(map(len, map(_ready, (*plan.create, *plan.update, *staying))))
     shares = _shares(parts, total)
@@ -82,7 +82,7 @@ def put_hints(plan: Plan, unchanged: Iterable[Object], parts: Parts) -> Counter[
 
 
 def take_hints(plan: Plan, unchanged: Iterable[Object]) -> None:
-    """Take all hints away."""
+    """Remove all hints."""
     planned = {found["metadata"].get("name") for found in plan.update}
     for found in unchanged:
         endpoints = found["endpoints"] or ()
@@ -103,7 +103,7 @@ def _ready(found: Object) -> list[Object]:
 
 
 def _hinted(endpoint: Object, zone: str = "") -> Object:
-    """An endpoint with a hint for a zone, or without any."""
+    """The endpoint with a hint for a zone, or without hints."""
     made = {name: value for name, value in endpoint.items() if name != "hints"}
     return {**made, "hints": {"forZones": [{"name": zone}]}} if zone else made
 
@@ -111,7 +111,7 @@ def _hinted(endpoint: Object, zone: str = "") -> Object:
 def _hints_in(
     found: Object, given: Counter[str], shares: Mapping[str, _Share]
 ) -> Counter[str] | None:
-    """The hints in a slice by zone; None if they cannot stay."""
+    """The hints of a slice per zone; None if they must change."""
     hints: Counter[str] = Counter()
     for endpoint in _ready(found):
         zones = (endpoint.get("hints") or {}).get("forZones")
@@ -125,8 +125,8 @@ def _hints_in(
 
 
 def _moves(shares: Mapping[str, _Share], given: Counter[str]) -> tuple[Counter[str], Counter[str]]:
-    """How many endpoints zones give to others, and how many they get; `given` then has that. No
-    endpoint moves for less than half of one."""
+    """How many endpoints each zone gives and receives; updates `given`. Stops when the surplus or
+    deficit is below half an endpoint."""
     surplus = {zone: given[zone] - share.wanted for zone, share in shares.items()}
     giving: Counter[str] = Counter()
     getting: Counter[str] = Counter()
@@ -145,7 +145,7 @@ def _moves(shares: Mapping[str, _Share], given: Counter[str]) -> tuple[Counter[s
 
 
 def _hint(slices: Iterable[Object], giving: Counter[str], getting: Counter[str]) -> None:
-    """Hint endpoints to their zones, so many to others."""
+    """Set hints to the endpoint's own zone, except for those that zones give away."""
     targets = list(getting.elements())
     for found in slices:
         endpoints = []
@@ -162,20 +162,20 @@ def _hint(slices: Iterable[Object], giving: Counter[str], getting: Counter[str])
 
 
 class Hints:
-    """Gives services hints, and knows which of them have how many in each zone."""
+    """Sets hints and tracks the allocation of each service."""
 
     def __init__(self, zones: Zones, annotation: str, *, enabled: bool) -> None:
         self._zones = zones
         self._annotation = annotation
         self._enabled = enabled
-        # By service and family of addresses. Of those that ask for hints and have none, nothing.
+        # By service and address family. A service that requests hints but cannot have any has an
+        # empty entry.
         self._given: dict[str, dict[str, Counter[str]]] = {}
 
     def put(
         self, key: str, service: Object, family: str, plan: Plan, existing: Iterable[Object]
     ) -> None:
-        """Make the hints of a service what they should be: those in the slices of a plan, and in
-        the others that there are."""
+        """Update the hints of a service, in the slices of a plan and in unchanged ones."""
         touched = {found["metadata"].get("name") for found in (*plan.update, *plan.delete)}
         unchanged = [found for found in existing if found["metadata"]["name"] not in touched]
         annotations = service["metadata"].get("annotations") or {}
@@ -197,7 +197,7 @@ class Hints:
         return bool(self._given)
 
     def out_of_balance(self) -> list[str]:
-        """The services that need other hints than they have, now that zones have changed."""
+        """Services whose hints no longer match the zones."""
         parts = self._zones.parts()
         return [
             key

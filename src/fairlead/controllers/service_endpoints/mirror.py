@@ -1,4 +1,4 @@
-"""Endpoints that people write for services without a selector are mirrored to EndpointSlices."""
+"""Mirrors user-written Endpoints of services without a selector to EndpointSlices."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from fairlead.storage.change import Change
 MANAGER = "endpointslicemirroring-controller.@"
 SKIP = "endpointslice.@/skip-mirror"
 
-# The family of a slice and the ports at which its addresses are.
+# Address family and ports of a slice.
 Kind = tuple[str, tuple[Port, ...]]
 
 
 class MirroringController:
-    """Keys are `namespace/name` of Endpoints, which are those of services and of slices too."""
+    """Keys are `namespace/name` of Endpoints, which is also that of the service."""
 
     name = "endpointslicemirroring-controller"
     workers = 5
@@ -102,7 +102,7 @@ class MirroringController:
         return plan
 
     def _wanted(self, endpoints: Object) -> dict[Kind, dict[Identity, Object]]:
-        """The endpoints of each slice; events say what was left out."""
+        """The endpoints of each slice; records events about skipped addresses."""
         found: dict[Kind, dict[Identity, Object]] = {}
         skipped = invalid = 0
         for subset in packed(offers_in(endpoints.get("subsets") or ())):

@@ -1,4 +1,4 @@
-"""What endpoints need to know of a pod."""
+"""The view that endpoint controllers have of pods."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED
 
 SERVICES = "core/v1/services"
-_BYTES_EACH = 64  # that a pod or a port costs as much as
+_BYTES_EACH = 64  # estimated cost of a pod or port
 
 
 class PodFacts(NamedTuple):
-    """`ready_at` is when its readiness last changed, `ports` the named ones of its containers by
-    name and protocol."""
+    """`ready_at` is when its readiness last changed; `ports` are the named container ports by name
+    and protocol."""
 
     namespace: str
     name: str
@@ -41,19 +41,20 @@ class PodFacts(NamedTuple):
         }
 
     def is_published(self, *, terminating: bool) -> bool:
-        """Whether it can be reached at all; those that are going away only if asked for."""
+        """Whether it has an address and has not finished; `terminating` includes pods that are
+        being deleted."""
         if self.finished or not self.addresses:
             return False
         return terminating or not self.terminating
 
     def hostname_for(self, service: Object) -> str:
-        """Its name below that of the service, if the service governs its domain."""
+        """Its hostname, if the service is its subdomain."""
         return self.hostname if self.subdomain == service["metadata"]["name"] else ""
 
 
 class OfferedPorts:
-    """The ports of a service that lead somewhere in a pod, in an order. Pods that have the same
-    numbers for the names that the service uses have one tuple in common."""
+    """The ports of a service as resolved in a pod, ordered by `order`. Pods with the same numbers
+    for the named ports share one tuple."""
 
     def __init__(
         self, service: Object, order: Callable[[Iterable[Port]], Iterable[Port]] = list
@@ -80,14 +81,13 @@ class OfferedPorts:
 
 
 def weight(service: Object, pods: list[PodFacts]) -> int:
-    """What it costs to work out the endpoints of a service, for `budget.run`."""
+    """Estimated cost of computing the endpoints of a service, for `budget.run`."""
     ports = len(service["spec"].get("ports") or ())
     return (len(pods) + ports) * _BYTES_EACH
 
 
 def selector_of(service: Object) -> Object | None:
-    """What selects the pods of a service; None if it selects none, or they are somebody else's
-    business."""
+    """The label selector of a service; None without a selector or for ExternalName."""
     spec = service["spec"]
     if spec.get("type") == "ExternalName" or not spec.get("selector"):
         return None

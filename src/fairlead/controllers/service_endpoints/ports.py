@@ -1,4 +1,4 @@
-"""The ports of endpoints, and the order in which the reference writes them."""
+"""Ports of endpoints, in the order in which the reference writes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.operations.api import Object
 
 
 class Port(NamedTuple):
-    """A port where something is offered. Without a number any port is meant."""
+    """An endpoint port; a number of None means any port."""
 
     name: str
     number: int | None
@@ -34,7 +34,7 @@ class Port(NamedTuple):
 
 
 def read_port(value: Object) -> Port:
-    """A port of Endpoints or of a slice."""
+    """Parse a port of Endpoints or of a slice."""
     protocol = value.get("protocol") or "TCP"
     return Port(value.get("name") or "", value.get("port"), protocol, value.get("appProtocol"))
 
@@ -60,12 +60,13 @@ def _slice_order(port: Port) -> str:
 
 
 def endpoints_ports(ports: Iterable[Port]) -> list[Port]:
-    """Ports in the order of Endpoints: by the hash of what they are, as clients have seen it."""
+    """Ports in the order of Endpoints: by the hash that the reference uses, so that clients see the
+    same order."""
     found = list(ports)
     return sorted(found, key=_endpoints_order) if len(found) > 1 else found
 
 
 def slice_ports(ports: Iterable[Port]) -> tuple[Port, ...]:
-    """The same for slices."""
+    """Ports in the order of slices."""
     found = tuple(ports)
     return tuple(sorted(found, key=_slice_order)) if len(found) > 1 else found

@@ -1,4 +1,4 @@
-"""The EndpointSlices of services that one controller manages, and writing them."""
+"""Indexes and writes the EndpointSlices of one managing controller."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
 SLICES = "discovery/v1/endpointslices"
-_LONGEST_PREFIX = 252  # of a generated name, with the dash that follows it
+_LONGEST_PREFIX = 252  # of a generated name, without the dash
 
 
 @dataclass(slots=True)
 class Plan:
-    """What has to be written; new slices have no name yet."""
+    """Slices to write; new ones have no name yet."""
 
     create: list[Object] = field(default_factory=list)
     update: list[Object] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Plan:
         self.delete += other.delete
 
     def reuse(self, owner: str) -> None:
-        """Write new slices over those of the same owner that would go."""
+        """Turn deletes of the owner's slices into updates with the content of new ones."""
         for old in list(self.delete):
             if not self.create:
                 return
@@ -42,18 +42,18 @@ class Plan:
 
 
 def put_over(old: Object, new: Object) -> Object:
-    """A new slice in the place of an old one."""
+    """The new slice with the identity of an old one."""
     return {**new, "metadata": {**old["metadata"], **new["metadata"]}}
 
 
 def is_owned(value: Object, owner: str) -> bool:
-    """Whether the object with this uid controls a slice."""
+    """Whether the object with this uid is the controller of a slice."""
     owners = value["metadata"].get("ownerReferences") or ()
     return any(one["uid"] == owner and one.get("controller") for one in owners)
 
 
 def new_metadata(kind: str, owner: Object, labels: Mapping[str, str]) -> Object:
-    """The metadata of a slice that belongs to a Service or to Endpoints."""
+    """Metadata of a slice owned by a Service or Endpoints."""
     metadata = owner["metadata"]
     name = metadata["name"]
     reference = {
@@ -73,7 +73,7 @@ def new_metadata(kind: str, owner: Object, labels: Mapping[str, str]) -> Object:
 
 
 class ServiceSlices:
-    """Slices by the service that they name. What this controller wrote itself is no news to it."""
+    """Slices by service. Ignores events of this controller's own writes."""
 
     def __init__(self, objects: Client, dialect: Dialect, manager: str) -> None:
         self._objects = objects
@@ -82,10 +82,10 @@ class ServiceSlices:
         self.manager_label = dialect.label("endpointslice.@/managed-by")
         self.manager = dialect.group_name(manager)
         self._by_service: dict[str, dict[str, None]] = {}
-        self._written: dict[str, int] = {}  # revisions of our own by key
+        self._written: dict[str, int] = {}  # revisions of own writes, by key
 
     def changed(self, change: Change) -> Iterable[str]:
-        """The keys of the services whose slices somebody else changed."""
+        """Keys of the services whose slices another client changed."""
         keys = {self._service(version) for version in (change.before, change.after)} - {""}
         if change.after is not None and (service := self._service(change.after)):
             self._by_service.setdefault(service, {})[change.key] = None
@@ -95,14 +95,14 @@ class ServiceSlices:
         return () if own == change.revision else keys
 
     def _service(self, version: Version | None) -> str:
-        """The service of a slice that is managed by this controller."""
+        """The service of a slice that this controller manages, or empty."""
         if version is None or version.labels.get(self.manager_label) != self.manager:
             return ""
         name = version.labels.get(self.service_label)
         return f"{version.namespace}/{name}" if name else ""
 
     def of(self, service: str) -> list[Object]:
-        """The slices of a service that are there to stay."""
+        """The slices of a service that are not being deleted."""
         keys = self._by_service.get(service, {})
         found = []
         for key in sorted(keys):
@@ -118,7 +118,7 @@ class ServiceSlices:
         return found
 
     async def carry_out(self, plan: Plan) -> None:
-        """Write a plan: first what is to be there, then what is not."""
+        """Execute a plan: creates and updates first, then deletes."""
         for batch in (
             [*map(self._create, plan.create), *map(self._update, plan.update)],
             [*map(self._delete, plan.delete)],

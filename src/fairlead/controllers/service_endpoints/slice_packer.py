@@ -1,4 +1,4 @@
-"""Packing endpoints into slices so that a change touches few of them."""
+"""Packs endpoints into slices with few writes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.operations.api import Object
 
 MOST_IN_A_SLICE = 100
 
-# What makes two endpoints the same one, whatever is said of it.
+# Identifies an endpoint across changes of its state.
 Identity = tuple[tuple[str, ...], str, str, str]
 
 
@@ -24,7 +24,7 @@ def identity(endpoint: Object) -> Identity:
 
 
 def is_same(stored: Object, wanted: Object) -> bool:
-    """Whether what is stored of an endpoint is what is wanted. Hints come later."""
+    """Whether a stored endpoint is up to date, ignoring hints, which are set later."""
     if "hints" in stored:
         stored = {name: value for name, value in stored.items() if name != "hints"}
     return stored == wanted
@@ -37,9 +37,9 @@ def pack(
     new: Callable[[], Object],
     most: int = MOST_IN_A_SLICE,
 ) -> Plan:
-    """Make slices (all with the same ports) hold the wanted endpoints. What is new goes into
-    slices that change anyway, the fullest first; then, if one has room for all of it, into the
-    fullest such; else into new ones."""
+    """Distribute the wanted endpoints over slices with the same ports. New endpoints go to slices
+    that change anyway, fullest first; then, if they all fit into one unchanged slice, to the
+    fullest such; else to new slices."""
     left = dict(wanted)
     unchanged: list[Object] = []
     plan = Plan()
@@ -69,7 +69,8 @@ def pack(
 
 
 def _kept(stored: list[Object], left: dict[Identity, Object]) -> tuple[list[Object], bool]:
-    """What stays in a slice, as it should be now, and whether that is something else."""
+    """The endpoints that stay in a slice, updated, and whether anything changed. Removes them from
+    `left`."""
     kept = []
     is_changed = False
     for endpoint in stored:
@@ -89,7 +90,7 @@ def _size(value: Object) -> int:
 
 
 def _fill(value: Object, rest: list[Object], most: int) -> list[Object]:
-    """Put into a slice what fits; gives what does not."""
+    """Add endpoints up to the limit; returns the rest."""
     room = most - _size(value)
     if room > 0:
         value["endpoints"] = [*(value["endpoints"] or ()), *rest[:room]]

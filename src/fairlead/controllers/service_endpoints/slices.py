@@ -1,5 +1,5 @@
-"""Every service with a selector has EndpointSlices with the addresses of its pods, for each family
-of addresses and each set of ports that its pods offer."""
+"""Maintains EndpointSlices for every service with a selector: one set per address family and
+combination of ports."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ Ports = tuple[Port, ...]
 
 
 class SlicesController:
-    """Keys are `namespace/name` of services. The slices of a service that is gone are left to
-    garbage collection."""
+    """Keys are `namespace/name` of services. The garbage collector deletes the slices of a deleted
+    service."""
 
     name = "endpointslice-controller"
     workers = 5
@@ -61,7 +61,7 @@ class SlicesController:
         self._slices = ServiceSlices(objects, api.dialect, MANAGER)
         self._nodes = objects.collection(NODES)
         self._triggers = TriggerTimes()
-        self._nodes_of: dict[str, frozenset[str]] = {}  # names of nodes by key of the service
+        self._nodes_of: dict[str, frozenset[str]] = {}  # node names by key of the service
         self._zones = Zones(self._nodes, api.dialect)
         self._hints = Hints(
             self._zones,
@@ -82,8 +82,8 @@ class SlicesController:
         }
 
     def _services_on_node(self, change: Change) -> Iterable[str]:
-        """Those with pods on a node that comes, goes or is in another zone now, and those that it
-        gives another share of endpoints to."""
+        """Services with pods on a node that was added, removed or moved to another zone, and
+        services whose hints are unbalanced by it."""
         keys: set[str] = set()
         if self._hints.are_wanted and self._zones.differ_by(change):
             keys.update(self._hints.out_of_balance())
@@ -131,7 +131,7 @@ class SlicesController:
         for value in (*plan.create, *plan.update):
             self._date(value["metadata"], moment)
         await self._slices.carry_out(plan)
-        if missing:  # they come with their nodes
+        if missing:  # the events of their nodes queue the service again
             self._report(service, missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]")
 
     def _date(self, metadata: Object, moment: str) -> None:
@@ -144,7 +144,7 @@ class SlicesController:
     def _on_nodes(
         self, service: Object, pods: Iterable[PodFacts]
     ) -> tuple[list[tuple[PodFacts, str]], list[str]]:
-        """The pods that can be published with their zones, and what is to say about the rest."""
+        """The publishable pods with their zones, and messages about pods without a node."""
         everybody = service["spec"].get("publishNotReadyAddresses")
         zones: dict[str, str | None] = {}
         found, missing = [], []
@@ -172,7 +172,7 @@ class SlicesController:
         existing: list[Object],
         family: str,
     ) -> Plan:
-        """What is to do for the addresses of one family."""
+        """The plan for one address family."""
         owner, labels = service["metadata"]["uid"], self._labels(service)
         by_ports: dict[Ports, list[Object]] = {}
         plan = Plan()
@@ -193,7 +193,7 @@ class SlicesController:
         return plan
 
     def _keep_placeholder(self, plan: Plan, empty: Object) -> None:
-        """A service whose pods offer nothing still has a slice, which says so."""
+        """Keep one empty slice for a service without endpoints."""
         if len(plan.delete) == 1 and _is_placeholder(plan.delete[0], empty):
             plan.delete.clear()
         else:
@@ -242,11 +242,12 @@ def _new(service: Object, labels: Mapping[str, str], family: str, ports: Ports) 
 def _wanted(
     service: Object, pods: Iterable[tuple[PodFacts, str]], family: str
 ) -> dict[Ports, dict[Identity, Object]]:
-    """The endpoints of a family by the ports that are offered there."""
+    """The endpoints of a family by ports."""
     everybody = bool(service["spec"].get("publishNotReadyAddresses"))
     offered, none = OfferedPorts(service, slice_ports), ()
     without_ports = has_no_ports(service)
-    found: dict[int, tuple[Ports, dict[Identity, Object]]] = {}  # by ports that pods share
+    # By id of the shared tuple of ports.
+    found: dict[int, tuple[Ports, dict[Identity, Object]]] = {}
     for pod, zone in pods:
         ports = none if without_ports else offered.of(pod)
         _, endpoints = found.setdefault(id(ports), (ports, {}))

@@ -1,4 +1,4 @@
-"""The subsets of Endpoints: addresses that offer the same ports stand together."""
+"""Subsets of Endpoints: groups addresses with the same ports."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from fairlead.resources.core.addresses import V4, V6
 MOST_ADDRESSES = 1000
 READY, NOT_READY = "addresses", "notReadyAddresses"
 
-# Addresses, each with whether it is ready, that have the same ports; None where nothing is said of
-# ports.
+# Ports, and addresses (with readiness) that offer them; a None port for addresses without ports.
 Offer = tuple[Iterable[Port | None], list[tuple[Object, bool]]]
 _Key = tuple[str, str]  # address and uid
 
@@ -24,16 +23,16 @@ def is_headless(service: Object) -> bool:
 
 
 def has_no_ports(service: Object) -> bool:
-    """A headless service may be without ports; then its pods are published without them."""
+    """A headless service may have no ports; then addresses are published without ports."""
     return not service["spec"].get("ports") and service["spec"].get("clusterIP") == "None"
 
 
 def offers_of(service: Object, pods: Iterable[PodFacts]) -> Iterable[Offer]:
-    """What the pods of a service offer, in the first family of its addresses."""
+    """The offers of a service's pods, in its first address family."""
     everybody = bool(service["spec"].get("publishNotReadyAddresses"))
     family = (service["spec"].get("ipFamilies") or (V4,))[0]
     ports = OfferedPorts(service)
-    found: dict[int, Offer] = {}  # by their ports, which many have in common
+    found: dict[int, Offer] = {}  # by id of the shared tuple of ports
     for pod in pods:
         if not pod.is_published(terminating=everybody):
             continue
@@ -49,7 +48,7 @@ def offers_of(service: Object, pods: Iterable[PodFacts]) -> Iterable[Offer]:
 
 
 def offers_in(subsets: Iterable[Object]) -> Iterator[Offer]:
-    """What subsets that somebody wrote offer."""
+    """The offers in user-written subsets."""
     for subset in subsets:
         addresses = [
             (address, ready)
@@ -60,11 +59,11 @@ def offers_in(subsets: Iterable[Object]) -> Iterator[Offer]:
 
 
 def packed(offers: Iterable[Offer]) -> list[Object]:
-    """The fewest subsets that say it, always in the same order. An address that is called ready
-    and not ready at a port is not."""
+    """The minimal subsets in canonical order. An address that is both ready and not ready at a port
+    counts as not ready."""
     addresses: dict[_Key, Object] = {}
     offered: list[dict[_Key, bool]] = []
-    places: dict[Port | None, list[int]] = {}  # the offers in which a port is
+    places: dict[Port | None, list[int]] = {}  # indexes of the offers with a port
     for number, (ports, found) in enumerate(offers):
         states: dict[_Key, bool] = {}
         for address, ready in found:
@@ -109,8 +108,8 @@ def _order(subset: Object) -> list[tuple[str, int, str]]:
 
 
 def truncated(subsets: list[Object]) -> list[Object] | None:
-    """As many addresses as Endpoints may have, from each subset its share, those that are not
-    ready last; None if they have no more than that."""
+    """Subsets cut to 1,000 addresses: proportionally per subset, ready addresses first. None if
+    there are no more than that."""
     ready = sum(len(subset.get(READY) or ()) for subset in subsets)
     waiting = sum(len(subset.get(NOT_READY) or ()) for subset in subsets)
     if ready + waiting <= MOST_ADDRESSES:

@@ -1,4 +1,4 @@
-"""Since when there was something new to publish: what last-change-trigger-time says."""
+"""Computes last-change-trigger-time: when the oldest unpublished change happened."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fairlead.operations.api import Object
 
 
 class TriggerTimes:
-    """Remembers by service when its pods had become ready or not as of the last look. It is lost
-    with the process; what is written then says nothing wrong, only less."""
+    """Remembers the readiness times of pods per service at the last sync. In memory only: after a
+    restart the first annotation is less precise, but not wrong."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, dict[str, str]]] = {}
@@ -19,8 +19,8 @@ class TriggerTimes:
         self._known.pop(key, None)
 
     def look(self, key: str, service: Object, pods: Iterable[PodFacts]) -> str:
-        """The earliest of the moments that are news since the last look; empty if there is none.
-        For a service that is new it is when it was made."""
+        """The earliest change since the last call, or empty. For a new service it is its
+        creation."""
         created = service["metadata"]["creationTimestamp"]
         times = {pod.name: pod.ready_at for pod in pods if pod.ready_at}
         known = self._known.get(key)

@@ -1,4 +1,4 @@
-"""What part of the cluster's processors is in each zone."""
+"""The share of the cluster's CPUs in each zone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Node(NamedTuple):
 
 
 class Zones:
-    """Nodes are read when somebody asks, and again when they have changed since."""
+    """Caches nodes; reads changed ones again on the next query."""
 
     def __init__(self, nodes: Collection, dialect: Dialect) -> None:
         self._nodes = nodes
@@ -32,14 +32,14 @@ class Zones:
         self._changed: set[str] = set()
 
     def differ_by(self, change: Change) -> bool:
-        """Take note of a change of a node; whether it means something to the zones."""
+        """Record a change of a node; returns whether it affects the shares."""
         if self._known is None:
             return False
         self._changed.add(change.name)
         return self._read(change.before) != self._read(change.after)
 
     def parts(self) -> Mapping[str, float]:
-        """The parts by zone; empty where one zone has everything, or not enough is known."""
+        """Shares by zone; empty with a single zone or incomplete data."""
         by_zone: Counter[str] = Counter()
         for node in self._current().values():
             if not node.zone or not node.processors:
@@ -64,7 +64,7 @@ class Zones:
         return self._known
 
     def _read(self, version: Version | None) -> _Node | None:
-        """What counts about a node that does: one for everybody's pods that is ready."""
+        """A node that counts: ready and not of the control plane; else None."""
         if version is None or any(name in version.labels for name in self._excluded):
             return None
         status = version.object().get("status") or {}

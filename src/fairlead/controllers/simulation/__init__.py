@@ -1,1 +1,1 @@
-"""Nodes without machines: pods are placed and walk through their lives, and nothing runs."""
+"""Simulated nodes: pods are scheduled and go through their phases, but no container runs."""

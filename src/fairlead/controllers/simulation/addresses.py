@@ -1,4 +1,4 @@
-"""The addresses of simulated nodes and of their pods."""
+"""IP addresses of simulated nodes and their pods."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 _NODES = IPv4Network("172.16.0.0/12")
 _PODS = IPv4Network("10.64.0.0/10")
-_FIRST = 2  # the network itself and its gateway come before
+_FIRST = 2  # after the network address and the gateway
 _PREFIX = 24
 _OF_A_NODE = 1 << (32 - _PREFIX)
 
@@ -16,12 +16,12 @@ def node_address(number: int) -> str:
 
 
 def pod_network(number: int) -> IPv4Network:
-    """The network that the pods of a node have their addresses from."""
+    """The pod network of a node."""
     return IPv4Network((int(_PODS.network_address) + number * _OF_A_NODE, _PREFIX))
 
 
 class AddressPool:
-    """The addresses of the pods of one node. Each pod, by its key, has one at most."""
+    """The pod addresses of one node; at most one per pod key."""
 
     def __init__(self, network: IPv4Network) -> None:
         self._first = int(network.network_address)
@@ -30,8 +30,8 @@ class AddressPool:
         self._of: dict[str, int] = {}
 
     def take(self, key: str) -> str | None:
-        """The address of a pod; None if there is none left. One that was given back is not given
-        away again before the others."""
+        """Allocate or return the address of a pod; None if the pool is exhausted. Freed addresses
+        are reused last."""
         number = self._of.get(key)
         if number is None:
             number = self._free()
@@ -45,10 +45,10 @@ class AddressPool:
         return key in self._of or len(self._taken) < _OF_A_NODE - 1 - _FIRST
 
     def hold(self, key: str, address: str) -> None:
-        """A pod has this address already."""
+        """Record that a pod already has this address."""
         try:
             number = int(IPv4Address(address)) - self._first
-        except ValueError:  # none of ours
+        except ValueError:  # not from this pool
             return
         if self._of.get(key) == number:
             return

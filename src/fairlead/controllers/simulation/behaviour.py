@@ -1,4 +1,4 @@
-"""How simulated pods and nodes behave, as annotations on them say (docs/simulation.md)."""
+"""Behaviour of simulated pods and nodes, from their annotations (docs/simulation.md)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LONGEST_TIME = 10 * 365 * 24 * 3600.0
 
 
 class BehaviourError(ValueError):
-    """An annotation that cannot be read; the text names it."""
+    """An annotation is invalid; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerBehaviour:
-    """What is not said is None, and then a well-behaved container decides. `pull_failure` is why
-    its image cannot be had, `ready_after` the seconds after its start until its probe passes,
-    `exit_after` until it ends by itself, `stop_after` how long it takes to end when told to."""
+    """Settings of a container; None means the default of a healthy container. `pull_failure` is the
+    error of pulling its image. In seconds: `ready_after` from start to ready, `exit_after` from
+    start to exit, `stop_after` from the stop signal to exit."""
 
     start_delay: float = 0.0
     pull_failure: str = ""
@@ -38,7 +38,7 @@ WELL_BEHAVED = ContainerBehaviour()
 
 @dataclass(frozen=True, slots=True)
 class PodBehaviour:
-    """How the containers of a pod behave: all alike but for those that are named."""
+    """The behaviour of a pod's containers: `common`, overridden in `named`."""
 
     common: ContainerBehaviour = WELL_BEHAVED
     named: Mapping[str, ContainerBehaviour] = field(default_factory=dict)
@@ -77,7 +77,7 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(text.removesuffix("\n").split("\n")) if text else ()
 
 
-# The annotation, the field that it sets, and how it is read.
+# Annotation: the field it sets, and its parser.
 _OF_PODS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "start-delay": ("start_delay", _time),
     "image-pull-failure": ("pull_failure", str),
@@ -91,8 +91,8 @@ _OF_PODS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 
 def pod_behaviour(annotations: Mapping[str, str] | None) -> PodBehaviour:
-    """Read the annotations of a pod. `name.container` is for one container only. What cannot be
-    read is among the problems and changes nothing."""
+    """Parse the annotations of a pod. `setting.container` applies to one container. Invalid
+    annotations are listed in `problems` and ignored."""
     common: dict[str, Any] = {}
     named: dict[str, dict[str, Any]] = {}
     problems = []
@@ -123,8 +123,7 @@ NODE_STATE = f"{PREFIX}node-state"
 
 
 def node_state(annotations: Mapping[str, str] | None) -> str:
-    """Whether a node is ready, says that it is not, or is not heard of at all. Raises
-    BehaviourError."""
+    """The state that a node simulates: ready, not ready, or silent. Raises BehaviourError."""
     text = (annotations or {}).get(NODE_STATE, READY)
     if text not in (READY, NOT_READY, UNREACHABLE):
         allowed = f"{READY}, {NOT_READY}, {UNREACHABLE}"

@@ -1,4 +1,4 @@
-"""The simulated nodes of a server: who they are, and in what state."""
+"""The simulated nodes of a server and their state."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ GONE = "gone"
 
 
 class Fleet:
-    """Numbered from 0. `privileged`: nodes have no rights of their own here, so that their agents
-    must be allowed everything."""
+    """Nodes are numbered from 0. `privileged`: the node authorizer is off, so the agents' users
+    need all rights."""
 
     def __init__(self, api: Api, count: int, *, privileged: bool) -> None:
         self._nodes = api.collection(api.resources.named(NODES))
@@ -33,11 +33,11 @@ class Fleet:
         return len(self.numbers)
 
     def client(self, name: str) -> Client:
-        """The API as the agent of a node."""
+        """An API client with the user of a node's agent."""
         return self._clients[name]
 
     def state(self, name: str) -> str:
-        """The state that a node shall simulate, or GONE if nobody has registered it."""
+        """The state that a node simulates, or GONE if it is not registered."""
         version = self._nodes.get(name)
         if version is None or version.body is None:
             return GONE
@@ -45,11 +45,11 @@ class Fleet:
             return READY
         try:
             return node_state(version.object()["metadata"].get("annotations"))
-        except BehaviourError:  # who keeps the node says so
+        except BehaviourError:  # `NodeKeeper` reports it
             return READY
 
 
-# The words that the parts of the simulation share.
+# Names and users shared by the parts of the simulation.
 
 PODS, NODES, LEASES = "core/v1/pods", "core/v1/nodes", "coordination/v1/leases"
 SCHEDULER = "default-scheduler"
@@ -61,14 +61,13 @@ def node_names(count: int) -> tuple[str, ...]:
 
 
 def scheduler_user(dialect: Dialect, *, privileged: bool) -> User:
-    """The user that the scheduler acts as, with the rights of its bootstrap role. Where roles
-    decide nothing it has to be `privileged`."""
+    """The scheduler's user, with the rights of its bootstrap role. `privileged` if the authorizer
+    ignores roles."""
     return _user(f"system:{dialect.system_prefix}-scheduler", (), privileged)
 
 
 def node_user(name: str, *, privileged: bool) -> User:
-    """The user that the agent of a node acts as. Where nodes have no rights of their own it has to
-    be `privileged`."""
+    """The user of a node's agent. `privileged` if the node authorizer is off."""
     return _user(f"{NODE_PREFIX}{name}", (NODES_GROUP,), privileged)
 
 

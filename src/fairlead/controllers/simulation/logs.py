@@ -1,4 +1,4 @@
-"""What containers that do not run have to say: their logs, and that nobody can talk to them."""
+"""Logs of simulated containers; exec, attach and port-forward are refused."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _FAMILIES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerSt
 
 
 class SimulatedContainers:
-    """Answers for the containers on the nodes of a fleet, whoever runs those. `changed` has to be
-    told of pods."""
+    """Responds for containers on simulated nodes, also if another server runs the simulation. The
+    owner must pass pod events to `changed`."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -36,7 +36,7 @@ class SimulatedContainers:
         return StatusError(501, "NotImplemented", text)
 
     def log(self, pod: Object, container: str, options: LogOptions) -> bytes:
-        """Raises StatusError."""
+        """The log of a container. Raises StatusError."""
         status = _status_of(pod, container)
         state = state_of(status)
         if options.previous:
@@ -51,7 +51,7 @@ class SimulatedContainers:
         return _selected(_lines(pod, container, status, state), options)
 
     async def end_of(self, pod: Object, container: str) -> None:
-        """Wait until a container that runs does so no longer, or the server stops."""
+        """Wait until a running container stops, or the server shuts down."""
         metadata = pod["metadata"]
         key = f"{metadata['namespace']}/{metadata['name']}"
         client = self._fleet.client(pod["spec"]["nodeName"])
@@ -106,7 +106,7 @@ def _not_started(pod: Object, container: str, status: Object) -> StatusError:
 def _lines(
     pod: Object, container: str, status: Object, state: Object
 ) -> list[tuple[datetime, str]]:
-    """What a container has written since it started, and when."""
+    """The lines that a container has logged, with times."""
     end = state.get("terminated")
     run = end or state["running"]
     start = parse_time(run.get("startedAt") or pod["metadata"]["creationTimestamp"])

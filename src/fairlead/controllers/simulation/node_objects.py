@@ -1,4 +1,4 @@
-"""What a simulated node says about itself."""
+"""The Node objects of simulated nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SYSTEM, _MACHINE = "linux", "amd64"
 
 
 def new_node(name: str, number: int, dialect: Dialect, version: str) -> Object:
-    """A node as it registers. What others add to it later stays, its capacity too."""
+    """A node as it registers. Later changes by other clients are kept, also of its capacity."""
     network = str(pod_network(number))
     return {
         "metadata": {
@@ -78,7 +78,7 @@ def _information(name: str, version: str) -> Object:
     }
 
 
-# The type of a condition, its reason and its message while all is well; all but the last are False.
+# Type, reason and message of the conditions of a healthy node; all except Ready are False.
 _WELL = (
     ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -90,15 +90,16 @@ OWN_CONDITIONS = tuple(kind for kind, _, _ in _WELL)
 
 
 def node_allocatable(status: Object, dialect: Dialect) -> dict[str, str]:
-    """What a node offers: all there is of the extended resources that somebody gave it."""
+    """The allocatable resources: includes the full capacity of extended resources that a client
+    added."""
     capacity = status.get("capacity") or {}
     extended = {name: amount for name, amount in capacity.items() if is_extended(name, dialect)}
     return {**(status.get("allocatable") or {}), **extended}
 
 
 def node_conditions(old: Sequence[Object] | None, state: str) -> list[Object]:
-    """The conditions of a node in a state as of now, those of others included. While a status
-    stays, so does the time since which it is so."""
+    """The conditions for a state with the current time, and foreign ones. An unchanged status keeps
+    its transition time."""
     before = {one["type"]: one for one in old or ()}
     moment = now()
     conditions = []

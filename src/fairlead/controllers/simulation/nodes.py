@@ -1,4 +1,4 @@
-"""Keeps the Node objects and the leases of simulated nodes."""
+"""Maintains the Node objects and leases of simulated nodes."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ logger = logging.getLogger("fairlead.controllers.simulation")
 
 _NAMESPACES = "core/v1/namespaces"
 _LEASE_SECONDS = 40
-# Late enough to cost little with many nodes, early enough to be missed once: after 40 seconds of
-# silence a node counts as lost.
+# Seconds. Rare enough to be cheap with many nodes, and two renewals fit into the 40 s after which a
+# node counts as lost.
 _RENEWAL = 18.0
 _HEARTBEAT = 300.0
 
 
 class NodeKeeper:
-    """Keys are names of nodes. As a real agent does it registers them when it starts: one that is
-    deleted afterwards stays away until the next start. `greet`, if given, frees a new node of the
-    taint that it was born with, where nobody else does."""
+    """Keys are names of nodes. Registers nodes at start only, like a real agent: a deleted node
+    stays away until the next start. `greet` is a client that removes the initial not-ready taint if
+    no lifecycle controller runs."""
 
     name = "simulated-nodes"
     workers = 4
@@ -64,7 +64,7 @@ class NodeKeeper:
         return (change.name,) if change.name in self._fleet else ()
 
     def _begin(self, change: Change) -> Iterable[str]:
-        """Nodes can report once there is a place for their leases."""
+        """All nodes, when the namespace for their leases is created."""
         if change.name == self._dialect.node_lease_namespace and change.added:
             return self._fleet.numbers
         return ()
@@ -122,8 +122,8 @@ class NodeKeeper:
         return state
 
     async def _report(self, client: Client, node: Object, state: str) -> float:
-        """Write the conditions if they are others or old, and what is allocatable if that is
-        another; gives when they are due again."""
+        """Write conditions if they changed or are old, and allocatable if it changed; returns the
+        seconds until the next report."""
         name = node["metadata"]["name"]
 
         def offered(status: Object) -> Object:
@@ -148,9 +148,9 @@ class NodeKeeper:
         moment = clock.now()
         if lease is None:
             await client.create(LEASES, _new_lease(node, namespace, moment))
-            return uniform(_RENEWAL / 4, _RENEWAL)  # from here on the nodes come one by one
+            return uniform(_RENEWAL / 4, _RENEWAL)  # spreads the renewals of nodes
         since = _since(lease["spec"].get("renewTime"), moment)
-        due = _RENEWAL - since if since >= 0 else 0.0  # the clock was put back
+        due = _RENEWAL - since if since >= 0 else 0.0  # the clock was set back
         if due > 1:
             return due
         await client.change(LEASES, namespace, name, _renewed(moment))
@@ -182,13 +182,13 @@ def _renewed(moment: datetime) -> Callable[[Object], Object]:
 
 
 def _since(text: str | None, moment: datetime) -> float:
-    """For ever where nothing was written, or by a clock that was ahead."""
+    """Seconds since a time; inf if it is missing or in the future."""
     passed = (moment - parse_time(text)).total_seconds() if text else -inf
     return passed if passed > -1 else inf
 
 
 def _age(conditions: Iterable[Object]) -> float:
-    """How long ago the oldest of our own conditions was written."""
+    """Seconds since the oldest of our own conditions was written."""
     beats = {one["type"]: one.get("lastHeartbeatTime") for one in conditions}
     moment = clock.now()
     return max(_since(beats.get(kind), moment) for kind in OWN_CONDITIONS)

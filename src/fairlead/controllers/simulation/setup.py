@@ -1,4 +1,4 @@
-"""Putting a simulation together: the flag, the parts, and what the rest of the server is told."""
+"""Assembles the simulation and defines its flag."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fairlead.operations.client import Client, own_client
 
 
 def answer_for_containers(api: Api, options: argparse.Namespace) -> None:
-    """Let a process tell what simulated containers have to say, whichever one runs the nodes."""
+    """Serve logs of simulated containers in this process, also if another runs the nodes."""
     simulated = api.simulated = SimulatedContainers(_fleet(api, options))
     pods = api.collection(api.resources.named(PODS))
     api.store.follow(pods, simulated.changed, essential=False, replay=False)
@@ -31,10 +31,10 @@ def _fleet(api: Api, options: argparse.Namespace) -> Fleet:
 
 
 def build_simulation(given: Surroundings, running: frozenset[str]) -> Sequence[Controller]:
-    """The controllers of as many nodes as the flag says. `running` are the server's own ones."""
+    """The controllers of the simulation. `running` are the names of the server's controllers."""
     api, options = given.api, given.options
     fleet = _fleet(api, options)
-    # New nodes are tainted until somebody has seen that they are ready.
+    # New nodes have a not-ready taint, which the node lifecycle controller removes if it runs.
     alone = "nodelifecycle" not in running
     greet = own_client(api) if alone else None
     agents = PodAgents(api, fleet, given.events)
@@ -47,7 +47,7 @@ def build_simulation(given: Surroundings, running: frozenset[str]) -> Sequence[C
     )
 
 
-# The flag that switches the simulation on.
+# The flag of the simulation.
 
 
 def add_simulation_flags(

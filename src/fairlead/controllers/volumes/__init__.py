@@ -1,1 +1,1 @@
-"""Persistent volumes: binding, provisioning by others, reclaiming, growing, claims of pods."""
+"""Persistent volumes: binding, external provisioning, reclaiming, expansion, and claims of pods."""

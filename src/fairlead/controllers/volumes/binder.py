@@ -1,4 +1,4 @@
-"""Claims and volumes are bound to each other, and volumes are reclaimed when claims go."""
+"""Binds claims and volumes, and reclaims volumes when their claim is deleted."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from fairlead.storage.version import Version
 
 
 class VolumeBinder:
-    """Keys are `namespace/name` of claims and names of volumes. One worker: a claim never gets
-    two volumes at once; what others write meanwhile is a conflict, and looked at again."""
+    """Keys are `namespace/name` of claims and names of volumes. One worker, so a claim never gets
+    two volumes; writes by others cause a conflict and a retry."""
 
     workers = 1
 
@@ -58,8 +58,8 @@ class VolumeBinder:
         return self._index.waiting.of_class(change.key)
 
     def _touched_by_pod(self, change: Change) -> Iterable[str]:
-        """What waits for pods: claims for the first to use them, volumes for the last to end and
-        for the pod that empties them."""
+        """Keys that wait for pods: claims that wait for their first consumer, volumes in use, and
+        volumes being recycled."""
         version = change.after or change.before
         if version is None:
             return ()

@@ -1,4 +1,5 @@
-"""The controllers of volumes and claims. None is loaded before there is something for it to do."""
+"""The controllers of volumes and claims. Each is loaded lazily, when the first object for it
+exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods' ephemeral volumes get claims that live and die with the pod."""
+"""Creates claims for the ephemeral volumes of pods; the pod owns them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ class EphemeralClaims:
         self._client = client
         self._recorder = recorder
         self._pods = api.resources.named(PODS)
-        self._wanted = Links()  # from a claim to `pod/claim` of the pods that want it
+        self._wanted = Links()  # claims to `pod/claim` of the pods that need them
 
     def follows(self) -> Mapping[str, Keys]:
         return {PODS: self._new_pod, CLAIMS: self._pods_of_lost_claim}
 
     def _new_pod(self, change: Change) -> Iterable[str]:
-        """Volumes of a pod never change: a claim that goes later is told of by itself."""
+        """Index the claims of a pod; returns new pods only. Volumes of a pod are immutable, and a
+        deleted claim causes its own event."""
         version = change.after or change.before
         if version is None or not may_have_ephemeral(version):
             return ()
@@ -46,7 +47,8 @@ class EphemeralClaims:
         return (change.key,) if change.added else ()
 
     def _pods_of_lost_claim(self, change: Change) -> Iterable[str]:
-        """A claim that went is made again, and one that was in the way is out of it."""
+        """Pods whose claim was deleted: it is created again, or a foreign claim no longer blocks
+        the name."""
         if not change.deleted:
             return ()
         return [wanted.rpartition("/")[0] for wanted in self._wanted.to(change.key)]
@@ -61,7 +63,7 @@ class EphemeralClaims:
                 await self._ensure(pod, volume)
 
     async def _ensure(self, pod: Object, volume: Object) -> None:
-        """The claim of a volume, made if it is not there; another's is left alone."""
+        """Create the claim of a volume if missing. A foreign claim of that name is left alone."""
         metadata, name = pod["metadata"], ephemeral_claim_name(pod, volume)
         namespace = metadata["namespace"]
         claim = self._client.find(CLAIMS, namespace, name)

@@ -1,4 +1,4 @@
-"""Claims that were made larger: by a driver, by the node alone, or by nobody."""
+"""Handles claims whose requested size grew: by an external driver, or on the node."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _IGNORED = (
 
 
 class VolumeExpander:
-    """Keys are `namespace/name` of claims. Volumes are made larger by others; flexible volumes
-    only need their nodes for it, so that the volume can say its new size at once."""
+    """Keys are `namespace/name` of claims. External controllers expand volumes. Flex volumes are
+    expanded on the node only, so the volume's capacity is updated immediately."""
 
     workers = 1
 
@@ -53,7 +53,7 @@ class VolumeExpander:
         return {CLAIMS: self._grown}
 
     def _grown(self, change: Change) -> Iterable[str]:
-        """Claims that want more than they have, when they say so."""
+        """Claims whose request grew beyond their capacity."""
         if change.after is None or change.after.body is None:
             return ()
         claim = change.after.object()
@@ -131,7 +131,7 @@ def _pending_on_node() -> Object:
 
 
 def _with_state(claim: Object, state: Object | None = None) -> Object:
-    """The claim with this one condition of those about its size; one that says the same stays."""
+    """The claim with `state` as the only condition about its size; an equal one is kept."""
     before = claim["status"].get("conditions") or []
     kept = [condition for condition in before if condition["type"] not in _STATES]
     if state is not None:

@@ -1,4 +1,4 @@
-"""What is asked of claims and volumes when they are brought together."""
+"""Properties of claims and volumes, and whether they match."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FILES = "Filesystem"
 
 
 def class_of(value: Object, names: Annotations) -> str:
-    """The class of a claim or volume; the older annotation comes before the field."""
+    """The class of a claim or volume; the deprecated annotation overrides the field."""
     named = annotations_of(value).get(names.storage_class)
     return named if named is not None else value["spec"].get("storageClassName") or ""
 
@@ -36,19 +36,20 @@ def volume_mode_of(value: Object) -> str:
 
 
 def key_of(value: Object) -> str:
-    """The key of an object in a namespace, or of what a reference names."""
+    """`namespace/name` of an object or reference."""
     about = value.get("metadata") or value
     return f"{about.get('namespace', '')}/{about.get('name', '')}"
 
 
 def claim_key_of(volume: Object) -> str | None:
-    """The claim that a volume is bound to or meant for."""
+    """The claim that a volume is bound to or reserved for."""
     reference = volume["spec"].get("claimRef")
     return key_of(reference) if reference is not None else None
 
 
 def is_bound_to(volume: Object, claim: Object) -> bool:
-    """Whether a volume is for this claim: a reference without a uid is for any of that name."""
+    """Whether a volume is reserved for this claim. A reference without uid matches any claim of
+    that name."""
     reference = volume["spec"].get("claimRef")
     if reference is None or key_of(reference) != key_of(claim):
         return False
@@ -56,7 +57,7 @@ def is_bound_to(volume: Object, claim: Object) -> bool:
 
 
 def reserved(volume: Object, claim: Object) -> Object:
-    """A volume that is for this claim and no other."""
+    """The volume with a claimRef to this claim."""
     metadata = claim["metadata"]
     reference = {
         "kind": "PersistentVolumeClaim",
@@ -74,7 +75,7 @@ def is_going(value: Object) -> bool:
 
 
 def could_hold(volume: Object, claim: Object) -> bool:
-    """Whether a volume that is meant for a claim can serve it."""
+    """Whether a volume that is reserved for a claim satisfies it."""
     return (
         not is_going(volume)
         and size_of(volume) >= size_wanted(claim)
@@ -91,7 +92,7 @@ def is_selected(volume: Object, claim: Object) -> bool:
 
 
 def mismatch(volume: Object, claim: Object, names: Annotations) -> str:
-    """Why a claim cannot have the volume that it names; empty if it can."""
+    """Why a claim cannot use the volume it names; empty if it can."""
     if is_going(volume):
         return f'the volume is marked for deletion "{volume["metadata"]["name"]}"'
     if size_of(volume) < size_wanted(claim):

@@ -1,6 +1,7 @@
-"""Which volumes are free and which claims wait, found without reading them all.
+"""Indexes of free volumes and waiting claims.
 
-It follows commits and may lag behind what is being written: who acts on it looks again.
+They follow commits and may lag behind writes in progress, so callers must read the object again
+before acting.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from fairlead.controllers.volumes.facts import (
 from fairlead.controllers.volumes.names import AVAILABLE, Annotations, annotations_of, phase_of
 from fairlead.operations.api import Object
 
-_Sort = tuple[str, str]  # the class and the mode of volumes
+_Sort = tuple[str, str]  # storage class and volume mode
 _Sizes = SortedList[tuple[Decimal, str]]
 
 
 class FreeVolumes:
-    """Volumes that a claim may take, by what they can be used for and by size."""
+    """Available volumes by class, volume mode, access modes and size."""
 
     def __init__(self) -> None:
         self._shelves: dict[_Sort, dict[frozenset[str], _Sizes]] = {}
@@ -53,8 +54,8 @@ class FreeVolumes:
             del self._shelves[sort]
 
     def matching(self, claim: Object, class_name: str) -> Iterator[str]:
-        """The names of those that are large enough and can be used as wanted: those that can do
-        nothing else before others, then the smallest. Nothing may be put or dropped meanwhile."""
+        """Names of the volumes that satisfy a claim: fewest access modes first, then the smallest.
+        The index must not change during iteration."""
         wanted, least = modes_of(claim), (size_wanted(claim), "")
         shelves = self._shelves.get((class_name, volume_mode_of(claim)), {})
         fitting = (modes for modes in shelves if modes >= wanted)
@@ -64,14 +65,14 @@ class FreeVolumes:
 
 
 class Links:
-    """Which of one side name which of the other, found from the other side."""
+    """A many-to-one mapping with reverse lookup."""
 
     def __init__(self) -> None:
         self._named: dict[str, str] = {}
         self._by_name: dict[str, dict[str, None]] = {}
 
     def set(self, key: str, name: str | None) -> None:
-        """Say what a key names now. It keeps its place if that is the same as before."""
+        """Set the name that a key refers to. An unchanged name keeps the key's position."""
         before = self._named.get(key)
         if before == name:
             return
@@ -86,12 +87,12 @@ class Links:
             self._by_name.setdefault(name, {})[key] = None
 
     def to(self, name: str) -> tuple[str, ...]:
-        """The keys that name it, the oldest first."""
+        """The keys that refer to a name, oldest first."""
         return tuple(self._by_name.get(name, ()))
 
 
 class _Wish(NamedTuple):
-    """What a claim wants of a volume, but for labels."""
+    """A claim's requirements without its selector."""
 
     size: Decimal
     volume_mode: str
@@ -99,7 +100,7 @@ class _Wish(NamedTuple):
 
 
 class WaitingClaims:
-    """Claims that take any volume of their class that fits, the oldest first."""
+    """Claims without a volume, by class, oldest first."""
 
     def __init__(self) -> None:
         self._wishes: dict[str, dict[str, _Wish]] = {}
@@ -127,7 +128,7 @@ class WaitingClaims:
         return list(self._wishes.get(class_name, ()))
 
     def that_fit(self, volume: Object, class_name: str) -> list[str]:
-        """The claims that a volume is large enough for and can be used by."""
+        """The claims whose size and modes a volume satisfies."""
         size, volume_mode, modes = size_of(volume), volume_mode_of(volume), modes_of(volume)
         return [
             key
@@ -137,8 +138,8 @@ class WaitingClaims:
 
 
 class Index:
-    """`reserved` leads from a claim to the volumes that are for it, `named` from a volume to the
-    claims that name it."""
+    """`reserved` maps a claim to the volumes reserved for it, `named` a volume to the claims that
+    name it."""
 
     def __init__(self, names: Annotations) -> None:
         self._names = names
@@ -148,7 +149,7 @@ class Index:
         self.waiting = WaitingClaims()
 
     def take_volume(self, name: str, volume: Object | None) -> None:
-        """Take in a volume, or that it is gone."""
+        """Update a volume, or remove it if None."""
         if volume is None:
             self.free.drop(name)
             self.reserved.set(name, None)
@@ -160,7 +161,7 @@ class Index:
             self.free.drop(name)
 
     def take_claim(self, key: str, claim: Object | None) -> None:
-        """Take in a claim, or that it is gone."""
+        """Update a claim, or remove it if None."""
         named = claim["spec"].get("volumeName") if claim is not None else None
         self.named.set(key, named or None)
         if claim is None or named or self._names.bind_completed in annotations_of(claim):

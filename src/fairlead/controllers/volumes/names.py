@@ -1,4 +1,4 @@
-"""The words that controllers of volumes share: resources, phases, and annotations in a dialect."""
+"""Names shared by the volume controllers: resources, phases, and annotations in a dialect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AVAILABLE, RELEASED, FAILED = "Available", "Released", "Failed"
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """Names of annotations, and of what the reference has built in."""
+    """Names of annotations, and the prefix of built-in plugins."""
 
     bind_completed: str
     bound_by_controller: str
@@ -30,7 +30,7 @@ class Annotations:
     beta_provisioner: str
     resizer: str
     storage_class: str
-    built_in: str  # what the names of the reference's own provisioners begin with
+    built_in: str  # prefix of the reference's built-in provisioners
 
     @classmethod
     def of(cls, dialect: Dialect) -> Annotations:
@@ -55,7 +55,7 @@ def annotations_of(value: Object) -> dict[str, str]:
 
 
 def with_annotations(value: Object, wanted: dict[str, str | None]) -> Object:
-    """The same object with annotations set, or with those left out that are None."""
+    """The object with annotations set; None removes one."""
     changed = {**annotations_of(value), **wanted}
     left = {name: text for name, text in changed.items() if text is not None}
     metadata = {name: part for name, part in value["metadata"].items() if name != "annotations"}

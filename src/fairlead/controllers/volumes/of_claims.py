@@ -1,4 +1,4 @@
-"""The rules of claims: which volume one gets, and what is said while there is none."""
+"""Reconciles claims: selects and binds a volume, or reports why there is none."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ClaimRules:
         self._index = parts.index
 
     async def settle(self, claim: Object) -> None:
-        """Bring a claim forward: to its volume, or to what can be said about it."""
+        """Reconcile a claim: bind it, or set its phase and record an event."""
         claim = await self._with_driver(claim)
         if self._names.bind_completed in annotations_of(claim):
             await self._settle_bound(claim)
@@ -57,7 +57,7 @@ class ClaimRules:
         return claim
 
     async def _settle_bound(self, claim: Object) -> None:
-        """A claim that has had a volume has that one or none ever more."""
+        """A claim that was bound keeps its volume, or is Lost."""
         name = claim["spec"].get("volumeName") or ""
         if not name:
             text = "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
@@ -81,7 +81,7 @@ class ClaimRules:
             self._teller.say(CLAIMS, lost, WARNING, reason, text)
 
     async def _settle_named(self, claim: Object) -> None:
-        """A claim for one volume waits until it can have that one."""
+        """A claim that names a volume waits for that one."""
         name = claim["spec"]["volumeName"]
         volume = self._client.find(VOLUMES, "", name)
         if volume is not None:
@@ -120,12 +120,12 @@ class ClaimRules:
         await self._writer.set_claim_status(claim, PENDING, None)
 
     def is_delayed(self, name: str) -> bool:
-        """Whether the claims of a class are bound by a scheduler, when a pod is placed."""
+        """Whether claims of a class are bound by the scheduler, when a pod is placed."""
         found = self._client.find(CLASSES, "", name) if name else None
         return found is not None and found.get("volumeBindingMode") == _DELAYED
 
     def _best_volume(self, claim: Object, class_name: str, delayed: bool) -> Object | None:
-        """One that is meant for the claim, or else the smallest free one that fits."""
+        """A volume reserved for the claim, else the smallest free one that matches."""
         for name in sorted(self._index.reserved.to(key_of(claim))):
             volume = self._client.find(VOLUMES, "", name)
             if volume is not None and is_bound_to(volume, claim) and could_hold(volume, claim):
@@ -139,7 +139,7 @@ class ClaimRules:
         return None
 
     def fits(self, volume: Object, claim: Object) -> bool:
-        """Whether a claim may take a volume that nobody has."""
+        """Whether a claim may take an unreserved volume."""
         return (
             volume["spec"].get("claimRef") is None
             and phase_of(volume) == AVAILABLE
@@ -164,7 +164,8 @@ class ClaimRules:
         self._teller.say_once(CLAIMS, claim, NORMAL, reason, text)
 
     async def _await_provisioner(self, claim: Object, class_name: str) -> None:
-        """Name the provisioner that a claim needs, for it to see; volumes are made by others."""
+        """Write the name of the external provisioner to the claim, which then creates the
+        volume."""
         found = self._client.find(CLASSES, "", class_name)
         if found is None:
             self._say_failed(claim, f'storageclass.{self._group} "{class_name}" not found')

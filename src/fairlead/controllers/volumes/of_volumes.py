@@ -1,4 +1,5 @@
-"""The rules of volumes: their phases, and what becomes of one whose claim went elsewhere."""
+"""Reconciles volumes: sets their phase, and reclaims those whose claim is gone or has another
+volume."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class VolumeRules:
         self._claims = claims
 
     async def settle(self, volume: Object) -> None:
-        """Bring a volume into the phase that it is in."""
+        """Set the phase of a volume, offer or reclaim it."""
         volume = await self._with_driver(volume)
         reference = volume["spec"].get("claimRef")
         if reference is None or not reference.get("uid"):
@@ -65,7 +66,7 @@ class VolumeRules:
     async def _settle_claimed(self, volume: Object, claim: Object) -> None:
         named = claim["spec"].get("volumeName") or ""
         if not named:
-            self._say_if_unusable(volume, claim)  # and the claim's own turn comes
+            self._say_if_unusable(volume, claim)  # the claim's own sync binds it
         elif named == volume["metadata"]["name"]:
             await self._writer.set_volume_phase(volume, BOUND)
         elif self._was_made_for_claim(volume):
@@ -74,7 +75,8 @@ class VolumeRules:
             await self._writer.unbind(volume)
 
     def _was_made_for_claim(self, volume: Object) -> bool:
-        """A volume that was made for a claim is of no use when that has another one."""
+        """Whether a volume was provisioned for its claim and is to be deleted when that has another
+        one."""
         policy = volume["spec"].get("persistentVolumeReclaimPolicy")
         return policy == "Delete" and self._names.provisioned_by in annotations_of(volume)
 
@@ -89,7 +91,7 @@ class VolumeRules:
         self._teller.say_once(CLAIMS, claim, WARNING, reason, f"Cannot bind {of_claim} {why}")
 
     async def _offer(self, volume: Object) -> None:
-        """Let the claims that wait look again, until one has taken the volume."""
+        """Sync waiting claims that match, until one has taken the volume."""
         class_name, name = class_of(volume, self._names), volume["metadata"]["name"]
         waiting = self._index.waiting.that_fit(volume, class_name)
         if not waiting or self._claims.is_delayed(class_name):
@@ -105,11 +107,11 @@ class VolumeRules:
                 return
 
 
-# What becomes of a volume whose claim is gone.
+# Reclaiming of volumes whose claim is gone.
 
 
 class Reclaimer:
-    """Carries out reclaim policies."""
+    """Implements reclaim policies."""
 
     def __init__(self, parts: Parts) -> None:
         self._client = parts.client
@@ -120,11 +122,11 @@ class Reclaimer:
         self._recycler = Recycler(parts.client)
 
     async def release(self, volume: Object) -> None:
-        """A volume is for nobody any more. That it failed before stays to be seen."""
+        """Reclaim a volume. The phase Failed stays visible."""
         if phase_of(volume) not in (RELEASED, FAILED):
             volume = await self._writer.set_volume_phase(volume, RELEASED)
         if annotations_of(volume).get(self._names.migrated_to):
-            return  # its driver sees to it
+            return  # the CSI driver does it
         match volume["spec"].get("persistentVolumeReclaimPolicy"):
             case "Retain":
                 pass
@@ -160,7 +162,7 @@ class Reclaimer:
             return
         outcome = await self._recycler.recycle(volume)
         if outcome is None:
-            return  # its pod is still at it
+            return  # the recycler pod is running
         if outcome:
             await self._fail(volume, "VolumeFailedRecycle", f"Recycle failed: {outcome}")
             return

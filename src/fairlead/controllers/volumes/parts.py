@@ -1,4 +1,4 @@
-"""What the parts of the binder share."""
+"""Objects shared by the parts of the binder."""
 
 from __future__ import annotations
 

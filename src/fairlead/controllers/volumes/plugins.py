@@ -1,7 +1,7 @@
-"""What provisions, deletes and grows volumes.
+"""Knowledge about volume plugins.
 
-The reference has plugins built in; here storage is always somebody else's. Where one of those
-plugins would have refused for want of a cloud or a node, its words are used.
+The reference has built-in plugins; here storage is always external. Where a built-in plugin would
+fail for lack of a cloud or node, the same message is returned.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.controllers.volumes.names import Annotations, annotations_of
 from fairlead.operations.api import Object
 
-# Names of built-in plugins whose work has moved to drivers: the field of a volume's spec, and the
-# driver.
+# Built-in plugins that migrated to CSI: the field of a volume's spec, and the driver.
 _MOVED = {
     "@/aws-ebs": ("awsElasticBlockStore", "ebs.csi.aws.com"),
     "@/azure-disk": ("azureDisk", "disk.csi.azure.com"),
@@ -22,10 +21,10 @@ _MOVED = {
     "@/gce-pd": ("gcePersistentDisk", "pd.csi.storage.gke.io"),
     "@/vsphere-volume": ("vsphereVolume", "csi.vsphere.vmware.com"),
 }
-# Built-in plugins that are known to the volume controller of the reference and cannot provision.
+# Built-in plugins that the reference's volume controller knows but that cannot provision.
 _UNABLE = ("@/nfs", "@/local-volume", "@/csi")
 _HOST_PATH = "@/host-path"
-# Sources whose volumes a plugin would be found for; the others are unknown to that controller.
+# Volume sources that the reference's volume controller has a plugin for.
 _KNOWN_SOURCES = (
     "csi",
     "glusterfs",
@@ -39,7 +38,7 @@ _DELETABLE_PATH = re.compile("/tmp/.+")
 
 
 class Plugins:
-    """The plugins of the reference by their names in a dialect."""
+    """The reference's plugins, with names in a dialect."""
 
     def __init__(self, dialect: Dialect, names: Annotations) -> None:
         self._names = names
@@ -49,16 +48,16 @@ class Plugins:
         self._host_path = dialect.label(_HOST_PATH)
 
     def driver(self, provisioner: str) -> str:
-        """The driver that does a built-in provisioner's work now; empty if there is none."""
+        """The CSI driver that replaced a built-in provisioner, or empty."""
         return self._drivers.get(provisioner, "")
 
     def moved_plugin(self, volume: Object) -> str:
-        """The built-in plugin of a volume whose work has moved to a driver; empty if it has not."""
+        """The migrated built-in plugin of a volume, or empty."""
         spec = volume["spec"]
         return next((name for field, name in self._moved.items() if spec.get(field)), "")
 
     def migration(self, value: Object, provisioner: str | None) -> dict[str, str | None]:
-        """The annotations that have to change for the driver of a provisioner to be named."""
+        """Changes to the annotation that names the CSI driver of a provisioner."""
         if provisioner is None:
             return {}
         wanted = self.driver(provisioner) or None
@@ -69,8 +68,8 @@ class Plugins:
         return provisioner == self._host_path
 
     def provisioning_refusal(self, provisioner: str) -> str:
-        """Why a provisioner cannot be used; empty if it is somebody else's and may be waited for,
-        or if it is host paths (which refuse later)."""
+        """Why a provisioner cannot be used; empty if it is external, migrated or hostPath (which
+        fails later)."""
         if self.driver(provisioner) or self.is_host_path(provisioner):
             return ""
         return self._refusal(provisioner, "provisionable")
@@ -87,8 +86,8 @@ class Plugins:
         return provisioner != "" and not provisioner.startswith(self._names.built_in)
 
     def deleting_refusal(self, volume: Object) -> str:
-        """Why a volume's storage cannot be deleted; empty if nothing of it is left to delete:
-        directories of hosts are on nodes that nobody runs."""
+        """Why the storage of a volume cannot be deleted; empty if there is nothing to delete. A
+        hostPath below /tmp counts as deleted, since the nodes are not real."""
         provisioner = annotations_of(volume).get(self._names.provisioned_by, "")
         if provisioner and not self.is_host_path(provisioner):
             return self._refusal(provisioner, "deletable")

@@ -1,4 +1,4 @@
-"""Which pods use a claim."""
+"""Finds the pods that use a claim."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fairlead.storage.version import Version
 
 
 def ephemeral_claim_name(pod: Object, volume: Object) -> str:
-    """The name of the claim that is made for an ephemeral volume of a pod."""
+    """The name of the claim for an ephemeral volume."""
     return f"{pod['metadata']['name']}-{volume['name']}"
 
 
 def is_made_for(claim: Object, pod: Object) -> bool:
-    """Whether a claim was made for an ephemeral volume of this very pod."""
+    """Whether a claim was created for an ephemeral volume of this pod (by uid)."""
     owners = claim["metadata"].get("ownerReferences") or ()
     return any(
         owner.get("controller") and owner["uid"] == pod["metadata"]["uid"] for owner in owners
@@ -26,28 +26,28 @@ def is_made_for(claim: Object, pod: Object) -> bool:
 
 
 def plain_claims_of(pod: Object) -> Iterator[str]:
-    """The names of the claims that a pod names itself."""
+    """Names of the claims that a pod references."""
     for volume in pod["spec"].get("volumes") or ():
         if volume.get("persistentVolumeClaim"):
             yield volume["persistentVolumeClaim"]["claimName"]
 
 
 def ephemeral_claims_of(pod: Object) -> Iterator[str]:
-    """The names of the claims that are made for a pod."""
+    """Names of the claims of a pod's ephemeral volumes."""
     for volume in pod["spec"].get("volumes") or ():
         if volume.get("ephemeral"):
             yield ephemeral_claim_name(pod, volume)
 
 
 def claims_of(pod: Object) -> Iterator[str]:
-    """The names of the claims that a pod uses, those made for it included."""
+    """Names of all claims that a pod uses."""
     yield from plain_claims_of(pod)
     yield from ephemeral_claims_of(pod)
 
 
 class _Hints:
-    """Which claims a pod may use, told without reading it. Several controllers ask about the same
-    version one after the other."""
+    """Whether a pod may use claims, from its raw bytes. Caches the last version, since several
+    controllers query it in sequence."""
 
     def __init__(self) -> None:
         self._version: Version | None = None
@@ -71,24 +71,23 @@ def may_have_ephemeral(version: Version) -> bool:
 
 
 def may_use_claims(version: Version) -> bool:
-    """Tell most pods that use none without reading them."""
+    """False only for pods that use no claims; does not decode the pod."""
     hints = _HINTS.of(version)
     return hints.named or hints.ephemeral
 
 
 def pods_using(client: Client, namespace: str, claim: str) -> Iterator[Object]:
-    """The pods that use a claim, those that are just being written included; the others are told
-    by their bytes."""
+    """The pods that use a claim, uncommitted writes included. Prefilters by raw bytes."""
     named = b'"claimName":"%b"' % claim.encode()
     for version in client.collection(PODS).newest(namespace):
         if may_have_ephemeral(version) or (version.body is not None and named in version.body):
             pod = version.object()
-            if claim in tuple(claims_of(pod)):  # compiled generators cannot be asked
+            if claim in tuple(claims_of(pod)):  # mypyc generators do not support `in`
                 yield pod
 
 
 def is_finished(pod: Object) -> bool:
-    """Whether a pod is through, or on its way out with nothing running in it."""
+    """Whether a pod has finished, or is being deleted without running containers."""
     status = pod.get("status") or {}
     if status.get("phase") in FINISHED:
         return True

@@ -1,7 +1,7 @@
-"""Claims and volumes that are being deleted stay until nothing uses them.
+"""Keeps claims and volumes that are being deleted until they are unused.
 
-StorageObjectInUseProtection puts the finalizers on, and these controllers on what it missed; they
-take them off.
+The admission plugin StorageObjectInUseProtection adds the finalizers. These controllers add missing
+ones and remove them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from fairlead.storage.change import Change
 
 
 class _Protection:
-    """Puts one finalizer on what lacks it, and takes it off what is going and unused."""
+    """Adds a finalizer where it is missing, and removes it from unused objects that are being
+    deleted."""
 
     def __init__(
         self, client: Client, resource: str, finalizer: str, is_used: Callable[[Object], bool]
@@ -69,7 +70,7 @@ class ClaimProtection:
         return () if change.deleted else (change.key,)
 
     def _claims_of_pod(self, change: Change) -> Iterable[str]:
-        """A pod that goes or is gone may have been the last user of its claims."""
+        """Claims of a pod that is deleted or being deleted: it may have been the last user."""
         version = change.after or change.before
         if version is None or version.body is None or not may_use_claims(version):
             return ()
@@ -88,8 +89,8 @@ class ClaimProtection:
 
 
 def _holds(pod: Object, claim: Object) -> bool:
-    """Whether a pod keeps a claim. One that no node has taken up does not, nor does one that is
-    shut down keep the claims that were made for it; one that is through keeps what it names."""
+    """Whether a pod holds a claim. Unscheduled pods do not. A pod whose grace period has ended no
+    longer holds its ephemeral claims. A finished pod still holds the claims it references."""
     if not pod["spec"].get("nodeName"):
         return False
     if claim["metadata"]["name"] in plain_claims_of(pod):
@@ -99,7 +100,7 @@ def _holds(pod: Object, claim: Object) -> bool:
 
 
 class VolumeProtection:
-    """Keys are names of volumes. A volume that is bound to a claim is in use."""
+    """Keys are names of volumes. A bound volume is in use."""
 
     workers = 1
 

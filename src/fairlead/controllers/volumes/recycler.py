@@ -1,4 +1,4 @@
-"""Volumes are emptied for their next claim by a pod that deletes all files in them."""
+"""Empties volumes for reuse, with a pod that deletes all files."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SCRUB = (
     "test -e /scrub && rm -rf /scrub/..?* /scrub/.[!.]* /scrub/*  &&"
     ' test -z "$(ls -A /scrub)" || exit 1'
 )
-# The least seconds that a pod gets, and how many for every GiB of a large volume.
+# Minimum deadline of the pod in seconds, and seconds per GiB.
 _TIMES = {"hostPath": (60, 30), "nfs": (300, 30)}
 _GIB = 1 << 30
 
 
 class Recycler:
-    """One pod for each volume. Where it stands is seen from the pod alone."""
+    """Runs one pod per volume. The pod holds all state."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -32,7 +32,8 @@ class Recycler:
         return any(volume["spec"].get(source) is not None for source in _TIMES)
 
     async def recycle(self, volume: Object) -> str | None:
-        """Empty once the volume is, why if that failed, None while it goes on."""
+        """Returns "" when the volume is empty, an error text if the pod failed, None while it
+        runs."""
         wanted = _pod_for(volume)
         name = wanted["metadata"]["name"]
         pod = self._client.find(PODS, RECYCLER_NAMESPACE, name)

@@ -1,4 +1,4 @@
-"""What the binder writes: the two sides of a binding, their phases, and events."""
+"""Writes of the binder: bindings, phases and events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_SAID = 4096
 
 
 class Teller:
-    """Events about claims and volumes."""
+    """Records events about claims and volumes."""
 
     def __init__(self, recorder: Recorder, resources: Resources) -> None:
         self._recorder = recorder
@@ -36,7 +36,7 @@ class Teller:
         self._recorder.record(self._resources.named(resource), value, kind, reason, text)
 
     def say_once(self, resource: str, value: Object, kind: str, reason: str, text: str) -> None:
-        """Say how things stand, unless that is what was said of the object last."""
+        """Record an event unless it equals the last one about the object."""
         uid = value["metadata"]["uid"]
         if self._said.get(uid) != (reason, text):
             self._said.keep(uid, (reason, text), len(uid))
@@ -44,8 +44,8 @@ class Teller:
 
 
 class Writer:
-    """Writes of the binder. Each is meant for the version that was looked at: if somebody else
-    was faster it raises a conflict, and the binder looks again."""
+    """Writes with a precondition on the version that was read: a concurrent write raises
+    StatusError (409), and the binder retries."""
 
     def __init__(self, client: Client, names: Annotations) -> None:
         self._client = client
@@ -62,7 +62,7 @@ class Writer:
         )
 
     async def bind(self, volume: Object, claim: Object) -> None:
-        """Bind the two to each other, the volume first; what is there already stays."""
+        """Bind a volume and a claim, the volume first; skips steps already done."""
         volume = await self._bind_volume(volume, claim)
         volume = await self.set_volume_phase(volume, BOUND)
         claim = await self._bind_claim(claim, volume)
@@ -92,7 +92,7 @@ class Writer:
         return await self.replace(CLAIMS, with_annotations(changed, marks))
 
     async def unbind(self, volume: Object) -> None:
-        """Take a binding back; a volume that a user meant for a claim stays meant for it."""
+        """Undo a binding. A volume that a user reserved for a claim stays reserved."""
         spec = dict(volume["spec"])
         if self._names.bound_by_controller in annotations_of(volume):
             del spec["claimRef"]
@@ -115,8 +115,8 @@ class Writer:
         return await self._replace_status(VOLUMES, {**volume, "status": status})
 
     async def set_claim_status(self, claim: Object, phase: str, volume: Object | None) -> Object:
-        """Set the phase of a claim, and what it has: the modes of its volume, and its size when
-        it gets it (later the claim's own says how far it has grown)."""
+        """Set the phase and access modes of a claim. Capacity is set when it is bound; afterwards
+        the expansion maintains it."""
         before = claim["status"]
         status = {**before, "phase": phase}
         if volume is None:

@@ -1,1 +1,1 @@
-"""Controllers that keep pods, and what they have in common."""
+"""Controllers of workloads (Deployment, Job, ...) and their shared helpers."""

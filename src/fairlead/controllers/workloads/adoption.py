@@ -1,4 +1,5 @@
-"""Taking and letting go: an owner controls what it selects and nobody else controls."""
+"""Adoption and release: an owner controls the objects that it selects and that have no other
+controller."""
 
 from __future__ import annotations
 
@@ -21,17 +22,17 @@ _GONE, _INVALID = 404, 422
 
 
 class _Changed(Exception):
-    """The object is not what it was."""
+    """The object was replaced or has a controller now."""
 
 
 def with_finalizer(metadata: Object, finalizer: str) -> Object:
-    """Metadata that have a finalizer."""
+    """Metadata with a finalizer added."""
     others = [one for one in metadata.get("finalizers") or () if one != finalizer]
     return {**metadata, "finalizers": [*others, finalizer]}
 
 
 def without_finalizer(metadata: Object, finalizer: str) -> Object:
-    """A copy of metadata that lacks a finalizer."""
+    """A copy of metadata without a finalizer."""
     made = {**metadata}
     found = made.pop("finalizers", None) or ()
     if others := [one for one in found if one != finalizer]:
@@ -40,7 +41,7 @@ def without_finalizer(metadata: Object, finalizer: str) -> Object:
 
 
 class Claims:
-    """Claims objects of one resource for owners of another."""
+    """Adopts and releases objects of one resource for owners of another."""
 
     def __init__(self, objects: Client, owner: Resource, dependents: str) -> None:
         self._objects = objects
@@ -56,9 +57,11 @@ class Claims:
         fits: Callable[[T], bool] = lambda one: True,
         finalizer: str = "",
     ) -> list[T]:
-        """What an owner controls, after it took what it selects and let go what it no longer
-        does. Only those that count are looked at; what does not fit is as good as not selected.
-        What it takes gets the finalizer, if there is one, and what it lets go loses it."""
+        """Adopt and release dependents; returns those the owner controls afterwards.
+
+        Ignores objects for which `counts` is false. Objects for which `fits` is false count as not
+        selected. If `finalizer` is set, adoption adds it and release removes it.
+        """
         going = owner["metadata"].get("deletionTimestamp") is not None
         claimed, pace = [], Pace()
         await owned.read_ahead(owner)
@@ -98,7 +101,7 @@ class Claims:
         return await self._change(one, take, _GONE)
 
     def _may_adopt(self, owner: Object) -> bool:
-        """Whether the owner lives on: looked up now, for it may have been deleted meanwhile."""
+        """Whether the owner still exists and is not being deleted, by a fresh lookup."""
         metadata = owner["metadata"]
         newest = self._objects.find(self._owner.key, metadata["namespace"], metadata["name"])
         if newest is None or newest["metadata"]["uid"] != metadata["uid"]:
@@ -122,7 +125,8 @@ class Claims:
     async def _change(
         self, one: Dependent, change: Callable[[Object], Object], *passed_over: int
     ) -> bool:
-        """Whether the object was changed; some failures mean that there is nothing to do."""
+        """Returns whether the object was changed. Status codes in `passed_over` mean that nothing
+        is to do."""
         try:
             await self._objects.change(
                 self._dependents, one.namespace, one.name, change, verb="patch"

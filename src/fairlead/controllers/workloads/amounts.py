@@ -1,4 +1,4 @@
-"""Numbers that may be percentages of another number."""
+"""Numbers that may be percentages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fairlead.resources.apps.shared import amount
 
 
 def resolved(value: int | str, total: int, *, up: bool) -> int:
-    """What a number or a percentage of a total comes to, in whole pods."""
+    """The absolute number for an integer or a percentage of `total`; `up` rounds up."""
     if isinstance(value, int):
         return value
     hundredths = amount(value) * total

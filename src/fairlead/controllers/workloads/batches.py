@@ -1,5 +1,5 @@
-"""Many writes at once, a few under way at a time: they share their commits and leave room for
-others."""
+"""Runs many writes with limited concurrency, so that they share commits and do not starve other
+requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Act = Callable[[], Awaitable[object]]
 
 
 async def all_of(acts: Sequence[Act]) -> list[Exception]:
-    """Do all of them; gives what those raised that failed."""
+    """Run all; returns the exceptions of those that failed."""
     failures: list[Exception] = []
 
     async def attempt(act: Act) -> None:
@@ -25,13 +25,13 @@ async def all_of(acts: Sequence[Act]) -> list[Exception]:
         async with asyncio.TaskGroup() as group:
             for act in acts[start : start + _UNDER_WAY]:
                 group.create_task(attempt(act))
-                await asyncio.sleep(0)  # each begins in a round of its own: others get their turn
+                await asyncio.sleep(0)  # start one per iteration of the event loop
     return failures
 
 
 async def growing(acts: Sequence[Act]) -> None:
-    """Do one, then two, then four and so on, so that what is bound to fail fails once and not for
-    each of many. Raises the first failure, when its batch is through."""
+    """Run batches of 1, 2, 4, ... so that a systematic error occurs once instead of for each write.
+    Raises the first exception after its batch has finished."""
     start, size = 0, 1
     while start < len(acts):
         failures = await all_of(acts[start : start + size])

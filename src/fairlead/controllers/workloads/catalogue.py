@@ -1,4 +1,4 @@
-"""The controllers of workloads. None is loaded before there is something for it to do."""
+"""The controllers of workloads. Each is loaded lazily, when the first object for it exists."""
 
 from __future__ import annotations
 

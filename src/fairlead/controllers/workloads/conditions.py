@@ -11,7 +11,7 @@ Conditions = Sequence[Object]
 
 
 def condition(kind: str, status: str, reason: str, message: str) -> Object:
-    """A condition as of now."""
+    """A condition with the current time."""
     return {
         "type": kind,
         "status": status,
@@ -30,8 +30,8 @@ def without(conditions: Conditions, kind: str) -> list[Object]:
 
 
 def with_condition(conditions: Conditions, new: Object) -> list[Object]:
-    """The conditions with this one, unless they say the same for the same reason already. While its
-    status stays the time of its transition does."""
+    """The conditions with this one set; unchanged if status and reason are the same. Keeps the
+    transition time if the status is the same."""
     old = find(conditions, new["type"])
     if old is not None and old["status"] == new["status"]:
         if old.get("reason") == new["reason"]:

@@ -1,4 +1,4 @@
-"""Which of an owner's pods go first when there are too many."""
+"""Selects the pods to delete when an owner has too many."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ Rank = tuple[bool, int, bool, int, int, int, int, int, str]
 def to_remove(
     pods: Sequence[Pod], related: Iterable[Pod], count: int, cost_annotation: str
 ) -> list[Pod]:
-    """So many of the pods, those first that are missed least: not assigned, not started, not ready,
-    cheap to delete, on a node with many that are related, ready or made shortly ago, restarted
-    often. `related` are the pods of all that have the same owner as theirs. `cost_annotation` is
-    empty if costs do not count."""
+    """The `count` pods to delete first: unassigned, not started, not ready, lower deletion cost, on
+    a node with more related pods, ready for a shorter time, more restarts, younger. `related` are
+    the pods of all sets with the same controller. An empty `cost_annotation` disables costs."""
     if count >= len(pods):
         return list(pods)
     crowds = Counter(pod.node for pod in related if pod.active)
@@ -45,14 +44,14 @@ def to_remove(
 
 
 def _cost(pod: Pod, annotation: str) -> int:
-    from fairlead.resources.core.pods.annotations import is_deletion_cost  # with all rules of pods
+    from fairlead.resources.core.pods.annotations import is_deletion_cost  # imports all pod rules
 
     text = pod.annotations.get(annotation, "0") if annotation else "0"
     return int(text) if is_deletion_cost(text) else 0
 
 
 def _age(since: str, now: float) -> int:
-    """The order of magnitude of an age, so that which of several pods of like age goes is left to
-    chance. Where it is not known since when, that counts as long ago."""
+    """The binary order of magnitude of an age: pods of similar age are ordered by uid, which is
+    random. An unknown time counts as long ago."""
     seconds = now - (parse_time(since).timestamp() if since else 0.0)
     return int(log2(seconds * _NANOSECONDS)) if seconds > 0 else -1

@@ -1,4 +1,4 @@
-"""Objects that have a controller, as it sees them."""
+"""The view that controllers have of dependent objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fairlead.storage.version import Version
 
 
 class Dependent:
-    """An object that has a controller or may get one. Nobody changes it."""
+    """The metadata of an object that has a controller or may be adopted. Immutable."""
 
     __slots__ = ("created", "deleting", "labels", "name", "namespace", "uid")
 
@@ -22,7 +22,7 @@ class Dependent:
 
 
 class Whole(Dependent):
-    """One of which everything may count."""
+    """A dependent with its complete value."""
 
     __slots__ = ("value",)
 

@@ -1,4 +1,4 @@
-"""Jobs that have finished are deleted after the time that they ask for."""
+"""Deletes finished Jobs after their ttlSecondsAfterFinished."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairlead.storage.change import Change
 
 
 def finished_at(job: Object) -> float | None:
-    """The moment at which a job was through."""
+    """When a Job finished, or None."""
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition["type"] in (COMPLETE, FAILED) and condition["status"] == "True":
             moment = condition.get("lastTransitionTime")
@@ -25,7 +25,7 @@ def finished_at(job: Object) -> float | None:
 
 
 class FinishedJobs:
-    """Keys are `namespace/name` of jobs. What a job owns goes before it does."""
+    """Keys are `namespace/name` of Jobs. Deletes in the foreground: the Job's pods go first."""
 
     workers = 5
 

@@ -1,4 +1,4 @@
-"""Short texts that stand for what a workload's pods are made from."""
+"""Short hashes of pod templates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.codec.types.names import SUFFIX_LETTERS
 
 
 def filled(value: Any) -> Any:
-    """A value without what is absent or empty, which mean the same."""
+    """The value without absent and empty fields, which are equivalent."""
     if isinstance(value, dict):
         parts = {name: filled(item) for name, item in value.items()}
         return {name: item for name, item in parts.items() if item not in (None, {}, [])}
@@ -21,8 +21,7 @@ def filled(value: Any) -> Any:
 
 
 def short_hash(value: Any, collisions: int | None) -> str:
-    """A text that stays the same for a value. Where it is taken by another one the number of
-    collisions leads to the next."""
+    """A short stable hash of a value. A different number of collisions gives a different hash."""
     content = orjson.dumps(filled(value), option=orjson.OPT_SORT_KEYS)
     if collisions is not None:
         content += collisions.to_bytes(8, "little")

@@ -1,6 +1,6 @@
-"""ControllerRevisions: the states of an owner's template, numbered in the order of their use.
+"""ControllerRevisions: numbered snapshots of an owner's template.
 
-For the kinds that keep their past so and not in ReplicaSets: StatefulSet and DaemonSet.
+Used for StatefulSets and DaemonSets; Deployments keep their history in ReplicaSets.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _LONGEST_PREFIX = 223
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The revision of a template, and the number of collisions that its name took."""
+    """The revision of a template, and the number of name collisions."""
 
     revision: Object
     collisions: int
 
 
 class History:
-    """The revisions of the owners of one kind; `hash_label` names the label with their hash."""
+    """The revisions of the owners of one kind; `hash_label` is the label for their hash."""
 
     def __init__(self, objects: Client, resource: Resource, hash_label: str) -> None:
         self._objects = objects
@@ -47,7 +47,7 @@ class History:
         self._owned = Owned(objects.collection(REVISIONS), read_whole)
 
     async def of(self, owner: Object) -> list[Object]:
-        """The revisions that an owner has, the oldest first."""
+        """The owner's revisions, oldest first; adopts and releases them."""
         selector = owner["spec"].get("selector")
         claimed = await self._claims.claim(owner, selector, self._owned)
         return sorted((one.value for one in claimed), key=_order)
@@ -55,8 +55,8 @@ class History:
     async def current(
         self, owner: Object, known: Sequence[Object], data: Object, collisions: int
     ) -> Current:
-        """See that the latest revision is the one with this data, which is made if it is not among
-        those known. `collisions` is the number that the owner remembers."""
+        """Return the revision with this data as the latest: creates or renumbers it if needed.
+        `collisions` is the number in the owner's status."""
         alike = [one for one in known if filled(one["data"]) == filled(data)]
         latest = known[-1]["revision"] if known else 0
         if alike:
@@ -91,7 +91,7 @@ class History:
 
     def _revision(self, owner: Object, data: Object, number: int, collisions: int) -> Object:
         metadata = owner["metadata"]
-        # With the kind: a DaemonSet and a StatefulSet may have one name and one template.
+        # Includes the kind: a DaemonSet and a StatefulSet may have the same name and template.
         text = short_hash([self._resource.kind, data], collisions)
         template = owner["spec"]["template"].get("metadata") or {}
         made = {
@@ -105,8 +105,7 @@ class History:
         return {"metadata": made, "data": data, "revision": number}
 
     async def truncate(self, known: Sequence[Object], live: Collection[str], limit: int) -> None:
-        """Delete the oldest revisions beyond so many, not counting the live ones, which are given
-        by name."""
+        """Delete the oldest revisions beyond `limit`; `live` names do not count and stay."""
         past = [one for one in known if one["metadata"]["name"] not in live]
         for one in past[: max(0, len(past) - limit)]:
             metadata = one["metadata"]
@@ -119,16 +118,16 @@ def _order(revision: Object) -> tuple[int, str, str]:
 
 
 def template_data(owner: Object) -> Object:
-    """What a revision remembers: a patch that brings the template back. Its keys are sorted, since
-    clients look for the revision of a template by the bytes of such a patch."""
+    """The data of a revision: a patch that restores the template. Keys are sorted because clients
+    compare the bytes of this patch."""
     patch = {"spec": {"template": {**owner["spec"]["template"], DIRECTIVE: "replace"}}}
     made: Object = orjson.loads(orjson.dumps(patch, option=orjson.OPT_SORT_KEYS))
     return made
 
 
 def with_template_of(revision: Object, owner: Object, resource: Resource) -> Object:
-    """The owner as it was at a revision; raises StatusError if that cannot be told, since anyone
-    may have written the revision."""
+    """The owner with the template of a revision. Raises StatusError if the patch is invalid: any
+    client may have written the revision."""
     struct = resource.stored_struct
     try:
         patch = strategic_document(revision["data"])

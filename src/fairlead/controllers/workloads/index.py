@@ -1,7 +1,7 @@
-"""What workload controllers look up: objects by their controller, and owners by what they select.
+"""Indexes for workload controllers: objects by their controller, and owners by selector.
 
-An index takes in what was committed when it is asked. So whoever has waited for a write finds it
-here, which is why these controllers need no memory of the writes that they expect to see.
+An index reads committed changes when it is queried, so a controller that awaited a write finds it
+there. That replaces the expectations that other implementations keep.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Index(ABC):
-    """Follows a collection whenever it is asked."""
+    """An index of a collection that updates itself on each query."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -41,14 +41,14 @@ class Index(ABC):
 
     @abstractmethod
     def _put(self, key: str, version: Version | None) -> None:
-        """A key has this version now, or is gone."""
+        """Set the version of a key, or remove it."""
 
     @abstractmethod
     def _keys(self) -> Iterable[str]:
-        """What is known."""
+        """All indexed keys."""
 
     def _put_all(self, versions: list[Version]) -> None:
-        """Some of the history is gone: begin again with what there is."""
+        """The event history does not reach back far enough: rebuild from current versions."""
         for key in set(self._keys()) - {version.key for version in versions}:
             self._put(key, None)
         for version in versions:
@@ -56,7 +56,7 @@ class Index(ABC):
 
 
 class Cell(Generic[T]):
-    """A version, and what was read from it once somebody wanted to know."""
+    """A version and its lazily decoded value."""
 
     __slots__ = ("value", "version")
 
@@ -66,8 +66,8 @@ class Cell(Generic[T]):
 
 
 class Owned(Index, Generic[T]):
-    """The objects of a resource by their controller. `read` makes of a version what is asked for;
-    that is shared by all who ask and must not be changed."""
+    """Objects of a resource by controller. `read` decodes a version; the result is cached and
+    shared, so callers must not modify it."""
 
     def __init__(self, collection: Collection, read: Callable[[Version], T]) -> None:
         super().__init__(collection)
@@ -76,8 +76,8 @@ class Owned(Index, Generic[T]):
         self._groups: dict[str, dict[str, Cell[T]]] = {}
 
     async def read_ahead(self, owner: Object) -> None:
-        """Read what has this controller, and what has none, where it was not read yet: in turns,
-        since there may be many. `of` and `orphans` find it read then."""
+        """Decode the objects of this controller and those without one, yielding to the event loop,
+        since there may be many. `of` and `orphans` then use the cache."""
         self._catch_up()
         metadata, pace = owner["metadata"], Pace()
         for uid in (metadata["uid"], ""):
@@ -88,12 +88,12 @@ class Owned(Index, Generic[T]):
                 cell.value = await budget.run(size, self._read, cell.version)
 
     def of(self, owner: Object) -> list[T]:
-        """What has this controller, in its namespace."""
+        """The objects in the owner's namespace that it controls."""
         metadata = owner["metadata"]
         return self._members(f"{metadata['namespace']}/{metadata['uid']}")
 
     def orphans(self, namespace: str) -> list[T]:
-        """What has no controller."""
+        """The objects of a namespace without a controller."""
         return self._members(f"{namespace}/")
 
     def _members(self, group: str) -> list[T]:
@@ -133,7 +133,7 @@ class Owned(Index, Generic[T]):
 
 
 class Selectors(Index):
-    """What the owners of a kind select; `selector_of` reads it from an owner."""
+    """The selectors of the owners of a kind; `selector_of` reads the selector of an owner."""
 
     def __init__(
         self, collection: Collection, selector_of: Callable[[Object], Object | None]
@@ -143,7 +143,7 @@ class Selectors(Index):
         self._spaces: dict[str, dict[str, Cell[Object]]] = {}
 
     def selecting(self, version: Version) -> list[str]:
-        """The keys of the owners in the namespace of an object that select it."""
+        """Keys of the owners in the object's namespace that select it."""
         self._catch_up()
         space = self._spaces.get(version.namespace)
         if not space or not version.labels:
@@ -171,8 +171,8 @@ class Selectors(Index):
 
 
 def owners_concerned(change: Change, kind: str, selectors: Selectors) -> set[str]:
-    """The keys of the owners of a kind to which a change of a dependent gives work: who controls it
-    or did, and who may adopt it."""
+    """Keys of the owners of a kind to sync after a change of a dependent: its controller before and
+    after, and, if it has none, the owners that may adopt it."""
     found = set()
     for version in (change.before, change.after):
         controller = controller_of(version) if version is not None else None

@@ -1,4 +1,4 @@
-"""Who controls an object: the one owner reference that says so."""
+"""The controller of an object: its owner reference with `controller: true`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.version import OWNED, Version
 
 _REFERENCES = b'"ownerReferences":['
-# Where the metadata ends: within it keys of these names have texts as their values.
+# The end of the metadata: inside it, keys of these names only have string values.
 _BEHIND_METADATA = re.compile(rb',"(?:spec|data|status)":[^"]')
 
 
 def controller_among(references: Iterable[Object] | None) -> Object | None:
-    """The reference to the controller."""
+    """The controller reference, or None."""
     return next((one for one in references or () if one.get("controller")), None)
 
 
 def controller_of(version: Version) -> Object | None:
-    """The reference to the controller of a stored object of a workload. It runs on every commit:
-    only the references are decoded."""
+    """The controller reference of a stored workload object. Runs on every commit, so it decodes
+    only the references."""
     if not version.hints & OWNED:
         return None
     body = version.body or b""
@@ -33,12 +33,12 @@ def controller_of(version: Version) -> Object | None:
     start += len(_REFERENCES) - 1
     try:
         return controller_among(orjson.loads(body[start : body.find(b"}]", start) + 2]))
-    except orjson.JSONDecodeError:  # a text in it looks like its end
+    except orjson.JSONDecodeError:  # the end marker occurs inside a string
         return controller_among(version.object()["metadata"].get("ownerReferences"))
 
 
 def controller_reference(resource: Resource, owner: Object) -> Object:
-    """The reference by which an object names this owner as its controller."""
+    """The reference that makes `owner` the controller of an object."""
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,

@@ -1,4 +1,4 @@
-"""Making and removing the pods of an owner, with an event about it for each."""
+"""Creates and deletes the pods of an owner and records an event for each."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _LONGEST_PREFIX = 253
 
 
 def is_namespace_ending(error: StatusError) -> bool:
-    """Whether nothing can be made any more because the namespace is being deleted."""
+    """Whether a create failed because the namespace is being deleted."""
     causes = (error.details or {}).get("causes") or ()
     return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
 def pod_from(template: Object, resource: Resource, owner: Object) -> Object:
-    """A pod of an owner, which the server shall name. It shares its parts with the template."""
+    """A pod of an owner with a generated name. Shares its parts with the template: do not modify
+    them."""
     metadata, made = owner["metadata"], template.get("metadata") or {}
     prefix = f"{metadata['name']}-"
     kept = {name: made[name] for name in ("labels", "annotations", "finalizers") if made.get(name)}
@@ -37,7 +38,7 @@ def pod_from(template: Object, resource: Resource, owner: Object) -> Object:
 
 
 class PodControl:
-    """Makes and removes pods for the owners of one kind."""
+    """Creates and deletes pods for the owners of one kind."""
 
     def __init__(self, objects: Client, events: Recorder, resource: Resource) -> None:
         self._objects = objects
@@ -56,7 +57,7 @@ class PodControl:
         return created
 
     async def delete(self, owner: Object, pod: Pod) -> None:
-        """Delete a pod; one that is gone already is no error."""
+        """Delete a pod; a missing pod is ignored."""
         try:
             await self._objects.delete(PODS, pod.namespace, pod.name)
         except StatusError as error:

@@ -1,4 +1,4 @@
-"""Pods as the controllers of workloads see them."""
+"""The view that workload controllers have of pods."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ _NO_CLAIMS: Mapping[str, str] = {}
 
 
 class Pod(Dependent):
-    """What counts about a pod. `ready_since` is empty while it is not ready, or does not say;
-    `finished` is when its containers ended, empty if that is not known. `restarts` are those of
-    the container that has most of them, `all_restarts` those of all. `target` is the node that it
-    is on or was made for; `claims` are by the names of its volumes."""
+    """The relevant fields of a pod.
+
+    `ready_since` is empty if it is not ready or has no time; `finished` is when its containers
+    ended, or empty. `restarts` is the maximum over containers, `all_restarts` the sum. `target` is
+    the node it runs on or was created for; `claims` maps volume names to claims.
+    """
 
     __slots__ = (
         "all_restarts",
@@ -56,7 +58,7 @@ class Pod(Dependent):
 
     @property
     def healthy(self) -> bool:
-        """Whether it runs, is ready and stays."""
+        """Running, ready and not being deleted."""
         return self.running_and_ready and not self.deleting
 
     @property
@@ -65,12 +67,11 @@ class Pod(Dependent):
 
     @property
     def active(self) -> bool:
-        """Whether it is there to stay."""
+        """Neither finished nor being deleted."""
         return not self.deleting and self.phase not in FINISHED
 
     def time_to_available(self, min_ready: int) -> float | None:
-        """The seconds for which it still has to be ready until it counts as available; none of them
-        if it does, None if it is not even ready."""
+        """Seconds until the pod counts as available: 0 if it does, None if it is not ready."""
         if not self.ready:
             return None
         if not min_ready:
@@ -88,7 +89,7 @@ def read_pod(version: Version) -> Pod:
 
 
 def next_available(pods: Iterable[Pod], min_ready: int) -> float | None:
-    """The seconds until another pod counts as available."""
+    """Seconds until the next pod becomes available, or None."""
     if not min_ready:
         return None
     left = (pod.time_to_available(min_ready) for pod in pods)
@@ -108,7 +109,7 @@ def _restarts(status: Object, containers: str = "containerStatuses") -> Iterable
 
 
 def _finished(status: Object) -> str:
-    """When the last container ended, or else when the pod was no longer ready."""
+    """When the last container ended, else when the pod became not ready."""
     states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
     times = [(state.get("terminated") or {}).get("finishedAt") or "" for state in states]
     if times and all(times):
@@ -129,7 +130,7 @@ def _claims(spec: Object) -> Mapping[str, str]:
 
 
 def _only_node(spec: Object) -> str:
-    """The node that the affinity of a pod names, if it allows no other."""
+    """The only node that the affinity of a pod allows, or empty."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get(REQUIRED) or {}
     for term in required.get("nodeSelectorTerms") or ():

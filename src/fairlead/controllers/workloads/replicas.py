@@ -1,6 +1,6 @@
-"""ReplicaSet and ReplicationController: as many equal pods as are wanted.
+"""ReplicaSet and ReplicationController: keep a number of identical pods.
 
-The two differ in their names and in how they write their selector.
+The two differ only in name and in the format of their selector.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fairlead.storage.change import Change
 
 REPLICA_SETS, REPLICATION_CONTROLLERS = "apps/v1/replicasets", "core/v1/replicationcontrollers"
 REPLICA_FAILURE = "ReplicaFailure"
-_BURST = 500  # pods made or removed in one go
+_BURST = 500  # pods created or deleted per sync
 
 
 def selector_of(owner: Object) -> Object | None:
@@ -37,7 +37,7 @@ def selector_of(owner: Object) -> Object | None:
 
 
 def selected_labels(owner: Object) -> Object | None:
-    """The label selector of a ReplicationController, which has a plain map of labels."""
+    """The selector of a ReplicationController, which is a plain map of labels."""
     labels = owner["spec"].get("selector")
     return {"matchLabels": labels} if labels else None
 
@@ -89,7 +89,7 @@ class Replicas:
         return next_available(pods, owner["spec"].get("minReadySeconds") or 0)
 
     async def _keep_number(self, owner: Object, pods: Sequence[Pod]) -> StatusError | None:
-        """Make or remove pods; gives the first failure."""
+        """Create or delete pods; returns the first error."""
         surplus = len(pods) - (owner["spec"].get("replicas") or 0)
         if surplus < 0:
             return await self._make(owner, min(-surplus, _BURST))
@@ -115,7 +115,7 @@ class Replicas:
         return None
 
     def _related(self, owner: Object) -> Iterable[Pod]:
-        """The pods of all that have the same controller as this owner, which are its own if it has
+        """The pods of all sets with the same controller as this owner; its own pods if it has
         none."""
         controller = controller_among(owner["metadata"].get("ownerReferences"))
         if controller is None:
@@ -126,7 +126,7 @@ class Replicas:
         return [pod for sibling in siblings for pod in self._pods.of(sibling.value)]
 
     async def _tell(self, owner: Object, pods: Sequence[Pod], failure: StatusError | None) -> None:
-        """Write the status where it is not so already."""
+        """Write the status if it changed."""
         status = _status(owner, pods, failure)
         if status == owner.get("status"):
             return

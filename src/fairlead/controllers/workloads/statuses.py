@@ -1,4 +1,4 @@
-"""Writing the status of an owner."""
+"""Writes the status of an owner."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fairlead.resources.registry import Resource
 async def write_status(
     objects: Client, resource: Resource, owner: Object, told: Callable[[Object], Object]
 ) -> Object | None:
-    """Write what `told` makes of the newest version of an owner through its status, and give what
-    it is then. If it is gone, or another one has its name, there is nobody to tell."""
+    """Apply `told` to the newest version and write it to the status subresource. Returns the
+    written object, or None if the owner is gone or has another uid."""
     metadata = owner["metadata"]
 
     def tell(current: Object) -> Object:
@@ -35,8 +35,8 @@ async def write_status(
 async def replace_status(
     objects: Client, resource: Resource, owner: Object, status: Object
 ) -> Object | None:
-    """Put a status in the place of the one that an owner has, and give the owner as it is then,
-    None if it is gone. Raises a conflict if somebody else wrote the status meanwhile."""
+    """Replace the status of an owner; returns the written object, or None if it is gone. Raises
+    StatusError (409) if the status changed meanwhile."""
 
     def told(current: Object) -> Object:
         if (current.get("status") or {}) != (owner.get("status") or {}):
@@ -47,7 +47,7 @@ async def replace_status(
 
 
 async def tell(objects: Client, resource: Resource, owner: Object, status: Object) -> None:
-    """Write a status where it is not so already. The conditions are others' and stay."""
+    """Write the status if it changed. Keeps the conditions, which belong to other writers."""
     if _beside_conditions(status, owner) != owner.get("status"):
         await write_status(
             objects,

@@ -1,1 +1,1 @@
-"""The OpenAPI documents of extension servers, fetched in the background and made part of ours."""
+"""OpenAPI documents of extension servers, fetched in the background and merged into ours."""

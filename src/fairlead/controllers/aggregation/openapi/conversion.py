@@ -1,4 +1,4 @@
-"""Descriptions of extension servers that know only OpenAPI 2, in terms of OpenAPI 3."""
+"""Converts OpenAPI 2 documents of extension servers to OpenAPI 3."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fairlead.controllers.aggregation.openapi.schema_walk import (
 
 _PLACE = "#/components/schemas/"
 _ANY = ["*/*"]
-# What describes a parameter itself; all else of it describes its value.
+# Keys of the parameter itself; all other keys belong to its schema.
 _OF_PARAMETERS = frozenset(("name", "in", "description", "required"))
 _OF_OLD_OPERATIONS = frozenset(("consumes", "produces", "schemes", "parameters", "responses"))
 
 
 def converted(found: Description) -> Schema:
-    """Shares parts with what it is given, which it does not change."""
+    """Convert a description. Shares parts with its input and does not modify it."""
     return {
         "openapi": "3.0.0",
         "info": found.info,
@@ -65,7 +65,7 @@ def _content(schema: Schema, media_types: list[str]) -> Schema:
 
 
 def _parameters(listed: list[Schema], consumed: list[str]) -> tuple[list[Schema], Schema]:
-    """The parameters, without the body, which has a place of its own."""
+    """The parameters without the body, and the request body."""
     made: list[Schema] = []
     body: Schema = {}
     for one in listed:
@@ -90,7 +90,7 @@ def _schema(schema: Schema) -> Schema:
 
 
 def _copied(value: Any) -> Any:
-    """Only what can hold a reference is copied."""
+    """A deep copy of dicts and lists."""
     if isinstance(value, dict):
         return {key: _copied(inner) for key, inner in value.items()}
     return [_copied(inner) for inner in value] if isinstance(value, list) else value

@@ -1,7 +1,8 @@
-"""What an extension server says about its version of a group, and nothing else of what it says.
+"""Extracts and validates the part of an extension server's OpenAPI 2 document that describes its
+own group version.
 
-Clients read the merged document whole or not at all, so whatever could break it for them is
-refused here. All of it is work for a thread.
+Clients parse the merged document completely or not at all, so anything that could break it is
+rejected here. CPU-bound: run it in a thread.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _PARAMETER = "#/parameters/"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The paths of a version of a group and the definitions that they lead to, in OpenAPI 2."""
+    """The paths of a group version and the definitions they reference (OpenAPI 2)."""
 
     info: Schema
     paths: dict[str, Schema]
@@ -39,8 +40,8 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What goes into the merged document, as JSON: it is kept for long and seldom needed.
-    `identity` tells it from any other."""
+    """A part of the merged document, kept as JSON because it is long-lived and rarely needed.
+    `identity` is its digest."""
 
     identity: str
     paths: dict[str, bytes]
@@ -48,7 +49,7 @@ class Part:
 
 
 def read_description(raw: bytes, group: str, version: str) -> Description:
-    """Raises Unreadable."""
+    """Parse and validate; raises Unreadable."""
     pieces = Pieces(raw)
     if not isinstance(pieces.whole, dict) or pieces.whole.get("swagger") != "2.0":
         raise Unreadable("it is not a document of OpenAPI 2")
@@ -65,8 +66,8 @@ def read_description(raw: bytes, group: str, version: str) -> Description:
 
 
 def part_of(found: Description, group: str, version: str, kind_mark: str) -> Part:
-    """`kind_mark` is the extension by which definitions say what kinds they describe. Changes what
-    it is given."""
+    """The part to merge. `kind_mark` is the extension key with the group, version and kind of a
+    definition. Modifies its input."""
     for schema in found.definitions.values():
         _keep_own_kinds(schema, group, version, kind_mark)
         for one in schemas_within(schema):
@@ -85,7 +86,7 @@ def _is_own(path: str, group: str, version: str) -> bool:
 
 
 def _with_parameters(path: Schema, pieces: Pieces, shared: dict[str, Any]) -> Schema:
-    """Parameters that the whole document shares are put where they are meant."""
+    """The path with references to shared parameters resolved."""
 
     def meant(parameter: Schema) -> Schema:
         name = parameter.get("$ref")
@@ -103,7 +104,7 @@ def _with_parameters(path: Schema, pieces: Pieces, shared: dict[str, Any]) -> Sc
 
 
 def _reached(paths: dict[str, Schema], pieces: Pieces) -> dict[str, Schema]:
-    """The definitions that paths lead to, directly or through others."""
+    """The definitions that paths reference, transitively."""
     known = pieces.members("definitions")
     found: dict[str, Schema] = {}
     waiting = [name for path in paths.values() for name in _targets(schemas_of_path(path))]
@@ -128,7 +129,7 @@ def _targets(schemas: Iterator[Schema]) -> Iterator[str]:
 
 
 def _keep_own_kinds(schema: Schema, group: str, version: str, kind_mark: str) -> None:
-    """Nobody describes the kinds of others."""
+    """Remove kinds of other group versions."""
     kinds = schema.pop(kind_mark, None)
     if not isinstance(kinds, list):
         return
@@ -144,7 +145,7 @@ def _keep_own_kinds(schema: Schema, group: str, version: str, kind_mark: str) ->
 
 
 def _check(place: str, values: dict[str, Schema]) -> None:
-    """Raises Unreadable for what could not be written in the other form of the document."""
+    """Raises Unreadable if the values cannot be encoded as protobuf."""
     try:
         for name, value in values.items():
             encode_document({place: {name: value}})

@@ -1,4 +1,4 @@
-"""Asking an extension server for its OpenAPI documents."""
+"""Fetches the OpenAPI documents of an extension server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairlead.controllers.aggregation.extension import Extension
 from fairlead.controllers.aggregation.identity import DESCRIBER
 from fairlead.controllers.aggregation.openapi.json_slices import Unreadable
 
-if TYPE_CHECKING:  # few servers have others behind them: the start does not wait for it
+if TYPE_CHECKING:  # loaded lazily: few servers have extension servers
     from fairlead.controllers.aggregation.openapi.document import Part
 
 OLD, NEW = "/openapi/v2", "/openapi/v3"
@@ -32,9 +32,9 @@ _HASH = re.compile(r"[-.~\w]{1,128}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a server has told so far, and the headers by which it knows what that was. `address` is
-    that of its own document of version 3. A server that knows nothing of that version `is_old`:
-    what it says is put in terms of it, as `made`."""
+    """The documents of a server and their ETags. `address` is the URL of its own OpenAPI 3
+    document. `is_old`: it has no OpenAPI 3; `made` is then converted from its OpenAPI 2
+    document."""
 
     part: Part | None = None
     address: str = ""
@@ -45,12 +45,12 @@ class Told:
 
 
 def without_tags(told: Told) -> Told:
-    """Have everything told again."""
+    """A copy without ETags, so that everything is fetched again."""
     return replace(told, old_tag="", new_tag="")
 
 
 class Asking:
-    """`kind_mark` is the extension by which definitions say what kinds they describe."""
+    """`kind_mark` is the extension key with the group, version and kind of a definition."""
 
     def __init__(self, calls: ExtensionCalls, kind_mark: str) -> None:
         self._calls = calls
@@ -58,7 +58,7 @@ class Asking:
         self._reading = asyncio.Semaphore(1)
 
     async def index(self, extension: Extension, told: Told) -> Told:
-        """Take in what it has in version 3. Raises CallError, and Unreadable."""
+        """Fetch the list of OpenAPI 3 documents. Raises CallError, Unreadable."""
         reply = await self._fetch(extension, NEW, told.new_tag, LARGEST_INDEX)
         if reply.status == 304:
             return told
@@ -69,13 +69,13 @@ class Asking:
         return replace(told, address=address, is_old=False, made=None, new_tag=tag)
 
     async def whole(self, extension: Extension, told: Told) -> Told:
-        """Take in what it says in version 2; the same errors."""
+        """Fetch the OpenAPI 2 document. Raises CallError, Unreadable."""
         reply = await self._fetch(extension, OLD, told.old_tag, LARGEST_DOCUMENT)
         if reply.status == 304:
             return told
         if reply.status == 404:
             return replace(told, part=None, made=None, old_tag="")
-        async with self._reading:  # one after the other: each takes a while and some memory
+        async with self._reading:  # one at a time: parsing takes time and memory
             part, made = await asyncio.to_thread(
                 self._read, reply.content, extension, convert=told.is_old
             )
@@ -108,7 +108,7 @@ class Asking:
 
 
 def document_name(extension: Extension) -> str:
-    """What the document of version 3 is listed as."""
+    """The name in the list of OpenAPI 3 documents."""
     return extension.path[1:]
 
 
@@ -117,7 +117,7 @@ def address_of(name: str, tag: str = "") -> str:
 
 
 def _address(raw: bytes, extension: Extension) -> str:
-    """Where we list its document, if it has one: only the hash is of its own choice."""
+    """The URL under which we list its document, or "". Only the hash is taken from the server."""
     name = document_name(extension)
     try:
         check_values(raw)

@@ -1,7 +1,8 @@
-"""Long JSON in pieces: a parser in C lets nobody else run before its end, not even from a thread.
+"""Parses large JSON documents in pieces: the C parser holds the GIL until it is done, even in a
+thread.
 
-What lies two levels deep in a document, such as one of its paths or definitions, is a piece. It
-is found without being parsed, and parsed when it is needed.
+A piece is a value two levels deep, such as one path or definition. Pieces are located by a token
+scan and parsed on demand.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import orjson
 
 MOST_DEPTH = 200
 MOST_PIECES = 20_000  # ten times as many as the largest documents have
-MOST_TOKENS = 4_000_000  # takes a second or two
-LONGEST_PIECE = 1024 * 1024  # bytes; takes some 10 ms
+MOST_TOKENS = 4_000_000  # scanning these takes a second or two
+LONGEST_PIECE = 1024 * 1024  # bytes; parsing takes about 10 ms
 MOST_PARSED = 8 * 1024 * 1024  # bytes of all pieces together
 _LEVEL = 2
-# Strings and brackets. A string without an end takes all that is left: nothing is read twice.
+# Strings and brackets. An unterminated string matches to the end, without backtracking.
 _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 _OPENING, _QUOTE = frozenset(b"[{"), ord('"')
 
@@ -27,10 +28,10 @@ class Unreadable(ValueError):
 
 
 class Pieces:
-    """A document of which only the upper levels are parsed: `whole` has numbers for its pieces."""
+    """A document whose upper levels are parsed: in `whole`, pieces are replaced by their index."""
 
     def __init__(self, raw: bytes) -> None:
-        """Raises Unreadable."""
+        """Scan the document; raises Unreadable."""
         self._raw = raw
         self._left = MOST_PARSED
         self._spans = spans = _spans(raw)
@@ -42,7 +43,7 @@ class Pieces:
         self.whole = _parsed(b"".join([*upper, raw[done:]]))
 
     def members(self, name: str) -> dict[str, Any]:
-        """The pieces of a member of the document, by key, still to be parsed."""
+        """The unparsed pieces of a top-level member, by key."""
         found = self.whole.get(name) if isinstance(self.whole, dict) else None
         if found is None:
             return {}
@@ -51,7 +52,7 @@ class Pieces:
         return found
 
     def parsed(self, piece: Any) -> dict[str, Any]:
-        """A piece, which must be an object; raises Unreadable."""
+        """Parse a piece, which must be an object; raises Unreadable."""
         if isinstance(piece, int) and 0 <= piece < len(self._spans):
             start, end = self._spans[piece]
             self._left -= end - start

@@ -1,4 +1,4 @@
-"""One document of OpenAPI 2 of many: ours and the parts of extension servers."""
+"""Merges our OpenAPI 2 document with the parts of extension servers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from fairlead.controllers.aggregation.openapi.schema_walk import (
 
 
 def merged(document: Schema, parts: Iterable[Part], kind_mark: str) -> Schema:
-    """Our document and those of others, the ones that matter most first. What is there already
-    stays as it is; what has the same name and is different gets another name."""
+    """Merge parts, highest priority first. Existing entries win; a different definition of the same
+    name is renamed."""
     whole = _Merger(document, kind_mark)
     for part in parts:
         whole.add(part)
@@ -36,7 +36,7 @@ class _Merger:
         self.paths: dict[str, Any] = dict(document["paths"])
         self.definitions: dict[str, Schema] = dict(document["definitions"])
         self._kind_mark = kind_mark
-        self._before: dict[str, Schema] = {}  # what was renamed, as it came
+        self._before: dict[str, Schema] = {}  # renamed definitions in their original form
 
     def add(self, part: Part) -> None:
         paths = {
@@ -58,7 +58,7 @@ class _Merger:
             self._put(renamed.get(name, name), schema, renamed)
 
     def _name_for(self, name: str, schema: Schema, taken: set[str]) -> str:
-        """The name under which a definition is there already or can be put."""
+        """The name of an equal existing definition, or a free one."""
         if name not in self.definitions or self._is(name, schema):
             return name
         for number in count(2):
@@ -71,7 +71,7 @@ class _Merger:
         return other
 
     def _is(self, name: str, schema: Schema) -> bool:
-        """Whether a definition is this very one, whatever kinds either is for."""
+        """Whether the definition of this name equals the schema, ignoring their kinds."""
         there = self._before.get(name) or self.definitions[name]
         return self._without_kinds(there) == self._without_kinds(schema)
 

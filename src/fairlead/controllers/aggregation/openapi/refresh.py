@@ -1,4 +1,4 @@
-"""Keeping up with what extension servers say about themselves."""
+"""Keeps the OpenAPI documents of extension servers up to date."""
 
 from __future__ import annotations
 
@@ -33,25 +33,26 @@ logger = logging.getLogger("fairlead.controllers.aggregation")
 AT_ONCE = 8
 FRESH_FOR = 60.0
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 3600.0
-_MOST_COMPLAINTS = 10  # that are logged
-_BETWEEN = 1.0  # seconds at least from one asking to the next
+_MOST_COMPLAINTS = 10  # distinct errors logged per outage
+_BETWEEN = 1.0  # minimum seconds between two fetches of a server
 
 
 @dataclass(slots=True)
 class _Known:
-    """One extension server. `wanted`: it is to be asked as soon as it can be."""
+    """State of one extension server. `wanted`: a fetch is due as soon as it is available."""
 
     extension: Extension
     told: Told = field(default_factory=Told)
     wanted: bool = True
     failures: int = 0
-    complaints: set[str] = field(default_factory=set)  # since it last worked
+    complaints: set[str] = field(default_factory=set)  # logged since the last success
     asked_at: float = float("-inf")
 
 
 class Descriptions:
-    """Asks each extension server when it becomes available and from time to time. What one has
-    told stays until its APIService goes, whether it is available or not; `others` is all of it."""
+    """Fetches the documents of each extension server when it becomes available and periodically.
+    Documents stay until the APIService is deleted, also while it is unavailable; `others` holds all
+    of them."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class Descriptions:
         self._queue = WorkQueue[str]("openapi-of-extensions", is_steady=True)
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Run until cancelled."""
         self._extensions.listeners.append(self._changed)
         try:
             for name in {*self._known, *(extension.name for extension in self._extensions)}:
@@ -110,7 +111,8 @@ class Descriptions:
                 self._queue.add_later(name, later)
 
     async def _ask(self, name: str) -> float:
-        """Ask an extension server; the answer is when to ask again, 0 if something else tells."""
+        """Fetch from an extension server; returns the seconds until the next fetch, 0 if an event
+        will trigger it."""
         known = self._known.get(name)
         if known is None:
             return 0.0
@@ -138,8 +140,7 @@ class Descriptions:
         return FRESH_FOR
 
     async def _renew(self, known: _Known) -> str:
-        """Take in what it tells; the answer is what went wrong. One version may be there without
-        the other."""
+        """Fetch both versions; returns an error text or "". One may succeed without the other."""
         extension, asking = known.extension, self._asking
         complaints = []
         for ask in (asking.index, asking.whole):
@@ -149,13 +150,14 @@ class Descriptions:
                 complaints.append(error.brief)
             except ValueError as error:
                 complaints.append(str(error))
-            except Exception as error:  # of one extension server, which others are not to feel
+            # An unexpected error with one server must not stop the others.
+            except Exception as error:
                 logger.exception("cannot read the OpenAPI document of %s", extension.name)
                 complaints.append(type(error).__name__)
         return "; ".join(dict.fromkeys(complaints))
 
     def _publish(self) -> None:
-        """Let others see what is known now."""
+        """Update `others`."""
         ordered = self._in_order()
         parts = [known.told.part for known in ordered if known.told.part is not None]
         documents = {}
@@ -169,7 +171,7 @@ class Descriptions:
         self.others = Others(documents, tag, partial(_merged, parts, self._kind_mark))
 
     def _in_order(self) -> list[_Known]:
-        """Those that matter most come first."""
+        """Sorted by priority, highest first."""
         group_ranks: dict[str, int] = {}
         for known in self._known.values():
             group, rank = known.extension.group, known.extension.group_priority
@@ -182,7 +184,7 @@ class Descriptions:
         return sorted(self._known.values(), key=order)
 
     def _remote(self, known: _Known) -> Remote | None:
-        """The document of version 3 of an extension server, if there is one."""
+        """The OpenAPI 3 document of an extension server, if any."""
         name, told = known.extension.name, known.told
         if told.made is not None:
             address = address_of(document_name(known.extension), told.made.identity)
@@ -193,7 +195,7 @@ class Descriptions:
 
 
 def _place(extension: Extension) -> tuple[object, ...]:
-    """Where it is and how it is known to be the right one."""
+    """The address and TLS settings of a server."""
     return (extension.host, extension.service_port, extension.ca_bundle, extension.insecure)
 
 

@@ -1,4 +1,4 @@
-"""Every schema of a path or of a definition, in terms of OpenAPI 2."""
+"""Iterates over the schemas of OpenAPI 2 paths and definitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _SEVERAL = ("allOf", "anyOf", "oneOf")
 
 
 def schemas_within(schema: Any) -> Iterator[Schema]:
-    """A schema and those in it, each before its own; raises Unreadable for what is none."""
+    """Yields a schema and all nested ones, parents first; raises Unreadable if one is not an
+    object."""
     waiting = [schema]
     while waiting:
         one = _object(waiting.pop(), "a schema")
@@ -37,13 +38,13 @@ def operations(path: Schema) -> Iterator[tuple[str, Schema]]:
 
 
 def parameter_lists(path: Schema) -> Iterator[list[Schema]]:
-    """The parameters of a path and those of each of its operations."""
+    """The parameters of a path, then those of each operation."""
     for one in (path, *(operation for _, operation in operations(path))):
         yield [_object(item, "a parameter") for item in _list(one.get("parameters", []), "them")]
 
 
 def schemas_of_path(path: Schema) -> Iterator[Schema]:
-    """All that bodies and answers are made of."""
+    """All schemas in request bodies and responses."""
     for listed in parameter_lists(path):
         for parameter in listed:
             if "schema" in parameter:
@@ -55,7 +56,7 @@ def schemas_of_path(path: Schema) -> Iterator[Schema]:
 
 
 def target(reference: str) -> str:
-    """The name of the definition that a reference leads to; raises Unreadable."""
+    """The definition that a reference names; raises Unreadable."""
     if not reference.startswith(DEFINITION):
         raise Unreadable("a reference leads to no definition")
     return reference.removeprefix(DEFINITION).replace("~1", "/").replace("~0", "~")

@@ -1,4 +1,4 @@
-"""Answering with the documents of version 3 that extension servers have."""
+"""Serves the OpenAPI 3 documents of extension servers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fairlead.controllers.aggregation.proxy import ExtensionProxy
 
 
 class DocumentProxy(ExtensionProxy):
-    """Passes requests for documents on to the extension servers that have them. Who asks for an
-    old one may be sent to the new one, and nowhere else."""
+    """Proxies requests for documents to extension servers. Allows redirects to other documents,
+    since an outdated hash redirects to the current one."""
 
     async def document(self, name: str, request: Request) -> Answer:
-        """The answer of who serves what an APIService of this name registers."""
+        """Proxy to the server of the named APIService."""
         extension = self._extensions.named(name)
         return await self._answer(extension, request) if extension else not_found_answer()
 
@@ -27,7 +27,7 @@ class DocumentProxy(ExtensionProxy):
 
 
 async def made_answer(document: Document, address: str, request: Request) -> Answer:
-    """A document that this server has made of what the extension server says in version 2."""
+    """Serve a document that was converted from OpenAPI 2."""
     wanted = request.parameter("hash")
     if wanted and wanted != document.identity:
         return moved_answer(address)

@@ -1,1 +1,1 @@
-"""Whether nodes are alive, and what follows for them and their pods."""
+"""Node health: detects lost nodes, taints them and evicts their pods."""

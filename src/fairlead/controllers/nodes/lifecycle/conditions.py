@@ -1,4 +1,4 @@
-"""The conditions of a node: what they say, and what becomes of them when its agent is silent."""
+"""Reads node conditions, and sets them to Unknown when the node's agent stops reporting."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fairlead.codec.types.times import now
 from fairlead.operations.api import Object
 
 READY = "Ready"
-# What the agent of a node reports; that the network is there is reported by others.
+# Conditions that the node's agent reports. NetworkUnavailable comes from other components.
 _OF_THE_AGENT = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 
 
@@ -20,8 +20,7 @@ def ready_condition(node: Object) -> Object | None:
 
 
 def with_unknown_conditions(node: Object) -> Object:
-    """The node with nothing known of what its agent should report; the same one if that is said
-    already."""
+    """The node with the agent's conditions set to Unknown; the same object if they already are."""
     conditions = list(conditions_of(node))
     places: dict[str, int] = {}
     for place, condition in enumerate(conditions):

@@ -1,4 +1,5 @@
-"""The node lifecycle controller: nodes that fall silent are marked, tainted and given up."""
+"""The node lifecycle controller: sets conditions and taints of nodes that stop sending
+heartbeats."""
 
 from __future__ import annotations
 
@@ -24,15 +25,15 @@ from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
 LEASES = "coordination/v1/leases"
-_POD = "/"  # keys of pods have it, names of nodes do not
+_POD = "/"  # occurs in keys of pods, not in names of nodes
 _PODS_AT_ONCE = 100
 _GONE = 404
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """In seconds. `silence` is how long a node may say nothing, `startup` how long one that has
-    never said anything, `settling` how long one is watched before pods leave it."""
+    """Timeouts in seconds. `silence`: without a heartbeat until a node counts as lost; `startup`:
+    the same for a node that never reported; `settling`: from the loss until pods are evicted."""
 
     silence: float
     startup: float
@@ -40,7 +41,7 @@ class Patience:
 
 
 class NodeLifecycle:
-    """Keys are names of nodes, and `namespace/name` of pods that came to a node that is not
+    """Keys are names of nodes, and `namespace/name` of pods that were bound to a node that is not
     ready."""
 
     workers = 4
@@ -63,8 +64,9 @@ class NodeLifecycle:
         self._zones = Zones(dialect, rates)
         self._heartbeats = Heartbeats()
         self._lost_since: dict[str, float] = {}
-        self._known: dict[str, str] = {}  # uids
-        self._fell_silent: set[str] = set()  # while they were ready, their pods yet to be told
+        self._known: dict[str, str] = {}  # uids by node
+        # Nodes that were ready when lost; their pods are still to be marked.
+        self._fell_silent: set[str] = set()
         self._unplaced: set[str] = set()
         self._add: Callable[[str], None] = lambda _: None
 
@@ -85,7 +87,7 @@ class NodeLifecycle:
         return ()
 
     def _pod(self, change: Change) -> Iterable[str]:
-        """A pod that was bound just now to a node that is lost already."""
+        """The key of a pod that was just bound to a lost node."""
         node = node_of(change.after)
         if node in self._lost_since and node != node_of(change.before):
             return (change.key,)
@@ -135,7 +137,7 @@ class NodeLifecycle:
         else:
             self._lost_since.setdefault(name, clock.time())
         given_up_in = await self._mark_node(name, node, status)
-        # A node that speaks of its own readiness speaks of its pods too.
+        # A node that reports its own readiness also reports its pods.
         if name in self._fell_silent or (status in ("False", "Unknown") and not known):
             await self._mark_pods(name)
             self._fell_silent.discard(name)
@@ -146,8 +148,8 @@ class NodeLifecycle:
         return self._patience.silence if _readiness(node) else self._patience.startup
 
     def _judge(self, placed: str) -> None:
-        """Nodes that are lost need another look when their zone fares otherwise than before.
-        Nothing is concluded from the first nodes of many that were found at a start."""
+        """Queue lost nodes again when the eviction rate of their zone changed. Waits until all
+        nodes found at start are placed, since the first few say nothing about a zone."""
         self._unplaced.discard(placed)
         if self._unplaced:
             return
@@ -162,7 +164,7 @@ class NodeLifecycle:
         wanted = with_unknown_conditions(node)
         if wanted is node:
             return node
-        # Over no other version: a node that reports meanwhile is not silent.
+        # Written with a precondition on the version: a node that reports meanwhile is not lost.
         change = partial(copied_over, wanted)
         written = await self._objects.change(NODES, "", name, change, "status")
         if _readiness(node) == "True":
@@ -171,8 +173,8 @@ class NodeLifecycle:
         return written
 
     async def _mark_node(self, name: str, node: Object, status: str) -> float:
-        """Write the labels and taints that follow from what is known; gives the seconds after
-        which pods are to leave the node, 0 if that needs no other look."""
+        """Write labels and taints; returns the seconds until the eviction decision, 0 if none is
+        pending."""
         decided, wait = self._fate(name, node, status)
 
         def marked(old: Object) -> Object:
@@ -186,8 +188,8 @@ class NodeLifecycle:
         return wait
 
     def _fate(self, name: str, node: Object, status: str) -> tuple[str | None, float]:
-        """Whether pods are to leave a node, as the readiness by which they do (empty: they are
-        not), or None and the seconds after which that is to be decided."""
+        """The eviction decision: a readiness to taint the node for, "" to remove the taint, or None
+        if undecided, with the seconds until it is decided."""
         if not status:
             return None, 0.0
         if status == "True" or self._zones.all_disrupted:
@@ -210,7 +212,7 @@ class NodeLifecycle:
             await asyncio.gather(*map(self._mark_pod, batch))
 
     async def _mark_pod(self, key: str) -> None:
-        """A pod on a node that is not ready is not ready either."""
+        """Set a pod on a node that is not ready to not ready."""
         namespace, _, name = key.partition(_POD)
         pod = self._objects.find(PODS, namespace, name)
         node = self._objects.find(NODES, "", pod["spec"].get("nodeName", "")) if pod else None
@@ -226,21 +228,21 @@ class NodeLifecycle:
 
 
 def _readiness(node: Object) -> str:
-    """The status of the Ready condition; empty while there is none."""
+    """The status of the Ready condition; empty without one."""
     ready = ready_condition(node)
     return "" if ready is None else str(ready["status"])
 
 
-# When nodes were last heard of: by the heartbeat in their status, or by their lease.
+# Heartbeats: when nodes last reported, in their status or by renewing their lease.
 #
-# A renewal of a lease is only noted: thousands of nodes renew theirs every few seconds.
+# A lease renewal only updates a dict, without queueing the node: thousands of nodes renew every few
+# seconds.
 
 _RENEWED = b'"renewTime":"'
 
 
 def _renewal(lease: Version) -> bytes:
-    """The moment of the last renewal, as it is written. The spec of a lease comes last and has
-    nothing behind it, so that no label can pass for it."""
+    """The raw renewTime. The spec comes last in a stored lease, so a label cannot imitate it."""
     body = lease.body or b""
     start = body.rfind(_RENEWED)
     if start < 0:
@@ -251,7 +253,8 @@ def _renewal(lease: Version) -> bytes:
 
 @dataclass(slots=True)
 class _Beat:
-    """`said` is the heartbeat of the Ready condition, None while there is no such condition."""
+    """`said` is lastHeartbeatTime of the Ready condition, None without the condition; `seen` is
+    when it changed, by our monotonic clock."""
 
     uid: str
     said: str | None
@@ -259,15 +262,15 @@ class _Beat:
 
 
 class Heartbeats:
-    """What counts is when we heard, by our steady clock, not what the node believes the time to be.
-    After a restart everybody has been heard of just now."""
+    """Times are those when this server saw the heartbeat, by its monotonic clock; the node's own
+    clock is ignored. After a restart all nodes count as just seen."""
 
     def __init__(self) -> None:
         self._beats: dict[str, _Beat] = {}
         self._leases: dict[str, tuple[bytes, float]] = {}
 
     def lease(self, name: str, lease: Version | None) -> None:
-        """Note the lease of a node as it is now."""
+        """Record the current lease of a node."""
         if lease is None:
             found = self._leases.pop(name, None)
             beat = self._beats.get(name)
@@ -280,8 +283,8 @@ class Heartbeats:
             self._leases[name] = renewed, clock.steady()
 
     def last(self, node: Object) -> float:
-        """When a node, as it is now, was heard of last, by the steady clock. One that never
-        reported anything was heard of when it was created."""
+        """Time of the last heartbeat on the monotonic clock. For a node that never reported it is
+        its creation."""
         name, uid = node["metadata"]["name"], node["metadata"]["uid"]
         ready = ready_condition(node)
         said = None if ready is None else ready.get("lastHeartbeatTime") or ""
@@ -300,6 +303,6 @@ class Heartbeats:
         self._beats.pop(name, None)
 
     def hear_all(self) -> None:
-        """As if everybody had been heard of now: it was we who did not hear."""
+        """Treat all nodes as just seen, after an outage on our side."""
         for beat in self._beats.values():
             beat.seen = clock.steady()

@@ -1,4 +1,4 @@
-"""The taints and labels of a node that follow from what else is known of it."""
+"""Taints and labels derived from the other state of a node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.controllers.nodes.lifecycle.conditions import conditions_of
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import NO_EXECUTE, NO_SCHEDULE
 
-# The taint that a condition of this type and status gives.
+# Taint by type and status of a condition.
 _BY_CONDITION = {
     ("Ready", "False"): "node.@/not-ready",
     ("Ready", "Unknown"): "node.@/unreachable",
@@ -20,12 +20,13 @@ _BY_CONDITION = {
     ("PIDPressure", "True"): "node.@/pid-pressure",
 }
 _UNSCHEDULABLE = "node.@/unschedulable"
-# Labels that older clients read, and those that they follow.
+# Deprecated labels, and the labels whose values they copy.
 _FOLLOWING = {"beta.@/os": "@/os", "beta.@/arch": "@/arch"}
 
 
 class NodeMarks:
-    """Names them in a dialect. What is given back is the node itself if nothing has to change."""
+    """Computes taints and labels, with the names of a dialect. Methods return the same object if
+    nothing changes."""
 
     def __init__(self, dialect: Dialect) -> None:
         label = dialect.label
@@ -38,7 +39,7 @@ class NodeMarks:
         }
 
     def evicting(self, node: Object) -> str | None:
-        """The key of the taint for which pods leave the node, if the node is lost by its taints."""
+        """The key of the eviction taint on the node, or None."""
         return next(
             (
                 taint["key"]
@@ -49,7 +50,7 @@ class NodeMarks:
         )
 
     def keeping_pods_away(self, node: Object) -> Object:
-        """With the NoSchedule taints that its conditions give and no other of their kind."""
+        """The node with exactly the NoSchedule taints that follow from its conditions."""
         spec = node["spec"]
         wanted = [
             self._by_condition[said]
@@ -61,13 +62,13 @@ class NodeMarks:
         return _tainted(node, NO_SCHEDULE, dict.fromkeys(wanted), self._scheduling)
 
     def sending_pods_away(self, node: Object, ready: str) -> Object:
-        """With the NoExecute taint that belongs to the status of its Ready condition; `True` and
-        what else is known to need none take it off."""
+        """The node with the NoExecute taint for this status of Ready; any other status removes
+        it."""
         wanted = {self._evicting[ready]: None} if ready in self._evicting else {}
         return _tainted(node, NO_EXECUTE, wanted, self._evicting.values())
 
     def labelled(self, node: Object) -> Object:
-        """With the old labels of its system and architecture beside those of today."""
+        """The node with the deprecated labels for OS and architecture."""
         metadata = node["metadata"]
         labels: dict[str, str] = metadata.get("labels") or {}
         wanted = {old: labels[new] for old, new in self._following.items() if new in labels}
@@ -79,7 +80,7 @@ class NodeMarks:
 def _tainted(
     node: Object, effect: str, wanted: Mapping[str, None], ours: Collection[str]
 ) -> Object:
-    """With the wanted taints of an effect, and without the others of these that it has."""
+    """The node with the wanted taints of an effect and no others among `ours`."""
     before: list[Object] = node["spec"].get("taints") or []
     kept = [
         taint

@@ -1,8 +1,7 @@
-"""The zones of a cluster: the more of a zone is lost, the slower its nodes are given up.
+"""Eviction rates per zone: the more nodes of a zone are lost, the slower pods are evicted.
 
-One lost node is a broken node; a lost zone may be a broken network, and whoever moved all pods
-away from it would make things worse. When no node anywhere answers, the fault is more likely on
-our side, and nothing is moved at all.
+A single lost node is broken. A lost zone may be a network partition, where moving all pods makes
+things worse. If no node in any zone reports, the fault is probably on our side, and eviction stops.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass, field
 from fairlead.operations.api import Object
 
-_FEWEST_LOST = 2  # so many lost nodes are no disruption of a zone that has others
+_FEWEST_LOST = 2  # up to this many lost nodes a zone with ready nodes counts as normal
 
 
 class State(Enum):
@@ -25,9 +24,9 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Nodes a second that may be given up in a zone: `slow` in a partially disrupted one of more
-    than `large` nodes, none in a smaller one. A zone is partially disrupted when so large a part
-    of its nodes is lost."""
+    """Nodes per second that may be tainted for eviction in a zone: `normal`; `slow` in a partially
+    disrupted zone of more than `large` nodes, 0 in a smaller one. `disrupted_part` is the fraction
+    of lost nodes from which a zone is partially disrupted."""
 
     normal: float
     slow: float
@@ -41,14 +40,15 @@ class _Zone:
     state: State = State.NEW
     ready: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
-    exempt: dict[str, bool] = field(default_factory=dict)  # whether they are ready
-    turns: dict[str, float] = field(default_factory=dict)  # when nodes are to be given up
-    last_turn: float | None = None  # of those that were given out
+    # Nodes excluded from the zone's state, and whether they are ready.
+    exempt: dict[str, bool] = field(default_factory=dict)
+    turns: dict[str, float] = field(default_factory=dict)  # scheduled eviction time per node
+    last_turn: float | None = None  # the latest scheduled time
     last_taken: float | None = None
 
     @property
     def size(self) -> int:
-        """What counts when the zone is judged."""
+        """Nodes that count for the zone's state."""
         return len(self.ready) + len(self.lost)
 
     def forget(self, name: str) -> None:
@@ -57,7 +57,7 @@ class _Zone:
         self.exempt.pop(name, None)
 
     def set_rate(self, rate: float) -> bool:
-        """Tells whether it was another one; then turns are given out anew."""
+        """Returns whether the rate changed; then eviction times are scheduled anew."""
         if rate == self.rate:
             return False
         self.rate = rate
@@ -67,7 +67,8 @@ class _Zone:
 
 
 class Zones:
-    """Who is ready in which zone. After `place` and `remove`, `judge` draws the consequences."""
+    """Readiness of nodes by zone. Call `judge` after `place` and `remove` to update states and
+    rates."""
 
     def __init__(self, dialect: Dialect, rates: Rates) -> None:
         self._rates = rates
@@ -82,7 +83,7 @@ class Zones:
         self.all_disrupted = False
 
     def place(self, node: Object, *, ready: bool) -> None:
-        """Take in how a node is."""
+        """Record the zone and readiness of a node."""
         name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
         key = "\0".join(labels.get(new) or labels.get(old) or "" for new, old in self._labels)
         if self._zone_of.get(name) != key:
@@ -109,7 +110,7 @@ class Zones:
                 del self._zones[key]
 
     def judge(self) -> bool:
-        """Tells whether the rate of a zone has changed, so that lost nodes need another look."""
+        """Returns whether the rate of a zone changed, so that lost nodes must be checked again."""
         states = [(zone, self._state(zone)) for zone in self._zones.values() if zone.size]
         were_all_disrupted = all(zone.state is State.FULL for zone, _ in states)
         self.all_disrupted = bool(states) and all(state is State.FULL for _, state in states)
@@ -136,8 +137,8 @@ class Zones:
         return self._rates.slow if zone.size > self._rates.large else 0.0
 
     def turn(self, name: str, now: float) -> float | None:
-        """The moment at which a lost node may be given up, which is taken if it has come; None if
-        that cannot be said yet."""
+        """When a lost node may be tainted for eviction, scheduling it if needed; None while the
+        rate is 0."""
         zone = self._zones[self._zone_of[name]]
         if not zone.rate:
             return None

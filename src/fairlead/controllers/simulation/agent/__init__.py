@@ -1,1 +1,1 @@
-"""The agents of simulated nodes: what becomes of the pods that are bound to them."""
+"""The agents of simulated nodes, which advance the pods bound to them."""

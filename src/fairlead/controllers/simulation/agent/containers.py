@@ -1,7 +1,6 @@
-"""What becomes of one container: pure steps from one status to the next.
+"""The state machine of one container: pure functions from one status to the next.
 
-All that the next step rests on is in the status, so that a server that was stopped goes on where it
-was.
+All state is in the stored status, so a restarted server continues where it stopped.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from fairlead.controllers.events import NORMAL, WARNING
 from fairlead.controllers.simulation.behaviour import ContainerBehaviour
 from fairlead.operations.api import Object
 
-_SHORT_LIFE = 1.0  # seconds that a container runs which is to end by itself
-_LONG_RUN = 600.0  # after one of these earlier failures are forgotten
+_SHORT_LIFE = 1.0  # seconds that a container runs if it is to exit by itself
+_LONG_RUN = 600.0  # a run of this many seconds resets the back-off
 ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
 CREATING, INITIALIZING, CRASHING = "ContainerCreating", "PodInitializing", "CrashLoopBackOff"
 _PULL_ERROR, _PULL_PAUSE = "ErrImagePull", "ImagePullBackOff"
 
 
 class Said(NamedTuple):
-    """An event about a container of a pod, or about the pod if there is no path."""
+    """An event about a container of a pod, or about the pod if `path` is empty."""
 
     kind: str
     reason: str
@@ -33,7 +32,7 @@ class Said(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """Now: in seconds since the epoch, and as the API writes it."""
+    """The current time in seconds since the epoch, and in API format."""
 
     time: float
     text: str
@@ -41,7 +40,7 @@ class Moment(NamedTuple):
 
 @dataclass(slots=True)
 class Step:
-    """A status, what is said on the way to it, and the moment at which it has to change."""
+    """The new status, events to record, and the time of the next change."""
 
     status: Object
     said: list[Said] = field(default_factory=list)
@@ -50,8 +49,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A container within its pod. `restarts` is the policy that holds for it, `lifetime` the
-    seconds after which it ends by itself."""
+    """A container within its pod. `restarts` is its restart policy, `lifetime` the seconds until it
+    exits by itself, or None."""
 
     container: Object
     pod: Object
@@ -67,8 +66,8 @@ class Role:
 
 
 def lifetime_of(behaviour: ContainerBehaviour, policy: str, *, first: bool) -> float | None:
-    """How long a container runs. One that prepares its pod (`first`) takes no time unless it is
-    told to; one of a pod that is to come to an end takes a short time."""
+    """How long a container runs. By default an init container (`first`) exits at once, and a
+    container of a pod that is to finish runs one second."""
     if behaviour.exit_after is not None:
         return behaviour.exit_after
     if first:
@@ -79,7 +78,7 @@ def lifetime_of(behaviour: ContainerBehaviour, policy: str, *, first: bool) -> f
 
 
 def waiting(role: Role, reason: str, old: Object | None) -> Object:
-    """The status of a container that has not been started yet."""
+    """The status of a container that has not started yet."""
     if old is not None:
         return old
     return {
@@ -95,7 +94,7 @@ def waiting(role: Role, reason: str, old: Object | None) -> Object:
 
 
 def state_of(status: Object) -> Object:
-    """The state of a container; others may have written a status without one."""
+    """The state of a container; another client may have written a status without one."""
     found: Object = status.get("state") or {}
     return found
 
@@ -105,7 +104,7 @@ def _time(text: str | None, now: Moment) -> float:
 
 
 def is_over(status: Object, restarts: str) -> bool:
-    """Whether a container has ended and does not run again."""
+    """Whether a container has exited and will not restart."""
     end = state_of(status).get("terminated")
     if end is None:
         return False
@@ -113,7 +112,7 @@ def is_over(status: Object, restarts: str) -> bool:
 
 
 def advance(role: Role, old: Object | None, started: float, now: Moment) -> Step:
-    """One step. `started` is the moment at which the pod came to its node."""
+    """The next status of a container. `started` is when the pod arrived on its node."""
     state = state_of(old) if old is not None else {}
     if old is not None and "terminated" in state:
         step = Step(old) if is_over(old, role.restarts) else _again(role, old, now)
@@ -127,7 +126,7 @@ def advance(role: Role, old: Object | None, started: float, now: Moment) -> Step
 
 
 def _begin(role: Role, old: Object | None, started: float, now: Moment) -> Step:
-    """From waiting, whatever for, to running."""
+    """From waiting to running."""
     if old is not None and is_crashing(old):
         return _again(role, old, now)
     due = started + role.behaviour.start_delay
@@ -139,7 +138,7 @@ def _begin(role: Role, old: Object | None, started: float, now: Moment) -> Step:
 
 
 def is_crashing(status: Object) -> bool:
-    """Whether a container waits to be started again."""
+    """Whether a container waits for a restart."""
     reason = (state_of(status).get("waiting") or {}).get("reason")
     return bool(reason == CRASHING and (status.get("lastState") or {}).get("terminated"))
 
@@ -210,7 +209,7 @@ def _container_id(role: Role, restarts: int) -> str:
 
 
 def _run(role: Role, step: Step, now: Moment) -> None:
-    """What has to become of a running container: ready, or ended."""
+    """Update a running container: ready, or exited."""
     status, behaviour = step.status, role.behaviour
     began = _time(status["state"]["running"].get("startedAt"), now)
     if role.lifetime is not None:
@@ -234,7 +233,7 @@ def _run(role: Role, step: Step, now: Moment) -> None:
 
 
 def ended(status: Object, code: int, now: Moment) -> Object:
-    """The status of a container that ran and has ended now."""
+    """The status of a running container that exits now."""
     end = {
         "exitCode": code,
         "reason": "Error" if code else "Completed",
@@ -246,7 +245,7 @@ def ended(status: Object, code: int, now: Moment) -> Object:
 
 
 def _again(role: Role, old: Object, now: Moment) -> Step:
-    """From its end, after a pause that grows, to its next start."""
+    """Restart an exited container after its back-off."""
     crashed = "terminated" in state_of(old)
     end = (old["state"] if crashed else old["lastState"])["terminated"]
     count = old.get("restartCount", 0)
@@ -277,25 +276,25 @@ def _shown(seconds: float) -> str:
     return f"{minutes}m{rest}s" if minutes else f"{rest}s"
 
 
-# Images that are never pulled: their full names, and attempts that fail.
+# Images, which are never pulled: full names and simulated pull failures.
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 300.0
-_TRYING = 2.0  # seconds that a failed attempt is shown as such
+_TRYING = 2.0  # seconds for which a failed pull is shown as ErrImagePull
 
 
 def pause_before(attempt: int) -> float:
-    """The seconds between an attempt (the first is 0) and the next one."""
+    """Seconds between an attempt (counted from 0) and the next."""
     return min(_FIRST_PAUSE * float(1 << min(attempt, 10)), _LONGEST_PAUSE)
 
 
 def pull_attempt(elapsed: float) -> tuple[bool, float]:
-    """Whether, so many seconds after the first attempt, one has just failed (and no pause goes on
-    yet), and after how many seconds that changes."""
+    """Whether the pull back-off, `elapsed` seconds after the first attempt, is in its error phase
+    (True) or pause, and the seconds until that changes."""
     attempt, began = 0, 0.0
     while elapsed >= began + pause_before(attempt):
         began += pause_before(attempt)
         attempt += 1
-        if pause_before(attempt) == _LONGEST_PAUSE:  # from here on they are all alike
+        if pause_before(attempt) == _LONGEST_PAUSE:  # constant from here on: skip whole periods
             began += (elapsed - began) // _LONGEST_PAUSE * _LONGEST_PAUSE
             break
     if elapsed < began + _TRYING:
@@ -305,7 +304,7 @@ def pull_attempt(elapsed: float) -> tuple[bool, float]:
 
 @remembered(1024)
 def full_name(image: str) -> str:
-    """An image with its registry and tag: `nginx` is `docker.io/library/nginx:latest`."""
+    """An image with registry and tag: `nginx` is `docker.io/library/nginx:latest`."""
     first, slash, _ = image.partition("/")
     if not slash:
         image = f"docker.io/library/{image}"
@@ -316,7 +315,7 @@ def full_name(image: str) -> str:
 
 @remembered(1024)
 def image_id(image: str) -> str:
-    """What an image is told apart by: by its content, if there were one."""
+    """A stable image ID; derived from the name, since there is no content."""
     name = full_name(image)
     if "@" in name:
         return name

@@ -1,4 +1,4 @@
-"""Walks the pods of simulated nodes through their lives."""
+"""Advances the pods of simulated nodes through their phases."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from fairlead.storage.version import Version
 
 _MOST_KNOWN = 4_096
 _STOPPING = "stopping"
-_NEXT_ATTEMPT = 10.0  # seconds after which a pod that got no address is tried again
+_NEXT_ATTEMPT = 10.0  # seconds until a retry for a pod that got no address
 _NO_ADDRESS = Said(
     WARNING,
     "FailedCreatePodSandBox",
@@ -43,9 +43,8 @@ _NO_ADDRESS = Said(
 
 
 class PodAgents:
-    """Keys are `namespace/name` of pods. They act for all nodes, each as the node's own user, and
-    only for pods that are bound to one of them. Many are under way at once, so that they share
-    their commits."""
+    """Keys are `namespace/name` of pods. Acts for all simulated nodes, as the user of each node, on
+    pods bound to them. Many workers, so that writes share commits."""
 
     name = "simulated-node-agents"
     workers = 32
@@ -63,7 +62,7 @@ class PodAgents:
         self._recorders = {
             name: Recorder(events, fleet.client(name), agent, name) for name in fleet.numbers
         }
-        # What was said already of pods that have not changed since; nothing rests on it.
+        # Deduplicates events by uid; losing an entry only repeats an event.
         self._told: Bounded[str, object] = Bounded(_MOST_KNOWN)
 
     def follows(self) -> Mapping[str, Keys]:
@@ -85,7 +84,7 @@ class PodAgents:
         return (key,)
 
     def _account(self, version: Version, node: str) -> None:
-        """A pod has its address until it has come to its end."""
+        """A pod holds its address until it has finished."""
         fields = version.fields
         if fields.get("status.phase") in FINISHED:
             self._pools[node].give_back(version.key)
@@ -93,7 +92,7 @@ class PodAgents:
             self._pools[node].hold(version.key, address)
 
     def _node(self, change: Change) -> Iterable[str]:
-        """All pods of a node if its state may be another now."""
+        """All pods of a node whose simulated state may have changed."""
         if change.name not in self._fleet:
             return ()
         versions = (change.before, change.after)
@@ -150,7 +149,8 @@ class PodAgents:
         return None if found.due is None else max(0.0, found.due - clock.time())
 
     async def _write(self, pod: Object, found: Walk, step: Callable[[Object], Walk]) -> Walk:
-        """Write the status of a pod; if the pod is another by now, the one that follows then."""
+        """Write the status of a pod; recomputes it if the pod changed meanwhile. Returns the step
+        that was written."""
         metadata = pod["metadata"]
 
         def change(current: Object) -> Object:
@@ -173,7 +173,8 @@ class PodAgents:
         return found
 
     async def _stop(self, pod: Object, behaviour: PodBehaviour, node: str) -> float | None:
-        """End a pod that is being deleted, in its own time or when that is up."""
+        """Stop a pod that is being deleted, when its containers have stopped or the grace period
+        ends."""
         metadata = pod["metadata"]
         if self._told.get(metadata["uid"]) != _STOPPING:
             self._told.keep(metadata["uid"], _STOPPING, len(metadata["uid"]))
@@ -182,7 +183,7 @@ class PodAgents:
         left = min(stopped, killed) - clock.time()
         if left > 0:
             return left
-        if metadata.get("finalizers"):  # somebody will want to know how it ended
+        if metadata.get("finalizers"):  # the owner of the finalizer may read the final status
             await self._write_end(pod, is_killed=killed < stopped)
             if not metadata.get("deletionGracePeriodSeconds"):
                 return None
@@ -191,7 +192,7 @@ class PodAgents:
         try:
             await client.delete(PODS, metadata["namespace"], metadata["name"], options)
         except StatusError as error:
-            if error.code != 409:  # another pod has its name
+            if error.code != 409:  # the name belongs to another pod
                 raise
         return None
 
@@ -235,23 +236,22 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def hook_time(container: Object) -> float:
-    """The seconds that the hook takes which runs before a container is stopped: those it sleeps,
-    nothing else takes time."""
+    """The duration of a preStop hook: the sum of its `sleep` commands; other commands take no
+    time."""
     hook = ((container.get("lifecycle") or {}).get("preStop") or {}).get("exec") or {}
     command = " ".join(hook.get("command") or ())
     return sum(float(number) * _UNITS[unit] for number, unit in _SLEEP.findall(command))
 
 
 def running(pod: Object) -> Iterable[Object]:
-    """The regular containers of a pod that run."""
+    """The running regular containers of a pod."""
     statuses = pod["status"].get("containerStatuses") or ()
     names = {one["name"] for one in statuses if "running" in state_of(one)}
     return [one for one in pod["spec"]["containers"] if one["name"] in names]
 
 
 def stop_moments(pod: Object, behaviour: PodBehaviour, dialect: Dialect) -> tuple[float, float]:
-    """The moment at which a pod that is being deleted has stopped by itself, and the one at which
-    it is killed."""
+    """When a pod that is being deleted stops by itself, and when it is killed."""
     metadata = pod["metadata"]
     killed = deletion_end(metadata, dialect)
     grace = min(metadata.get("deletionGracePeriodSeconds") or 0, LONGEST_GRACE)

@@ -1,4 +1,4 @@
-"""What becomes of a pod on its node: the steps of its containers, in order, and what follows."""
+"""The state machine of a pod: advances its containers in order and derives phase and conditions."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from fairlead.controllers.simulation.behaviour import PodBehaviour
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED
 
-# Exit codes of containers that did not end in time, and of those that were told to end too early.
+# Exit codes after SIGKILL and SIGTERM.
 KILLED, STOPPED = 137, 143
 _LATE = "Pod was active on the node longer than the specified deadline"
 
 
 @dataclass(slots=True)
 class Walk:
-    """The status that a pod shall have, what is said of it, and when it has to be looked at."""
+    """The new status of a pod, events to record, and the time of the next change."""
 
     status: Object
     said: list[Said] = field(default_factory=list)
@@ -52,8 +52,8 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a pod is: the address of the node, and how it gets one of its own (None if there is
-    none left)."""
+    """The node's address, and a function that allocates one for the pod (None if the pool is
+    exhausted)."""
 
     host: str
     address: Callable[[], str | None]
@@ -67,7 +67,7 @@ _FAMILIES = (
 
 
 def roles_of(pod: Object, family: str, behaviour: PodBehaviour) -> list[Role]:
-    """The containers of a family (`containers`, ...) and how each of them behaves."""
+    """The containers of a spec field (`containers`, ...) with their behaviour."""
     policy = pod["spec"].get("restartPolicy", ALWAYS)
     first = family == "initContainers"
     restarts = policy
@@ -86,7 +86,7 @@ def roles_of(pod: Object, family: str, behaviour: PodBehaviour) -> list[Role]:
 
 
 def walk(pod: Object, behaviour: PodBehaviour, place: Place, now: Moment) -> Walk:
-    """The next step of a pod that has not come to its end."""
+    """The next status of a pod that has not finished."""
     old = pod["status"]
     since = old.get("startTime") or now.text
     started = now.time if since == now.text else parse_time(since).timestamp()
@@ -109,8 +109,8 @@ def walk(pod: Object, behaviour: PodBehaviour, place: Place, now: Moment) -> Wal
 def _prepare(
     pod: Object, behaviour: PodBehaviour, found: Walk, started: float, now: Moment
 ) -> tuple[list[str], bool]:
-    """Bring the containers forward that prepare the pod, one after the other. Gives those that are
-    not through, and whether one of them never will be."""
+    """Advance init containers one after the other. Returns the names of those not completed, and
+    whether one has failed for good."""
     known = _by_name(pod["status"].get("initContainerStatuses"))
     unfinished: list[str] = []
     failed, statuses = False, []
@@ -174,7 +174,7 @@ def _is_unstarted(status: Object) -> bool:
 
 
 def _has_sandbox(status: Object) -> bool:
-    """Whether anything was tried yet."""
+    """Whether a container has been started or a pull attempted."""
     every = [*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())]
     reasons = ((state_of(one).get("waiting") or {}).get("reason") for one in every)
     return any(reason not in (CREATING, INITIALIZING) for reason in reasons)
@@ -191,7 +191,7 @@ def _give_address(pod: Object, status: Object, place: Place) -> None:
 
 
 def _cut_off(pod: Object, found: Walk, now: Moment) -> None:
-    """End a pod that took longer than it may."""
+    """Fail a pod that exceeded activeDeadlineSeconds."""
     status = found.status
     _end_all(status, KILLED, now)
     status.update(phase="Failed", reason="DeadlineExceeded", message=_LATE)
@@ -200,8 +200,7 @@ def _cut_off(pod: Object, found: Walk, now: Moment) -> None:
 
 
 def status_at_end(pod: Object, now: Moment, *, is_killed: bool) -> Object:
-    """The status of a pod that was told to stop and has. What was to do something and did not come
-    to its end has failed."""
+    """The final status of a deleted pod. A pod that was to finish by itself has failed."""
     status = dict(pod["status"])
     if status.get("phase") in FINISHED:
         return status
@@ -214,7 +213,7 @@ def status_at_end(pod: Object, now: Moment, *, is_killed: bool) -> Object:
 
 
 def _end_all(status: Object, code: int, now: Moment) -> None:
-    """End all containers that run, in a status that may be changed."""
+    """Terminate all running containers; modifies `status`."""
     for _, place in _FAMILIES:
         if status.get(place):
             status[place] = [
@@ -223,7 +222,7 @@ def _end_all(status: Object, code: int, now: Moment) -> None:
             ]
 
 
-# The conditions that the agent of a node keeps on its pods.
+# Pod conditions maintained by the node's agent.
 
 _Told = tuple[str, str, str]  # status, reason, message
 _YES: _Told = ("True", "", "")
@@ -233,8 +232,8 @@ _COMPLETED = "PodCompleted"
 def pod_conditions(
     pod: Object, status: Object, unfinished: Sequence[str], moment: str
 ) -> list[Object]:
-    """The conditions that go with a status; those of others stay. `unfinished` are the containers
-    that have to end before the others can start."""
+    """The conditions for a status; foreign ones are kept. `unfinished` are the init containers not
+    completed."""
     old = {one["type"]: one for one in pod["status"].get("conditions") or ()}
     containers = _containers_ready(status)
     told = {
@@ -284,7 +283,7 @@ def _named(statuses: Iterable[Object]) -> str:
 
 
 def _ready(pod: Object, old: dict[str, Object], containers: _Told) -> _Told:
-    """Ready are pods whose containers are and for which all who were to be asked say so."""
+    """Ready: all containers are ready and all readiness gates are True."""
     if containers is not _YES:
         return containers
     missing = []

@@ -1,1 +1,1 @@
-"""The scheduler of simulated nodes: one module a rule, and who asks them."""
+"""The scheduler for simulated nodes: filters, scores, preemption and the queue."""

@@ -1,4 +1,4 @@
-"""What the scheduler knows of the nodes: a cheap summary, kept by commits and by its own plans."""
+"""The scheduler's model of the cluster, updated by commits and by its own decisions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fairlead.operations.api import Object
 
 
 class NodeSummary:
-    """What a node offers, and what of it is taken. It is `present` while there is a Node object;
-    its pods are known before and after."""
+    """Capacity and usage of a node. `present`: the Node object exists; pods are tracked
+    regardless."""
 
     __slots__ = (
         "allocatable",
@@ -41,7 +41,7 @@ class NodeSummary:
         self.cpu = self.memory = 0
 
     def describe(self, node: Object | None) -> bool:
-        """Take in the Node object; gives whether anything is different."""
+        """Update from the Node object; returns whether anything changed."""
         before = self._offer()
         self.present = node is not None
         if node is not None:
@@ -76,8 +76,8 @@ class NodeSummary:
 
 
 class Cluster:
-    """All nodes and the pods on them. `repelling` are the pods that keep others away, `nominated`
-    those for which room was made on a node that they do not have yet."""
+    """All nodes and their pods. `repelling` are pods with required anti-affinity; `nominated` are
+    pods waiting for preempted room on a node."""
 
     def __init__(self, names: Iterable[str], dialect: Dialect, labels_of: LabelsOf) -> None:
         self.dialect = dialect
@@ -89,19 +89,19 @@ class Cluster:
         self._node_of: dict[str, str] = {}
 
     def put_node(self, name: str, node: Object | None) -> bool:
-        """Take in a node, or that it is gone; gives whether anything is different."""
+        """Update or remove a node; returns whether anything changed."""
         changed = self.summaries[name].describe(node)
         if changed:
             self.nodes = [one for one in self.summaries.values() if one.present]
         return changed
 
     def node_of(self, key: str) -> NodeSummary | None:
-        """Where a pod is placed."""
+        """The node of a pod, or None."""
         name = self._node_of.get(key)
         return self.summaries[name] if name is not None else None
 
     def place(self, pod: Placed, name: str) -> None:
-        """A pod is, or shall be, on a node; what was known of it before is forgotten."""
+        """Assign a pod to a node, bound or planned; replaces its earlier entry."""
         self.remove(pod.key)
         self.summaries[name].add(pod)
         self._node_of[pod.key] = name
@@ -116,7 +116,7 @@ class Cluster:
         return self.summaries[name].remove(key)
 
     def nominated_on(self, name: str, priority: int, but: str) -> list[Placed]:
-        """The pods of at least a priority, other than one, for which room was made on a node."""
+        """Pods nominated to a node with at least this priority, except `but`."""
         return [
             pod
             for node, pod in self.nominated.values()
@@ -125,7 +125,7 @@ class Cluster:
 
     @contextmanager
     def without(self, pods: Sequence[Placed]) -> Iterator[None]:
-        """For the time being these pods are not there."""
+        """Temporarily remove these pods."""
         homes = [(pod, self._node_of[pod.key]) for pod in pods]
         for pod in pods:
             self.remove(pod.key)
@@ -137,7 +137,7 @@ class Cluster:
 
     @contextmanager
     def with_placed(self, pods: Sequence[Placed], name: str) -> Iterator[None]:
-        """For the time being these pods are on a node."""
+        """Temporarily place these pods on a node."""
         added = [pod for pod in pods if pod.key not in self._node_of]
         for pod in added:
             self.place(pod, name)
@@ -148,11 +148,11 @@ class Cluster:
                 self.remove(pod.key)
 
 
-# What rules say: whether a node will do for a pod, and if not why.
+# Filters and their results.
 
 
 class Event(Flag):
-    """What happens that may make room for a pod that found none."""
+    """Events that may make an unschedulable pod schedulable."""
 
     NOTHING = 0
     NODE = auto()
@@ -162,7 +162,8 @@ class Event(Flag):
 
 
 class Refusal(NamedTuple):
-    """Why a node will not do. `final`: no pod that goes away changes that; `until`: what might."""
+    """Why a node is rejected. `final`: preemption cannot help; `until`: events that may change
+    it."""
 
     reasons: tuple[str, ...]
     final: bool
@@ -170,5 +171,5 @@ class Refusal(NamedTuple):
 
 
 Filter = Callable[[NodeSummary], Refusal | None]
-# Reads a pod once, and gives what judges each node; None if the rule has nothing to say about it.
+# Prepares a filter for a pod; None if the rule does not apply to it.
 Rule = Callable[[Wish, Cluster], Filter | None]

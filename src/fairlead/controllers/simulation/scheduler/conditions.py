@@ -1,4 +1,4 @@
-"""What the scheduler writes into the status of pods that it could not place."""
+"""Status updates of pods that could not be scheduled."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _SCHEDULED = "PodScheduled"
 
 
 async def set_unschedulable(client: Client, pod: Object, text: str, node: str) -> None:
-    """Say why a pod has no node, and on which one room was made for it, unless it says so already.
-    Raises StatusError."""
+    """Set PodScheduled to False with a reason, and the nominated node if given; skips the write if
+    unchanged. Raises StatusError."""
 
     def told(current: Object) -> Object:
         status = dict(current["status"])
@@ -30,7 +30,7 @@ async def set_unschedulable(client: Client, pod: Object, text: str, node: str) -
 
 
 async def clear_nomination(client: Client, key: str) -> None:
-    """Raises StatusError."""
+    """Remove nominatedNodeName. Raises StatusError."""
 
     def told(current: Object) -> Object:
         status = {

@@ -1,4 +1,4 @@
-"""Finds a node for each pod that waits for one."""
+"""The scheduling loop: finds and binds a node for each pending pod."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ logger = logging.getLogger("fairlead.controllers.simulation")
 
 _NAMESPACES = "core/v1/namespaces"
 _ROUND = ("round",)
-_AT_ONCE = 64  # bindings that share their commits
-_IN_A_ROW = 8  # decisions before others get their turn
+_AT_ONCE = 64  # concurrent bindings, which share commits
+_IN_A_ROW = 8  # decisions before a yield to the event loop
 _GOING = b'"deletionTimestamp":"'
 _PRIORITY = re.compile(rb'"priority":(-?[0-9]+)')
 _NONE = "no nodes available to schedule pods"
 
 
 class Scheduler:
-    """Places the pods that ask for the default scheduler on simulated nodes, and on no others. It
-    has one key, for a round over all pods that wait."""
+    """Schedules pods of the default scheduler to simulated nodes only. There is one key, for a
+    round over all pending pods."""
 
     name = "simulated-scheduler"
     workers = 1
@@ -104,7 +104,7 @@ class Scheduler:
         return self._pending(change, version)
 
     def _placed(self, version: Version, node: str) -> Iterable[str]:
-        """A pod is on one of the nodes; most changes of it are nothing to us."""
+        """Track a pod on a simulated node; most changes are irrelevant."""
         key = version.key
         home = self._cluster.node_of(key)
         if version.fields.get("status.phase") in FINISHED:
@@ -153,7 +153,7 @@ class Scheduler:
         return self._waiting.pause()
 
     async def _try(self, key: str) -> tuple[Wish, NodeSummary] | None:
-        """Find a node for a pod; what fails is tried again later, and holds up nobody."""
+        """Schedule one pod. An error causes a later retry and does not block other pods."""
         try:
             return await self._decide(key)
         except Exception as error:
@@ -188,7 +188,7 @@ class Scheduler:
         return wish, node
 
     def _best(self, wish: Wish, verdict: Verdict) -> NodeSummary:
-        """The node on which room was made for a pod is the first choice."""
+        """The nominated node if possible, else the one with the best score."""
         for node in verdict.nodes:
             if node.name == wish.nominated:
                 return node
@@ -203,7 +203,7 @@ class Scheduler:
         except Exception as error:
             self._log(key, error)
             home = self._cluster.node_of(key)
-            if home is not None and home.pods[key] is wish.facts:  # nothing better is known
+            if home is not None and home.pods[key] is wish.facts:  # the model is not newer
                 self._cluster.remove(key)
             self._waiting.fail(key)
             return
@@ -212,7 +212,7 @@ class Scheduler:
         self._events.record(self._pods, wish.pod, NORMAL, "Scheduled", text)
 
     async def _give_up(self, wish: Wish, verdict: Verdict) -> None:
-        """No node will do: make room if that is possible, and say how things stand."""
+        """No node fits: try preemption, and report the reasons."""
         key, total = wish.facts.key, len(self._cluster.nodes)
         self._waiting.put_off(key, verdict.until)
         text = _NONE
@@ -231,19 +231,20 @@ class Scheduler:
             self._cluster.nominated[key] = node, wish.facts
             await self._room.make(wish, candidate)
         self._events.record(self._pods, wish.pod, WARNING, "FailedScheduling", text)
-        with suppress(StatusError):  # it went, or is bound: then nobody needs to be told
+        with suppress(StatusError):  # deleted or bound meanwhile
             await set_unschedulable(self._client, wish.pod, text, node)
 
 
 def _is_going(version: Version) -> bool:
-    """Whether a pod is being deleted; a label may be called like the field that says so."""
+    """Whether a pod is being deleted. Checks the decoded field, since a label may match the
+    bytes."""
     if version.body is None or _GOING not in version.body:
         return False
     return bool(version.object()["metadata"].get("deletionTimestamp"))
 
 
 def _is_other(change: Change) -> bool:
-    """Whether more of a pod changed than what we say about it."""
+    """Whether a pod changed apart from its status."""
     if change.before is None or change.after is None:
         return True
     return _asked(change.before.object()) != _asked(change.after.object())
@@ -254,7 +255,7 @@ def _asked(pod: Object) -> list[object]:
     return [pod["spec"], metadata.get("labels"), metadata.get("annotations"), metadata["uid"]]
 
 
-# Removing the pods that were chosen to make room for another.
+# Preemption: deletes the chosen victims.
 
 _BUDGETS = "policy/v1/poddisruptionbudgets"
 _REASON, _MESSAGE = "PreemptionByKubeScheduler", "Kube-scheduler: preempting"
@@ -269,15 +270,14 @@ class RoomMaker:
         self._conditions = api.gates["PodDisruptionConditions"]
 
     def budgets(self) -> list[Object]:
-        """The budgets of disruption that there are."""
+        """All PodDisruptionBudgets."""
         return list(self._client.list(_BUDGETS))
 
     async def make(self, wish: Wish, candidate: Candidate) -> None:
-        """Delete the pods that have to go, with the time that they have to stop. Raises
-        StatusError."""
+        """Delete the victims with their grace period. Raises StatusError."""
         node = candidate.node
         for victim in candidate.victims:
-            # One that goes already needs nothing, nor does another pod that has its name by now.
+            # Skips victims being deleted, and pods that were replaced by another of the same name.
             if not victim.deleting and node.pods.get(victim.key) is victim:
                 await self._remove(victim, wish, node.name)
         await self._take_from_others(wish, node.name)
@@ -294,7 +294,7 @@ class RoomMaker:
         self._events.record(self._pods, pod, NORMAL, "Preempted", text)
 
     async def _take_from_others(self, wish: Wish, node: str) -> None:
-        """Pods that count less have lost the room that was made for them."""
+        """Remove nominations of lower priority on this node."""
         for key, (place, facts) in list(self._cluster.nominated.items()):
             if place == node and facts.priority < wish.facts.priority:
                 del self._cluster.nominated[key]
@@ -302,16 +302,16 @@ class RoomMaker:
                     await clear_nomination(self._client, key)
 
 
-# Which of the nodes that will do is the best.
+# Scoring of the nodes that fit.
 
 _FULL = 100.0
-_TAINTS, _AFFINITY, _SPREAD, _COMPANY = 3, 2, 2, 2  # what weighs more than room
+_TAINTS, _AFFINITY, _SPREAD, _COMPANY = 3, 2, 2, 2  # weights relative to free capacity
 
 Score = Callable[[NodeSummary], float]
 
 
 def best(wish: Wish, nodes: Sequence[NodeSummary], cluster: Cluster) -> NodeSummary:
-    """The node with the highest score; of several the one with the fewest pods."""
+    """The node with the highest score; ties go to the fewest pods."""
     if len(nodes) == 1:
         return nodes[0]
     totals = [_room(wish, node) for node in nodes]
@@ -323,7 +323,7 @@ def best(wish: Wish, nodes: Sequence[NodeSummary], cluster: Cluster) -> NodeSumm
 
 
 def _room(wish: Wish, node: NodeSummary) -> float:
-    """How much is left of a node, and how evenly, with the pod on it."""
+    """Score for free capacity and balance of CPU and memory with the pod on the node."""
     cpu = _share(node.cpu + wish.facts.cpu, node.allocatable.get("cpu", 0))
     memory = _share(node.memory + wish.facts.memory, node.allocatable.get("memory", 0))
     least = (2.0 - cpu - memory) / 2
@@ -336,7 +336,7 @@ def _share(taken: int, offered: int) -> float:
 
 
 def _scores(wish: Wish, nodes: Sequence[NodeSummary], cluster: Cluster) -> list[tuple[int, Score]]:
-    """What a pod has preferences about, and how much each of these counts."""
+    """The scores that apply to a pod, with weights."""
     found: list[tuple[int, Score]] = []
     if any(node.taints for node in nodes):
         tolerations = wish.spec.get("tolerations") or ()
@@ -355,7 +355,7 @@ def _scores(wish: Wish, nodes: Sequence[NodeSummary], cluster: Cluster) -> list[
 def _crowd(node: NodeSummary, crowds: Sequence[tuple[str, dict[str, int]]]) -> int:
     most = sum(max(counts.values(), default=0) + 1 for _, counts in crowds)
     if not all(key in node.labels for key, _ in crowds):
-        return most  # nowhere is worse than where nobody counts
+        return most  # nodes without the label rank last
     return sum(counts.get(node.labels[key], 0) for key, counts in crowds)
 
 
@@ -366,7 +366,7 @@ def _company(node: NodeSummary, wanted: Sequence[tuple[int, str, dict[str, int]]
 
 
 def _normal(values: Sequence[float]) -> list[float]:
-    """The values between nothing and full marks; all the same if there is no difference."""
+    """Values scaled to 0..100; all 0 if equal."""
     low, high = min(values), max(values)
     if low == high:
         return [0.0] * len(values)

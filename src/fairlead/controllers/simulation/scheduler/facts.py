@@ -1,4 +1,4 @@
-"""What counts about pods: of those that are placed, and of one that is to be."""
+"""The scheduler's view of pods, placed and pending."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from fairlead.resources.rules import selector_matches
 from fairlead.storage.version import Version
 
 _MILLI = 1000
-# What a pod that asks for nothing is taken to need where nodes are compared.
+# Assumed requests for scoring of pods without any: 100 millicores, 200 MiB.
 _LEAST_CPU, _LEAST_MEMORY = 100, 200 * 1024 * 1024
 
 Labels = dict[str, str]
-LabelsOf = Callable[[str], Labels]  # of a namespace
+LabelsOf = Callable[[str], Labels]  # labels of a namespace
 
 
 def _units(name: str, value: Decimal) -> int:
-    """An amount of a resource as a whole number: thousandths of processors, else what it says."""
+    """An amount as an integer: millicores for cpu, else the base unit, rounded up."""
     scaled = value * _MILLI if name == "cpu" else value
     return int(scaled.to_integral_value(ROUND_CEILING))
 
@@ -33,12 +33,12 @@ def amounts(given: Mapping[str, str] | None) -> dict[str, int]:
 
 
 def labels_of(version: Version) -> Labels:
-    """The labels of a stored object, shared with it and with whoever asks."""
+    """The labels of a stored object; shared, do not modify."""
     return cast(Labels, version.labels)
 
 
 class Term:
-    """A term of pod (anti-)affinity: which pods it is about, and by what nodes are told apart."""
+    """A term of pod (anti-)affinity: the pods it matches, and its topology key."""
 
     __slots__ = ("_namespaces", "_selecting", "_selector", "topology")
 
@@ -62,7 +62,7 @@ class Term:
 
 
 def required_terms(spec: Object, kind: str, namespace: str) -> tuple[Term, ...]:
-    """The terms of `podAffinity` or `podAntiAffinity` that must hold."""
+    """The required terms of `podAffinity` or `podAntiAffinity`."""
     found = ((spec.get("affinity") or {}).get(kind) or {}).get(REQUIRED) or ()
     return tuple(Term(term, namespace) for term in found)
 
@@ -73,7 +73,7 @@ def preferred_terms(spec: Object, kind: str, namespace: str) -> list[tuple[int, 
 
 
 class Port(NamedTuple):
-    """A port of the node itself that a pod has for its own."""
+    """A host port of a pod."""
 
     protocol: str
     address: str
@@ -86,8 +86,8 @@ class Port(NamedTuple):
 
 
 class Placed:
-    """What counts about a pod that has, or may get, a place on a node. `repels` are the terms by
-    which it keeps others away; `started` is when it came to its node."""
+    """The relevant fields of a pod on a node or to be placed. `repels` are its required
+    anti-affinity terms; `started` is when it arrived on the node."""
 
     __slots__ = (
         "cpu",
@@ -122,7 +122,7 @@ _shared: Bounded[tuple[tuple[str, int], ...], dict[str, int]] = Bounded()
 
 
 def _requests(spec: Object) -> dict[str, int]:
-    """What a pod asks for; pods that ask for the same share it."""
+    """The requests of a pod; equal ones share one dict."""
     totals = pod_totals(spec)[0]
     if not totals:
         return _NOTHING
@@ -147,7 +147,7 @@ def _ports(spec: Object) -> Iterable[Port]:
 
 
 class Wish(NamedTuple):
-    """A pod that wants a node."""
+    """A pending pod."""
 
     pod: Object
     facts: Placed
@@ -164,7 +164,7 @@ class Wish(NamedTuple):
 
     @property
     def nominated(self) -> str:
-        """The node on which room was made for it."""
+        """The node nominated for it by preemption."""
         found: str = self.pod["status"].get("nominatedNodeName") or ""
         return found
 

@@ -1,4 +1,4 @@
-"""All rules together: which nodes will do for a pod, and what is said if none does."""
+"""Applies all filters: which nodes fit a pod, and the message if none does."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from fairlead.controllers.simulation.scheduler.volumes import VolumeRule
 
 
 class Verdict(NamedTuple):
-    """The nodes that will do, and why each of the others will not."""
+    """The nodes that fit, and why each other is rejected."""
 
     nodes: Sequence[NodeSummary]
     refusals: dict[str, Refusal]
 
     @property
     def until(self) -> Event:
-        """What may change it."""
+        """Events that may change the result."""
         found = Event.NODE
         for refusal in self.refusals.values():
             found |= refusal.until
@@ -38,7 +38,7 @@ class Verdict(NamedTuple):
 
 
 class Judge:
-    """Asks the rules one after the other; the first that refuses a node is the one that is told."""
+    """Applies the rules in order; the first rejection of a node is reported."""
 
     def __init__(self, cluster: Cluster, volumes: VolumeRule) -> None:
         self._cluster = cluster
@@ -55,7 +55,7 @@ class Judge:
             far,
             repelled,
         )
-        # Those whose answer depends on which pods there are.
+        # Rules that depend on the pods of nodes.
         self._of_pods: tuple[Rule, ...] = (free_ports, enough, even, near, far, repelled)
 
     def judge(self, wish: Wish) -> Verdict:
@@ -73,12 +73,14 @@ class Judge:
         return Verdict(nodes, refusals)
 
     def judge_room(self, wish: Wish, node: NodeSummary) -> Refusal | None:
-        """Whether a node that will do but for the pods on it does with those it has just now."""
+        """Check the rules that depend on pods, after the pods of a node were changed by
+        preemption."""
         refusal = _first(self._filters(wish, self._of_pods), node)
         return refusal or self._beside_nominated(wish, node)
 
     def _beside_nominated(self, wish: Wish, node: NodeSummary) -> Refusal | None:
-        """Room that was made for pods that count at least as much is theirs."""
+        """Check with the pods nominated to the node in place, if their priority is at least as
+        high."""
         facts = wish.facts
         others = self._cluster.nominated_on(node.name, facts.priority, facts.key)
         if not others:
@@ -100,13 +102,13 @@ def _first(filters: Iterable[Filter], node: NodeSummary) -> Refusal | None:
 
 
 def explained(nodes: int, reasons: Iterable[Sequence[str]]) -> str:
-    """Why none of so many nodes will do, from the reasons of each."""
+    """The message for `nodes` rejected nodes, from the reasons of each."""
     counts = Counter(reason for each in reasons for reason in each)
     listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return f"0/{nodes} nodes are available: {listed}."
 
 
-# Whether a node has room: for what a pod asks, for one more pod, and for its ports.
+# Filters for requests, number of pods and host ports.
 
 _UNTIL = Event.NODE | Event.POD_GONE
 _PORTS = Refusal(("node(s) didn't have free ports for the requested pod ports",), False, _UNTIL)
@@ -140,16 +142,16 @@ def free_ports(wish: Wish, cluster: Cluster) -> Filter | None:
     return judge
 
 
-# Pods that ask for so much that weighing it would hold everybody up.
+# Filter for pods with too many scheduling terms, which would block the event loop.
 
 _PARTS = ("tolerations", "nodeSelector", "affinity", "topologySpreadConstraints")
 _OF_PODS = ("podAffinity", "podAntiAffinity")
-# Each is held against every node, those about pods against every pod too.
+# Terms are evaluated per node; pod affinity terms also per pod.
 _MOST, _MOST_OF_PODS = 5_000, 400
 
 
 def weighable(wish: Wish, cluster: Cluster) -> Filter | None:
-    """Refuses all nodes to pods that ask for too much."""
+    """Rejects all nodes for pods with too many terms."""
     spec = wish.spec
     asked = sum(_leaves(spec.get(name), _MOST + 1) for name in _PARTS)
     affinity = spec.get("affinity") or {}
@@ -162,7 +164,7 @@ def weighable(wish: Wish, cluster: Cluster) -> Filter | None:
 
 
 def _leaves(value: object, most: int) -> int:
-    """How many texts and numbers something holds; counting ends at `most`."""
+    """The number of scalar values in a structure, counted up to `most`."""
     count, rest = 0, [value]
     while rest and count < most:
         one = rest.pop()

@@ -1,4 +1,4 @@
-"""Pods that want to be near others, or far from them."""
+"""Pod affinity and anti-affinity."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _NOT_NEAR = Refusal(("node(s) didn't match pod affinity rules",), True, _UNTIL)
 _NOT_FAR = Refusal(("node(s) didn't match pod anti-affinity rules",), False, _UNTIL)
 _REPELLED = Refusal(("node(s) didn't satisfy existing pods anti-affinity rules",), False, _UNTIL)
 
-_Domain = tuple[str, str]  # the label that tells nodes apart, and its value
+_Domain = tuple[str, str]  # topology key and value
 
 
 def repelled(wish: Wish, cluster: Cluster) -> Filter | None:
-    """Pods that are there keep others away from where they are."""
+    """Rejects nodes where the anti-affinity of existing pods excludes this pod."""
     taken = set()
     for pod in cluster.repelling.values():
         node = cluster.node_of(pod.key)
@@ -60,7 +60,7 @@ def near(wish: Wish, cluster: Cluster) -> Filter | None:
     if not terms:
         return None
     occupied = [(term, _occupied(term, cluster)) for term in terms]
-    # The first of a group that wants to be together has nobody to be near to.
+    # The first pod of a group with affinity to itself may go anywhere.
     first = not any(values for _, values in occupied) and all(
         _is_about(term, wish.facts, cluster) for term in terms
     )
@@ -80,7 +80,7 @@ def _is_about(term: Term, pod: Placed, cluster: Cluster) -> bool:
 
 
 def _occupied(term: Term, cluster: Cluster) -> dict[str, int]:
-    """How many pods that a term is about are where, by the value that tells nodes apart."""
+    """The number of matching pods per topology value."""
     found: dict[str, int] = {}
     for node in cluster.nodes:
         value = node.labels.get(term.topology)
@@ -93,8 +93,8 @@ def _occupied(term: Term, cluster: Cluster) -> dict[str, int]:
 
 
 def preferences(wish: Wish, cluster: Cluster) -> list[tuple[int, str, dict[str, int]]]:
-    """What a pod would rather have: weights (negative for what it would rather be far from) by the
-    label that tells nodes apart, with the counts by its values."""
+    """Preferred terms: weight (negative for anti-affinity), topology key, and matching pods per
+    value."""
     found = []
     for kind, sign in ((_NEAR, 1), (_FAR, -1)):
         for weight, term in preferred_terms(wish.spec, kind, wish.facts.namespace):

@@ -1,4 +1,4 @@
-"""Making room for a pod by removing others that count less."""
+"""Preemption: selects lower-priority pods to delete for a pending pod."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ _NO_USE = ("Preemption is not helpful for scheduling",)
 _NOBODY = ("No preemption victims found for incoming pod",)
 _LOWEST = -(2**31)
 
-Budgets = Callable[[], Sequence[Object]]  # the budgets of disruption that there are
+Budgets = Callable[[], Sequence[Object]]  # returns all PodDisruptionBudgets
 
 
 class Candidate(NamedTuple):
-    """A node, the pods that would have to go, those that count most first, and how many budgets of
-    disruption that would violate."""
+    """A node, its victims (highest priority first), and the number of budgets violated."""
 
     node: NodeSummary
     victims: Sequence[Placed]
@@ -33,13 +32,13 @@ class Candidate(NamedTuple):
         return self.violations, max(priorities, default=_LOWEST), total, len(priorities)
 
     def youngest(self) -> str:
-        """When the oldest of those that count most came to the node."""
+        """The earliest start of the victims with the highest priority."""
         top = max(pod.priority for pod in self.victims)
         return min(pod.started for pod in self.victims if pod.priority == top)
 
 
 def ineligible(wish: Wish, cluster: Cluster) -> str:
-    """Why a pod may not have others removed; empty if it may."""
+    """Why a pod may not preempt; empty if it may."""
     if wish.spec.get("preemptionPolicy") == "Never":
         return "not eligible due to preemptionPolicy=Never."
     node = cluster.summaries.get(wish.nominated)
@@ -53,14 +52,14 @@ def ineligible(wish: Wish, cluster: Cluster) -> str:
 async def choose(
     wish: Wish, verdict: Verdict, cluster: Cluster, judge: Judge, budgets: Budgets
 ) -> tuple[Candidate | None, str]:
-    """The node where making room costs least, or why there is none."""
+    """The candidate with the lowest cost, or an explanation if there is none."""
     candidates: list[Candidate] = []
     reasons: list[Sequence[str]] = []
     for name, refusal in verdict.refusals.items():
         if refusal.final:
             reasons.append(_NO_USE)
             continue
-        await asyncio.sleep(0)  # there may be many, each with many pods
+        await asyncio.sleep(0)  # yield to the event loop: there may be many nodes with many pods
         found = _victims(wish, cluster.summaries[name], cluster, judge, budgets)
         if isinstance(found, Candidate):
             candidates.append(found)
@@ -75,8 +74,8 @@ async def choose(
 def _victims(
     wish: Wish, node: NodeSummary, cluster: Cluster, judge: Judge, budgets: Budgets
 ) -> Candidate | Sequence[str]:
-    """Remove all that count less, and put back as many as there is room for, first those that must
-    not be disturbed, then those that count most."""
+    """Remove all lower-priority pods, then put back as many as fit: first those protected by
+    budgets, then by priority."""
     lower = [pod for pod in node.pods.values() if pod.priority < wish.facts.priority]
     if not lower:
         return _NOBODY
@@ -101,7 +100,7 @@ def _victims(
 def _by_budget(
     pods: Sequence[Placed], budgets: Sequence[Object]
 ) -> tuple[list[Placed], list[Placed]]:
-    """Those whose removal would violate a budget, and the others."""
+    """Pods whose deletion would violate a budget, and the others."""
     left = [(one.get("status") or {}).get("disruptionsAllowed") or 0 for one in budgets]
     violating: list[Placed] = []
     others: list[Placed] = []
@@ -116,7 +115,7 @@ def _by_budget(
 
 
 def _is_covered(budget: Object, pod: Placed) -> bool:
-    """Whether a budget counts the removal of a pod, and has not done so before."""
+    """Whether a budget covers a pod and has not counted its disruption yet."""
     metadata = budget["metadata"]
     if metadata["namespace"] != pod.namespace or not pod.labels:
         return False

@@ -1,4 +1,4 @@
-"""The pods that wait for a node: which is next, and when those are tried again that found none."""
+"""The queue of pending pods, with back-off and event-driven retries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fairlead.base import clock
 from fairlead.controllers.simulation.scheduler.cluster import Event
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 10.0
-_PATIENCE = 300.0  # after so long one is tried again whatever happened
+_PATIENCE = 300.0  # seconds until an unschedulable pod is retried without an event
 
 
 class _Entry:
@@ -17,20 +17,20 @@ class _Entry:
     def __init__(self, order: tuple[int, int]) -> None:
         self.order = order
         self.attempts = 0
-        self.ready = True  # to be tried now
+        self.ready = True  # in the active heap
         self.until = Event.NOTHING
-        self.due = 0.0  # the moment to be tried again
+        self.due = 0.0  # time of the next try
 
 
 class Waiting:
-    """Keys of pods. The one with the highest priority is next, of several the one that came
-    first."""
+    """Keys of pods. Ordered by priority, then by arrival."""
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
         self._next: list[tuple[tuple[int, int], str]] = []
         self._later: list[tuple[float, str]] = []
-        self._parked: dict[Event, dict[str, _Entry]] = {}  # by what they wait for
+        # Unschedulable pods by the events they wait for.
+        self._parked: dict[Event, dict[str, _Entry]] = {}
         self._count = 0
 
     def __contains__(self, key: str) -> bool:
@@ -40,7 +40,7 @@ class Waiting:
         return len(self._entries)
 
     def add(self, key: str, priority: int) -> None:
-        """A pod that is new, or so different that it is worth another try."""
+        """Add a new pod, or retry one that changed."""
         entry = self._entries.get(key)
         if entry is None:
             self._count += 1
@@ -56,7 +56,7 @@ class Waiting:
             self._unpark(key, entry)
 
     def take(self) -> str | None:
-        """The next one; it must be dropped or put off afterwards."""
+        """The next pod to try, or None. The caller must then drop it or put it off."""
         moment = clock.time()
         while self._later and self._later[0][0] <= moment:
             due, key = heappop(self._later)
@@ -73,15 +73,15 @@ class Waiting:
         return None
 
     def put_off(self, key: str, until: Event) -> None:
-        """It found no node: try again when something like this happens, though not at once."""
+        """No node fits: retry after one of these events, with back-off."""
         entry = self._entries.get(key)
-        if entry is None or entry.ready:  # it went, or changed meanwhile
+        if entry is None or entry.ready:  # dropped or changed meanwhile
             return
         entry.attempts += 1
         self._park(key, entry, until)
 
     def wait_for(self, key: str, event: Event) -> None:
-        """Something is being done for it: try again as soon as this happens."""
+        """Retry as soon as this event happens, without back-off."""
         entry = self._entries.get(key)
         if entry is not None and not entry.ready:
             entry.attempts = 0
@@ -93,14 +93,14 @@ class Waiting:
         self._set(key, entry, clock.time() + _PATIENCE)
 
     def fail(self, key: str) -> None:
-        """It could not be tried, or its binding was refused: again after a pause."""
+        """Scheduling or binding failed: retry after the back-off."""
         entry = self._entries.get(key)
         if entry is not None and not entry.ready:
             entry.attempts += 1
             self._set(key, entry, clock.time() + _pause(entry.attempts))
 
     def happened(self, event: Event) -> bool:
-        """Wake those that wait for this; gives whether there are any."""
+        """Reschedule pods that wait for this event; returns whether there are any."""
         concerned = [until for until in self._parked if until & event]
         moment = clock.time()
         for until in concerned:
@@ -111,7 +111,7 @@ class Waiting:
         return bool(concerned)
 
     def pause(self) -> float | None:
-        """The seconds until one has to be tried again."""
+        """Seconds until the next retry, or None."""
         while self._later:
             due, key = self._later[0]
             entry = self._entries.get(key)

@@ -1,4 +1,4 @@
-"""Nodes that a pod asks for by their labels and names."""
+"""Node selectors and node affinity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHER_NODE = Refusal(("node(s) didn't match Pod's node affinity/selector",), Tr
 
 
 def selected(wish: Wish, cluster: Cluster) -> Filter | None:
-    """Both the plain selector and what the affinity requires must hold."""
+    """Requires both nodeSelector and required node affinity."""
     wanted = wish.spec.get("nodeSelector") or {}
     required = _node_affinity(wish.spec).get(REQUIRED)
     if not wanted and required is None:
@@ -43,12 +43,12 @@ def _node_affinity(spec: Object) -> Object:
 
 
 def terms_match(terms: Sequence[Object], labels: Mapping[str, str], name: str) -> bool:
-    """Whether one of the terms of a node selector holds."""
+    """Whether at least one node selector term matches."""
     return any(term_matches(term, labels, name) for term in terms)
 
 
 def term_matches(term: Object, labels: Mapping[str, str], name: str) -> bool:
-    """A term without conditions selects nothing."""
+    """An empty term matches nothing."""
     rules, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not rules and not fields:
         return False
@@ -84,7 +84,7 @@ def _compares(operator: str, value: str | None, values: Sequence[str]) -> bool:
 
 
 def preference(spec: Object, node: NodeSummary) -> int:
-    """The weights of the preferences that a node meets."""
+    """The sum of weights of the preferred terms that a node matches."""
     return sum(
         one["weight"]
         for one in _node_affinity(spec).get(PREFERRED) or ()

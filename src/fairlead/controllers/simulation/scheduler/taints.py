@@ -1,4 +1,4 @@
-"""Nodes that keep pods away, unless they tolerate it."""
+"""Taints and tolerations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _covers(toleration: Object, taint: Object) -> bool:
 
 
 def cordoned(wish: Wish, cluster: Cluster) -> Filter | None:
-    """Nodes that an administrator has taken out of use."""
+    """Rejects unschedulable nodes."""
     taint = {"key": cluster.dialect.label("node.@/unschedulable"), "effect": NO_SCHEDULE}
     if tolerates(wish.spec.get("tolerations") or (), taint):
         return None
@@ -55,7 +55,7 @@ def untolerated(wish: Wish, cluster: Cluster) -> Filter | None:
 
 
 def unwelcome(tolerations: Sequence[Object], node: NodeSummary) -> int:
-    """How many taints would rather keep a pod away."""
+    """The number of untolerated PreferNoSchedule taints."""
     return sum(
         taint["effect"] == PREFER_NO_SCHEDULE and not tolerates(tolerations, taint)
         for taint in node.taints

@@ -1,4 +1,4 @@
-"""Pods that are to be spread evenly over zones, nodes and the like."""
+"""Topology spread constraints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STRICT = "DoNotSchedule"
 
 
 class _Spread:
-    """One constraint: how many of the pods it is about are in each domain."""
+    """One constraint, with the number of matching pods per domain."""
 
     def __init__(self, constraint: Object, wish: Wish) -> None:
         self.key: str = constraint["topologyKey"]
@@ -38,7 +38,7 @@ class _Spread:
         self._least = constraint.get("minDomains") or 1
 
     def counts_node(self, wish: Wish, node: NodeSummary) -> bool:
-        """Whether the pods of a node count: where this one cannot go they do not."""
+        """Whether a node counts: by default only nodes that the pod's affinity allows."""
         constraint = self._constraint
         by_affinity = (constraint.get("nodeAffinityPolicy") or "Honor") == "Honor"
         if by_affinity and not is_selected(wish.spec, node):
@@ -62,14 +62,14 @@ class _Spread:
         self.counts[value] = self.counts.get(value, 0) + count
 
     def is_even(self, node: NodeSummary) -> bool:
-        """Whether one more pod on a node leaves no domain too far behind."""
+        """Whether one more pod on a node keeps the skew within the limit."""
         least = 0 if len(self.counts) < self._least else min(self.counts.values(), default=0)
         there = self.counts.get(node.labels[self.key], 0)
         return there + self._own - least <= self._most
 
 
 def _selector(constraint: Object, wish: Wish) -> Object | None:
-    """Whom a constraint is about: labels that it names are those of the pod itself."""
+    """The label selector of a constraint, with the pod's values for matchLabelKeys."""
     selector: Object | None = constraint.get("labelSelector")
     keys = constraint.get("matchLabelKeys") or ()
     labels = wish.facts.labels
@@ -107,5 +107,5 @@ def even(wish: Wish, cluster: Cluster) -> Filter | None:
 
 
 def crowding(wish: Wish, cluster: Cluster) -> list[tuple[str, dict[str, int]]]:
-    """For what a pod would rather have evenly spread: how many are where."""
+    """Counts per domain of the soft constraints."""
     return [(one.key, one.counts) for one in _spreads(wish, cluster, strict=False)]

@@ -1,4 +1,4 @@
-"""Whether the volumes of a pod can be had on a node, and seeing to it that they are."""
+"""Filters nodes by the volumes of a pod, and prepares delayed binding."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ _LOST = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(
 
 
 class _Claims(NamedTuple):
-    """The claims of a pod: the volumes of those that are bound, those that wait for the pod to be
-    placed, and what stands against placing it anywhere."""
+    """The claims of a pod: volumes of bound ones, claims with delayed binding, and a problem that
+    excludes all nodes."""
 
     bound: Sequence[Object]
     delayed: Sequence[Object]
@@ -63,8 +63,8 @@ class _Claims(NamedTuple):
 
 
 class _Sources(NamedTuple):
-    """Where a claim could get a volume: from those that are free, or from its driver where that has
-    capacity. A driver that does not publish capacities (None) has enough everywhere."""
+    """Volumes for a claim: free ones, and capacities of its driver. None: the driver publishes no
+    capacities and is assumed to have enough."""
 
     claim: Object
     volumes: Sequence[Object]
@@ -72,8 +72,7 @@ class _Sources(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What has to be done for a pod to be on a node: volumes that are given to claims, and claims
-    for which volumes are made there."""
+    """Preparations for a pod on a node: volumes to reserve for claims, and claims to provision."""
 
     given: Sequence[tuple[Object, Object]]
     made: Sequence[Object]
@@ -106,8 +105,7 @@ class VolumeRule:
         return judge
 
     def plan(self, wish: Wish, node: NodeSummary) -> Plan | None:
-        """What has to be done before the pod can be bound to a node that will do; None if
-        nothing."""
+        """The preparations before binding a pod to a node; None if there are none."""
         delayed = self._claims(wish.pod).delayed if wish.spec.get("volumes") else ()
         if not delayed:
             return None
@@ -115,7 +113,7 @@ class VolumeRule:
         return None if isinstance(plan, Refusal) else plan
 
     async def carry_out(self, plan: Plan, node: NodeSummary) -> None:
-        """Reserve volumes and ask for others; who binds and makes them does the rest."""
+        """Reserve volumes and set the selected node; the binder and provisioners do the rest."""
         names = self._names
         for volume, claim in plan.given:
             if is_bound_to(volume, claim):
@@ -147,7 +145,7 @@ class VolumeRule:
         return _Claims(bound, delayed, _UNBOUND if immediate else "")
 
     def _found(self, pod: Object) -> Iterator[tuple[Object | None, str]]:
-        """Each claim of a pod, or what is wrong with it."""
+        """Each claim of a pod, or None and what is wrong."""
         metadata = pod["metadata"]
         namespace = metadata["namespace"]
         own = set(ephemeral_claims_of(pod))
@@ -184,8 +182,7 @@ class VolumeRule:
         return _Sources(claim, self._candidates(claim), self._capacities(claim))
 
     def _candidates(self, claim: Object) -> list[Object]:
-        """The volumes that a claim could have somewhere: one that is meant for it, or else all
-        that are free, the smallest first."""
+        """The volume reserved for a claim, else all free ones that match, smallest first."""
         free = []
         for version in self._client.collection(VOLUMES).newest(""):
             volume = version.object()
@@ -205,7 +202,7 @@ class VolumeRule:
         )
 
     def _planned(self, sources: Sequence[_Sources], node: NodeSummary) -> Plan | Refusal:
-        """A volume on the node for each claim, one that is there or one that can be made."""
+        """Choose an existing or provisionable volume on the node for each claim."""
         given: list[tuple[Object, Object]] = []
         made, used = [], set()
         for claim, volumes, capacities in sources:
@@ -234,8 +231,8 @@ class VolumeRule:
         return not allowed or any(_is_within(term, node.labels) for term in allowed)
 
     def _capacities(self, claim: Object) -> list[Object] | None:
-        """The published capacities that have room for a claim; None if its driver publishes
-        none, and is asked no more about it."""
+        """The published capacities that are large enough for a claim; None if its driver publishes
+        none."""
         found = self._class(claim)
         driver = found and self._client.find(DRIVERS, "", found["provisioner"])
         if not found or not driver or not driver["spec"].get("storageCapacity"):
@@ -249,7 +246,7 @@ class VolumeRule:
         ]
 
     def _largest_volume(self, capacity: Object) -> Decimal:
-        """The size of the largest volume that a published capacity allows."""
+        """The largest volume that a published capacity allows."""
         total, largest = capacity.get("capacity"), capacity.get("maximumVolumeSize")
         if self._wants_capacity and not quantity(total or "0"):
             return Decimal(0)
@@ -258,8 +255,8 @@ class VolumeRule:
 
 
 def _has_room(capacities: Sequence[Object] | None, node: NodeSummary) -> bool:
-    """Whether one of these capacities can be reached from a node. One without a topology can be
-    reached from nowhere, one with an empty topology from everywhere."""
+    """Whether a node can reach one of the capacities. Without nodeTopology none can, with an empty
+    one all can."""
     return capacities is None or any(
         selector_matches(one.get("nodeTopology"), node.labels) for one in capacities
     )

@@ -1,1 +1,1 @@
-"""HorizontalPodAutoscaler: as many replicas as are allowed."""
+"""HorizontalPodAutoscaler: keeps the number of replicas within bounds."""

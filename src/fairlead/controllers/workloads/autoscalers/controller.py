@@ -1,7 +1,8 @@
 """The controller of HorizontalPodAutoscalers.
 
-It keeps what it scales within its bounds. Within them metrics would decide; as none are served it
-says so, in the words of clusters that have no metrics either.
+Keeps the target's replicas between minReplicas and maxReplicas. Metrics are not served here, so
+within the bounds it only reports that, with the reference's messages for a cluster without a
+metrics server.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from fairlead.resources.registry import Resource
 
 AUTOSCALERS = "autoscaling/v2/horizontalpodautoscalers"
 ABLE, ACTIVE = "AbleToScale", "ScalingActive"
-_PERIOD = 15.0  # seconds between two looks at an autoscaler
+_PERIOD = 15.0  # seconds between two evaluations of an autoscaler
 _NO_SCALE = "the HPA controller was unable to get the target's current scale: "
 
 
 class _NoTargetError(Exception):
-    """What shall be scaled cannot be."""
+    """The target does not exist or cannot be scaled."""
 
 
 class Look:
-    """One look at an autoscaler: its status, as it is to become, and what there is to say."""
+    """One evaluation of an autoscaler: collects its new status and events."""
 
     def __init__(self, value: Object) -> None:
         self.value = value
@@ -45,7 +46,7 @@ class Look:
         self.events.append((kind, reason, text))
 
     def set(self, kind: str, status: str, reason: str, text: str) -> None:
-        """Set a condition in its place, with a new time if its status is new."""
+        """Set a condition in place; keeps its transition time if the status is unchanged."""
         said = self.status.get("conditions") or []
         old = conditions.find(said, kind)
         new = conditions.condition(kind, status, reason, text)
@@ -57,7 +58,7 @@ class Look:
             self.status["conditions"] = [new if one is old else one for one in said]
 
     def count(self, current: int, desired: int | None = None) -> None:
-        """Tell numbers of replicas; without a desired one that stays what it was."""
+        """Set the replica counts; without `desired` the desired count stays."""
         self.status.pop("observedGeneration", None)
         self.status.pop("currentReplicas", None)
         if current:
@@ -68,8 +69,8 @@ class Look:
 
 
 class Autoscalers:
-    """Keys are `namespace/name` of autoscalers. Each is looked at once in a while, whatever
-    happens: what it scales may be of any kind."""
+    """Keys are `namespace/name` of autoscalers. Each is evaluated periodically, since its target
+    may be of any kind and is not watched."""
 
     workers = 1
 
@@ -132,7 +133,7 @@ class Autoscalers:
             self._judge(look, scale, current)
 
     async def _target(self, look: Look) -> tuple[Resource, Object]:
-        """What shall be scaled, and its scale."""
+        """The target resource and its scale. Raises _NoTargetError, StatusError."""
         reference = look.spec["scaleTargetRef"]
         api_version, kind = reference.get("apiVersion") or "", reference["kind"]
         if api_version.count("/") > 1:
@@ -147,7 +148,7 @@ class Autoscalers:
         return target, await self._objects.get(target.key, look.namespace, name, "scale")
 
     def _of_kind(self, group: str, kind: str) -> Resource | None:
-        """The resource of a kind, in the preferred version that has it."""
+        """The resource of a kind, in the most preferred version that has it."""
         for version in self._resources.groups.get(group, {}).values():
             for resource in version.resources.values():
                 if resource.kind == kind and resource.namespaced:
@@ -173,7 +174,7 @@ class Autoscalers:
         look.status["lastScaleTime"] = now()
 
     def _judge(self, look: Look, scale: Object, current: int) -> None:
-        """Say why metrics do not tell how many replicas there shall be."""
+        """Report why metrics give no replica count."""
         look.count(current)
         if not scale["status"].get("selector"):
             text = "the HPA target's scale is missing a selector"

@@ -1,4 +1,4 @@
-"""Why the metrics of an autoscaler are not to be had: nothing here serves any."""
+"""Error messages for the metrics of an autoscaler: no metrics API is served here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MISSING = "the server could not find the requested resource"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why there is no value of a metric. `summary` is what that means for the whole."""
+    """Why a metric has no value. `summary` is the text for the aggregated event."""
 
     reason: str
     text: str
@@ -22,7 +22,7 @@ class Failure:
 
 
 class Metrics:
-    """Tells why there are no values."""
+    """Returns the error for each metric."""
 
     def __init__(self, dialect: Dialect) -> None:
         resource, self._external = (
@@ -42,7 +42,8 @@ class Metrics:
 
     def _failure(self, spec: Object, namespace: str) -> Failure:
         kind = spec["type"]
-        source = spec.get(f"{kind[:1].lower()}{kind[1:]}") or {}  # named after its type
+        # The field is named after the type.
+        source = spec.get(f"{kind[:1].lower()}{kind[1:]}") or {}
         if kind in ("Resource", "ContainerResource"):
             return self._of_resource(kind, source)
         if kind == "Pods":
@@ -88,7 +89,7 @@ class Metrics:
 
 
 def _shown(selector: Object | None) -> str:
-    """A label selector as these messages print it."""
+    """A label selector in the reference's debug format."""
     if selector is None:
         return "nil"
     labels = sorted((selector.get("matchLabels") or {}).items())

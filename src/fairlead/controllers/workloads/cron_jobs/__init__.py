@@ -1,1 +1,1 @@
-"""CronJob: Jobs made by a schedule."""
+"""CronJob: creates Jobs on a schedule."""

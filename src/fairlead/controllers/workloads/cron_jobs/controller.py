@@ -100,7 +100,7 @@ class CronJobs:
             self._events.record(self._resource, turn.cron, kind, reason, text)
 
     async def _clean_up(self, turn: Turn, jobs: Sequence[Object]) -> None:
-        """Delete the oldest Jobs that have ended if there are more than are to be kept."""
+        """Delete the oldest finished Jobs beyond the history limits."""
         for end, name in _LIMITS:
             limit = turn.cron["spec"].get(name)
             ended = sorted((job for job in jobs if has_ended(job) == end), key=_start)
@@ -119,7 +119,8 @@ class CronJobs:
         turn.say(NORMAL, "SuccessfulDelete", f"Deleted job {name}")
 
     async def _run(self, turn: Turn) -> Due | None:
-        """Start a Job if one is due; gives what was and will be, None if that is over."""
+        """Start a Job if it is due. Returns the evaluated schedule, or None if there are no further
+        runs."""
         spec = turn.cron["spec"]
         if turn.cron["metadata"].get("deletionTimestamp") is not None:
             return None
@@ -136,7 +137,7 @@ class CronJobs:
         return found
 
     async def _schedule(self, turn: Turn) -> Schedule | None:
-        """The schedule; what is wrong with it is said."""
+        """The parsed schedule; None, with an event, if it is invalid."""
         spec = turn.cron["spec"]
         text = quote(spec["schedule"])
         if "TZ" in spec["schedule"]:
@@ -162,8 +163,8 @@ class CronJobs:
             turn.started(self._job_resource, job)
 
     async def _create(self, turn: Turn, moment: datetime) -> Object:
-        """Make the Job of a time. Its name tells the time, so that it is not made twice by a server
-        that died before it wrote so."""
+        """Create the Job of a scheduled time. Its name contains the time, so a server that restarts
+        before it wrote the status does not create a second one."""
         name = f"{turn.name}-{minutes(moment)}"
         try:
             job = await self._objects.create(JOBS, self._job(turn, name))
@@ -193,7 +194,7 @@ class CronJobs:
 
 
 def _may_start(turn: Turn, found: Due, moment: datetime) -> bool:
-    """Whether a Job that is due is to be started; says why not."""
+    """Whether a due Job may start; records an event if not."""
     if found.is_late:
         when = moment.strftime(_RFC1123)
         turn.say(WARNING, "MissSchedule", f"Missed scheduled time to start a job: {when}")
@@ -214,7 +215,7 @@ def _may_start(turn: Turn, found: Due, moment: datetime) -> bool:
 
 
 def _start(job: Object) -> tuple[bool, str, str]:
-    """What comes first: who started first, who never did last."""
+    """Sort key: by start time, Jobs that never started last."""
     started = job["status"].get("startTime") or ""
     return not started, started, job["metadata"]["name"]
 
@@ -224,11 +225,11 @@ def _is_of(job: Object, cron: Object) -> bool:
     return controller is not None and controller["uid"] == cron["metadata"]["uid"]
 
 
-# One look at a CronJob: its status, as it is to become, and what there is to say.
+# One evaluation of a CronJob: collects its new status and events.
 
 
 class Turn:
-    """Its changes are for the status of the CronJob, which is written once, at the end."""
+    """Holds the changes to the status of a CronJob, which is written once, at the end."""
 
     def __init__(self, cron: Object) -> None:
         self.cron = cron
@@ -242,7 +243,7 @@ class Turn:
         self.events.append((kind, reason, text))
 
     def told(self) -> Object:
-        """The status as it shall be."""
+        """The new status."""
         status = {**self.status}
         status.pop("active", None)
         return {**status, "active": self.active} if self.active else status
@@ -260,7 +261,7 @@ class Turn:
         self.active = [one for one in self.active if one.get("uid") != uid]
 
     def look_at(self, jobs: Iterable[Object]) -> None:
-        """See what became of the Jobs."""
+        """Update the active list and the last success from the Jobs that exist."""
         known = set()
         for job in jobs:
             known.add(job["metadata"]["uid"])
@@ -287,15 +288,14 @@ class Turn:
             self.status["lastSuccessfulTime"] = finished
 
 
-# Which run of a CronJob is due.
+# Due runs.
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # nothing was due before
-_DELAY = 0.1  # seconds, so that the time has come for sure
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # lower bound for the last run
+_DELAY = 0.1  # seconds added so that the timer fires after the scheduled time
 
 
 def schedule_of(spec: Object, *, zones: bool) -> Schedule:
-    """The schedule of a CronJob, in the zone that it names if `zones` count. Raises ZoneError,
-    ScheduleError."""
+    """The schedule of a CronJob. `zones` enables spec.timeZone. Raises ZoneError, ScheduleError."""
     text, zone = spec["schedule"], spec.get("timeZone")
     if zone is not None and zones:
         load_zone(zone)
@@ -306,8 +306,8 @@ def schedule_of(spec: Object, *, zones: bool) -> Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The last time that came round since the last run, if one did, and how many did. `is_late` if
-    it is too long ago to start. `next` is the time that comes then."""
+    """`time`: the latest scheduled time since the last run, or None; `count`: how many there were;
+    `is_late`: the starting deadline for it has passed; `next`: the following scheduled time."""
 
     time: datetime | None
     count: int
@@ -315,12 +315,12 @@ class Due:
     next: datetime
 
     def wait(self) -> float:
-        """The seconds until the next time."""
+        """Seconds until the next scheduled time."""
         return max(0.0, (self.next - clock.now()).total_seconds()) + _DELAY
 
 
 def due(schedule: Schedule, cron: Object) -> Due:
-    """What a CronJob is to do now. Raises ScheduleError for a schedule that never comes round."""
+    """Evaluate the schedule now. Raises ScheduleError if it never matches."""
     now, since = clock.now(), _last_run(cron)
     deadline = cron["spec"].get("startingDeadlineSeconds")
     found = last_time(schedule, since, now) if since <= now else None
@@ -342,7 +342,7 @@ def _last_run(cron: Object) -> datetime:
 
 
 def _missed(schedule: Schedule, since: datetime, now: datetime) -> int:
-    """About how many times came round: as if all were as far apart as the first two."""
+    """Estimate the number of scheduled times, from the interval between the first two."""
     first = next_time(schedule, since)
     if first is None or first > now:
         return 0
@@ -351,5 +351,5 @@ def _missed(schedule: Schedule, since: datetime, now: datetime) -> int:
 
 
 def minutes(moment: datetime) -> int:
-    """The number by which a run is named."""
+    """The number in the Job's name: minutes since the epoch."""
     return int(moment.timestamp()) // 60

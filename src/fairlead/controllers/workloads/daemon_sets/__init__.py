@@ -1,1 +1,1 @@
-"""DaemonSet: a pod on every node that fits."""
+"""DaemonSet: one pod on every eligible node."""

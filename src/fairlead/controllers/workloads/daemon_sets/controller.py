@@ -41,7 +41,7 @@ from fairlead.operations.client import Client
 from fairlead.storage.change import Change
 
 DAEMON_SETS = "apps/v1/daemonsets"
-_BURST = 250  # pods made or removed in one go
+_BURST = 250  # pods created or deleted per sync
 
 
 class DaemonSets:
@@ -112,8 +112,7 @@ class DaemonSets:
         await self._carry_out(look, keeping.plan(by_node(self._pods.of(look.owner)), look.fits))
 
     def _is_replaceable(self, look: _Look, node: str, pod: Pod) -> bool:
-        """Whether a finished pod may be replaced already; where that happened lately it has
-        to wait."""
+        """Whether a finished pod may be replaced now, or must wait for the back-off of its node."""
         owner, where = look.owner, f"{pod.namespace}/{pod.name} on node {node}"
         key = owner["metadata"]["uid"], owner["metadata"].get("generation", 0), node
         if left := self._backoff.left(key):
@@ -144,7 +143,7 @@ class DaemonSets:
         await self._carry_out(look, rolling.plan(by_node(self._pods.of(look.owner)), look.fits))
 
     async def _carry_out(self, look: _Look, plan: Plan) -> None:
-        """Raises the first failure, when everything was tried."""
+        """Create and delete pods. Raises the first error after trying everything."""
         owner, control = look.owner, self._control
         template = daemon_template(owner, look.text, self._tolerated)
         pods = (
@@ -166,7 +165,7 @@ class DaemonSets:
     async def _forget_past(
         self, owner: Object, pods: Iterable[Pod], known: Sequence[Object], current: Current
     ) -> None:
-        """Delete the oldest revisions beyond the limit. Those that pods are still of stay, but
+        """Delete the oldest revisions beyond the limit. Revisions that pods still use stay, but
         count."""
         hashes = {pod.labels.get(HASH_LABEL) for pod in pods}
         named = {one["metadata"]["name"]: _hash_of(one) for one in known}
@@ -178,8 +177,8 @@ class DaemonSets:
 
 
 class _Look:
-    """One look at a DaemonSet: how nodes fit it, the hash of its template, and the seconds after
-    which it needs another."""
+    """One sync of a DaemonSet: its eligible nodes, the hash of its template, and the seconds until
+    the next sync."""
 
     def __init__(self, owner: Object, fits: Mapping[str, Fit], text: str) -> None:
         self.owner = owner
@@ -206,16 +205,16 @@ class _Look:
 
 
 def _hash_of(revision: Object) -> str:
-    """The hash that the pods of a revision are labelled with."""
+    """The hash label of a revision and its pods."""
     metadata = revision["metadata"]
     text: str = (metadata.get("labels") or {}).get(HASH_LABEL) or metadata["name"]
     return text
 
 
-# Daemons that fail again and again on a node are replaced ever more slowly.
+# Back-off for daemon pods that fail repeatedly on a node.
 
 _FIRST, _LONGEST = 1.0, 900.0
-_FORGOTTEN = 2 * _LONGEST  # after so much time without a failure
+_FORGOTTEN = 2 * _LONGEST  # seconds without a failure after which the back-off is reset
 _MOST_KNOWN = 10_000
 
 Key = tuple[str, int, str]
@@ -228,19 +227,19 @@ class _Pause:
 
 
 class Backoff:
-    """By set, its generation, and node. It is forgotten with the process: then the next pod is
-    replaced at once."""
+    """Keyed by uid of the set, generation and node. In memory only: after a restart the next pod is
+    replaced immediately."""
 
     def __init__(self) -> None:
         self._pauses: Bounded[Key, _Pause] = Bounded(_MOST_KNOWN)
 
     def left(self, key: Key) -> float:
-        """The seconds until a failed pod may be replaced."""
+        """Seconds until a failed pod may be replaced."""
         pause = self._pauses.get(key)
         return 0.0 if pause is None else max(0.0, pause.since + pause.seconds - clock.time())
 
     def replaced(self, key: Key) -> None:
-        """A failed pod is being replaced: the next one has to wait longer."""
+        """Record a replacement; doubles the pause before the next one."""
         pause, now = self._pauses.get(key), clock.time()
         seconds = _FIRST
         if pause is not None and now - pause.since < _FORGOTTEN:
@@ -248,7 +247,7 @@ class Backoff:
         self._pauses.keep(key, _Pause(now, seconds), len(key[0]) + len(key[2]))
 
 
-# What a DaemonSet tells of its pods.
+# The status of a DaemonSet.
 
 _ALWAYS = (
     "currentNumberScheduled",
@@ -265,7 +264,7 @@ def status(
     updated: Callable[[Pod], bool],
     collisions: int,
 ) -> Object:
-    """The status of a set with these pods. Of several on a node the oldest counts."""
+    """The status for these pods. If a node has several, the oldest counts."""
     wanted = [node for node, fit in fits.items() if fit.runs]
     unwanted = [node for node, fit in fits.items() if not fit.runs and pods.get(node)]
     first = [pods[node][0] for node in wanted if pods.get(node)]

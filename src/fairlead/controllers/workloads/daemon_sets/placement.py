@@ -1,4 +1,4 @@
-"""On which nodes the pods of a DaemonSet are to be."""
+"""Decides on which nodes the pods of a DaemonSet run."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from fairlead.storage.version import Version
 
 NODES = "core/v1/nodes"
 _TAINTS = b'"taints":'
-_AT_ONCE = 16  # nodes that are looked at without a pause
+_AT_ONCE = 16  # nodes evaluated before a yield to the event loop
 
 
 class Fit(NamedTuple):
-    """Whether a daemon is to be made on a node, and whether one that is there may stay."""
+    """`runs`: a daemon pod is to be created on the node; `stays`: an existing one may remain."""
 
     runs: bool
     stays: bool
 
 
 def fit(template: Object, tolerations: Tolerations, node: Node) -> Fit:
-    """What the template of a DaemonSet says about a node."""
+    """How a node fits the template of a DaemonSet."""
     spec = template["spec"]
     if spec.get("nodeName", node.name) != node.name or not selects(spec, node):
         return Fit(False, False)
@@ -37,7 +37,7 @@ def fit(template: Object, tolerations: Tolerations, node: Node) -> Fit:
 
 
 def concerns_daemons(change: Change) -> bool:
-    """Whether a change of a node may make it fit or not."""
+    """Whether a change of a node may change how it fits."""
     before, after = change.before, change.after
     if before is None or after is None or before.labels != after.labels:
         return True
@@ -47,7 +47,7 @@ def concerns_daemons(change: Change) -> bool:
 
 
 class Nodes(Index):
-    """The nodes, each read once."""
+    """The nodes, each decoded once per version."""
 
     def __init__(self, collection: Collection) -> None:
         super().__init__(collection)
@@ -73,7 +73,7 @@ class Nodes(Index):
 
 
 class _Known:
-    """What is known of a generation of a set, by the names of nodes."""
+    """Cached results for one generation of a set, by node name."""
 
     def __init__(self, generation: tuple[str, int]) -> None:
         self.generation = generation
@@ -81,7 +81,7 @@ class _Known:
 
 
 class Placing:
-    """Remembers how nodes fit: a set is looked at far more often than it or a node changes."""
+    """Caches how nodes fit each set: syncs are far more frequent than changes of sets or nodes."""
 
     def __init__(self, nodes: Nodes, tolerated: Tolerated) -> None:
         self._nodes = nodes
@@ -92,7 +92,7 @@ class Placing:
         self._known.pop(key, None)
 
     async def of(self, key: str, owner: Object) -> dict[str, Fit]:
-        """How each node fits a set, by name."""
+        """How each node fits a set, by node name. Yields to the event loop."""
         generation = owner["metadata"]["uid"], owner["metadata"].get("generation", 0)
         known = self._known.get(key)
         if known is None or known.generation != generation:

@@ -1,4 +1,4 @@
-"""Which pods of a DaemonSet are to be made and removed, node by node."""
+"""Plans which pods of a DaemonSet to create and delete, per node."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ ByNode = Mapping[str, Sequence[Pod]]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The nodes on which pods are to be made, and the pods that are to go."""
+    """The nodes to create pods on, and the pods to delete."""
 
     make: list[str] = field(default_factory=list)
     remove: list[Pod] = field(default_factory=list)
 
 
 def by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
-    """The pods by the node that they are on or made for, those first that are longest there. Those
-    that finished and are on their way out are left out, they make room."""
+    """Pods by the node they run on or are created for: assigned ones first, then by age. Excludes
+    finished pods that are being deleted."""
     found: dict[str, list[Pod]] = {}
     for pod in sorted(pods, key=lambda pod: (not pod.node, pod.created, pod.name)):
         if pod.target and not (pod.deleting and pod.phase in FINISHED):
@@ -31,7 +31,7 @@ def by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
 
 
 def strays(pods: ByNode, fits: Mapping[str, Fit]) -> list[Pod]:
-    """Pods for nodes that are no more: nobody will ever start them."""
+    """Unassigned pods for nodes that no longer exist."""
     return [
         pod
         for node, there in pods.items()
@@ -43,9 +43,9 @@ def strays(pods: ByNode, fits: Mapping[str, Fit]) -> list[Pod]:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """One pod for each node that fits. `updated` tells the pods of the newest template;
-    `replaceable` whether a finished pod may be replaced now. With `surges` an old pod may have a
-    new one beside it until that is available."""
+    """Keeps one pod on each eligible node. `updated` tests for the newest template, `replaceable`
+    whether a finished pod may be replaced now. With `surges` an old and a new pod may coexist until
+    the new one is available."""
 
     updated: Callable[[Pod], bool]
     replaceable: Callable[[str, Pod], bool]
@@ -78,7 +78,7 @@ class Keeping:
             plan.make.append(node)
 
     def _too_many(self, running: Sequence[Pod]) -> list[Pod]:
-        """All but the oldest new pod and, until that can take its place, the oldest old one."""
+        """All except the oldest new pod and, until that is available, the oldest old one."""
         new = [pod for pod in running if self.updated(pod)]
         old = [pod for pod in running if not self.updated(pod)]
         surplus = [*new[1:], *old[1:]]
@@ -89,8 +89,8 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class Rolling:
-    """The next part of a rolling update: either so many nodes may be without an available pod, or
-    so many may have two."""
+    """The next step of a rolling update. Limits either the nodes without an available pod
+    (`unavailable`) or the nodes with two pods (`surge`)."""
 
     updated: Callable[[Pod], bool]
     min_ready: int
@@ -127,7 +127,7 @@ class Rolling:
             if len(new) > 1 or len(old) > 1:
                 double += 1
             elif not old:
-                continue  # a missing pod is made without this
+                continue  # `Keeping` creates missing pods
             elif new:
                 if new[0].available(self.min_ready):
                     plan.remove.append(old[0])

@@ -1,4 +1,4 @@
-"""What the pods of DaemonSets are made from."""
+"""Pod templates of DaemonSets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HASH_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"
 
 _IDENTITY = ("key", "operator", "value", "effect")
-# What daemons live through: they are there for nodes that are not well, too.
+# Taints that daemon pods always tolerate: they must also run on unhealthy nodes.
 _TOLERATED = (
     ("not-ready", NO_EXECUTE),
     ("unreachable", NO_EXECUTE),
@@ -29,13 +29,13 @@ _ON_HOST_NETWORK = ("network-unavailable", NO_SCHEDULE)
 
 
 def template_generation(owner: Object) -> str:
-    """How often the template was changed, as the API counts it."""
+    """The template generation from the annotation that the API maintains."""
     count: str = (owner["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "")
     return count
 
 
 def is_updated(pod: Pod, generation: str, text: str) -> bool:
-    """Whether a pod is of the template of this generation, or of this hash."""
+    """Whether a pod has this template generation or this hash."""
     labels = pod.labels
     if generation and labels.get(GENERATION_LABEL) == generation:
         return True
@@ -43,14 +43,14 @@ def is_updated(pod: Pod, generation: str, text: str) -> bool:
 
 
 class Tolerated:
-    """The tolerations of daemons, beside those that their template has."""
+    """The tolerations added to those of the template."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._always = [_exists(dialect, *one) for one in _TOLERATED]
         self._on_host_network = _exists(dialect, *_ON_HOST_NETWORK)
 
     def by(self, spec: Object) -> list[Object]:
-        """The tolerations of a pod with this spec. Those of daemons have no end."""
+        """The tolerations of a pod with this spec. The added ones have no time limit."""
         added = self._always
         if spec.get("hostNetwork"):
             added = [*added, self._on_host_network]
@@ -69,7 +69,7 @@ def _identity(toleration: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def daemon_template(owner: Object, text: str, tolerated: Tolerated) -> Object:
-    """The template of the pods of a set whose revision has this hash."""
+    """The pod template of a set whose revision has this hash."""
     template = owner["spec"]["template"]
     metadata = template.get("metadata") or {}
     labels = {**(metadata.get("labels") or {}), HASH_LABEL: text}
@@ -80,7 +80,7 @@ def daemon_template(owner: Object, text: str, tolerated: Tolerated) -> Object:
 
 
 def for_node(template: Object, node: str) -> Object:
-    """A template whose pods may be on this node only, whatever else it required."""
+    """The template with its required node affinity replaced by this node."""
     term = {"matchFields": [{"key": NODE_NAME_FIELD, "operator": "In", "values": [node]}]}
     affinity = template["spec"].get("affinity") or {}
     nodes = {**(affinity.get("nodeAffinity") or {}), REQUIRED: {"nodeSelectorTerms": [term]}}

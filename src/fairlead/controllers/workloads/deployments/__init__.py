@@ -1,1 +1,1 @@
-"""Deployment: pods that are replaced step by step when their template changes."""
+"""Deployment: replaces pods step by step when their template changes."""

@@ -1,4 +1,4 @@
-"""The annotations by which a Deployment and its ReplicaSets tell revisions and sizes."""
+"""Annotations of Deployments and ReplicaSets for revisions and sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _texts(value: Object) -> Object:
 
 
 def _number(text: str) -> int | None:
-    """A whole number, or None for what is none."""
+    """The integer (64 bits) in a text, or None."""
     digits = text.removeprefix("-")
     if not digits.isascii() or not digits.isdigit():
         return None
@@ -27,7 +27,7 @@ def _number(text: str) -> int | None:
 
 
 class Annotations:
-    """Reads and sets them in the words of a dialect."""
+    """Reads and writes the annotations, with the names of a dialect."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.revision = dialect.label("deployment.@/revision")
@@ -41,26 +41,26 @@ class Annotations:
         }
 
     def revision_of(self, value: Object) -> int:
-        """The revision of a ReplicaSet; 0 if it says none."""
+        """The revision of a ReplicaSet; 0 if it has none."""
         return _number(_texts(value).get(self.revision, "")) or 0
 
     def latest_revision(self, sets: Iterable[Object]) -> int:
         return max((self.revision_of(one) for one in sets), default=0)
 
     def desired_replicas(self, one: Object) -> int | None:
-        """What the Deployment wanted when it last set the size of a ReplicaSet."""
+        """The Deployment's replicas when it last resized this ReplicaSet."""
         return _number(_texts(one).get(self.desired, ""))
 
     def most_replicas(self, one: Object) -> int | None:
-        """The most pods that the Deployment could have then."""
+        """The Deployment's replicas plus surge at that time."""
         return _number(_texts(one).get(self.most, ""))
 
     def sized(self, annotations: Object | None, desired: int, most: int) -> Object:
         return {**(annotations or {}), self.desired: str(desired), self.most: str(most)}
 
     def of_new(self, deployment: Object, annotations: Object | None, revision: int) -> Object:
-        """The annotations of the new ReplicaSet: those of the Deployment, and its revision if that
-        is later than the one it has, which then becomes history."""
+        """Annotations of the new ReplicaSet: those of the Deployment, and the revision if it is
+        higher; the previous revision is appended to the history."""
         result = {**(annotations or {})}
         for name, text in _texts(deployment).items():
             if name not in self._own:
@@ -75,19 +75,20 @@ class Annotations:
         return result
 
     def rollback_of(self, deployment: Object) -> int | None:
-        """The revision that a Deployment shall go back to, if it shall; 0 is the one before."""
+        """The revision to roll back to, or None; 0 is the previous revision."""
         return _number(_texts(deployment).get(self.rollback, ""))
 
     def restored(self, deployment: Object, one: Object) -> Object:
-        """The annotations of a Deployment that goes back to a ReplicaSet: its own of these, and the
-        ReplicaSet's of all others."""
+        """Annotations of a Deployment after a rollback: its own values of these, the ReplicaSet's
+        of all others."""
         own = {name: text for name, text in _texts(deployment).items() if name in self._own}
         others = {name: text for name, text in _texts(one).items() if name not in self._own}
         return {**own, **others}
 
 
 def _with_past(history: str, revision: str) -> str:
-    """The revisions that a ReplicaSet had, the oldest left out if there are too many."""
+    """The comma-separated history with a revision appended; drops the oldest beyond 2,000
+    characters."""
     past = f"{history},{revision}" if history else revision
     if len(past) <= _LONGEST_HISTORY:
         return past

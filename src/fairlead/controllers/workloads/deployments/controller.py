@@ -27,7 +27,7 @@ from fairlead.storage.change import Change
 
 DEPLOYMENTS = "apps/v1/deployments"
 _RECREATES = b'"Recreate"'
-_MARGIN = 1.0  # times are told in whole seconds
+_MARGIN = 1.0  # seconds; timestamps have whole seconds
 
 
 class Deployments:
@@ -60,7 +60,7 @@ class Deployments:
         return owners_concerned(change, self._resource.kind, self._selectors)
 
     def _recreated(self, change: Change) -> Iterable[str]:
-        """The Deployment that may wait for a pod to go before it makes new ones."""
+        """The Deployment with strategy Recreate that may wait for this deleted pod."""
         if change.after is not None or change.before is None:
             return ()
         controller = controller_of(change.before)
@@ -115,7 +115,7 @@ class Deployments:
             await rollout.roll()
 
     async def _tell(self, found: Object, deployment: Object) -> None:
-        """Write the status, and the revision with it, where they are not so already."""
+        """Write the status and the revision annotation if they changed."""
         status, metadata = deployment["status"], deployment["metadata"]
         name = self._writer.annotations.revision
         revision = (metadata.get("annotations") or {}).get(name)
@@ -133,10 +133,10 @@ class Deployments:
         await write_status(self._objects, self._resource, deployment, say)
 
 
-# Going back to an earlier revision because an annotation of the Deployment asks for it.
+# Rollback by annotation.
 #
-# Clients have long done that by themselves: they set the template. The annotation is what
-# became of the field of the first versions of the API.
+# The annotation replaces the rollback field of the first API versions. Today's clients set the
+# template themselves.
 
 
 class Rollback:
@@ -149,8 +149,8 @@ class Rollback:
         self._annotations = writer.annotations
 
     async def perform(self, deployment: Object, sets: Sequence[Object], revision: int) -> None:
-        """Go back to a revision, to the one before the latest if it is 0, and take the annotation
-        off, whatever comes of it."""
+        """Roll back to a revision (0: the previous one), and remove the annotation even if that is
+        not possible."""
         wanted = revision or self._last_but_one(sets)
         numbered = (one for one in sets if self._annotations.revision_of(one) == wanted)
         found = next(numbered, None) if wanted else None

@@ -1,4 +1,4 @@
-"""The status of a Deployment: its counts, whether it is available, and whether it gets on."""
+"""The status of a Deployment: counts, availability and progress."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def say(status: Object, new: Object) -> None:
 
 
 def deadline_of(deployment: Object) -> int | None:
-    """The seconds without progress after which a rollout counts as failed, if there are any."""
+    """Seconds without progress after which a rollout has failed, or None."""
     seconds: int | None = deployment["spec"].get("progressDeadlineSeconds")
     return None if seconds == _NEVER else seconds
 
 
 def note_pause(deployment: Object) -> None:
-    """Say that it is paused, or goes on: time that it spent so is not lack of progress."""
+    """Set the condition for paused or resumed; paused time does not count towards the deadline."""
     if deadline_of(deployment) is None:
         return
     status = deployment["status"]
@@ -55,7 +55,7 @@ def note_pause(deployment: Object) -> None:
 
 
 def counted(deployment: Object, new: Object | None, old: Sequence[Object]) -> Object:
-    """The status with today's counts and availability."""
+    """The status with current counts and the condition Available."""
     everything = [*old, *([new] if new else [])]
     before = deployment["status"]
     available = sets.count("availableReplicas", everything)
@@ -81,7 +81,7 @@ def counted(deployment: Object, new: Object | None, old: Sequence[Object]) -> Ob
 
 
 def is_complete(deployment: Object, status: Object) -> bool:
-    """Whether all pods are of the new template and available, and no other is left."""
+    """Whether all pods have the new template and are available, and no old pods are left."""
     replicas = deployment["spec"].get("replicas") or 0
     counts = ("updatedReplicas", "replicas", "availableReplicas")
     return all(status.get(name, 0) == replicas for name in counts) and (
@@ -100,7 +100,7 @@ def _gets_on(before: Object, status: Object) -> bool:
 
 
 def time_left(deployment: Object, status: Object) -> float | None:
-    """The seconds until a rollout that gets no further has failed; None if it cannot."""
+    """Seconds until the rollout fails without progress; None if no deadline applies."""
     seconds, last = deadline_of(deployment), said(status, PROGRESSING)
     if seconds is None or last is None or last["reason"] in (DONE, TIMED_OUT):
         return None
@@ -109,7 +109,7 @@ def time_left(deployment: Object, status: Object) -> float | None:
 
 
 def rolled_out(deployment: Object, new: Object | None, old: Sequence[Object]) -> Object:
-    """The status in the course of a rollout."""
+    """The status during a rollout."""
     before = deployment["status"]
     status = counted(deployment, new, old)
     if deadline_of(deployment) is None:
@@ -126,7 +126,7 @@ def _say_progress(deployment: Object, before: Object, status: Object, new: Objec
     last = said(before, PROGRESSING)
     all_new = status.get("replicas", 0) == status.get("updatedReplicas", 0)
     if all_new and last is not None and last["reason"] == DONE:
-        return  # it was done: what happens to pods later is no rollout
+        return  # completed; later changes of pods are not a rollout
     name = new["metadata"]["name"] if new else deployment["metadata"]["name"]
     what = f'{"ReplicaSet" if new else "Deployment"} "{name}"'
     if is_complete(deployment, status):
@@ -142,7 +142,7 @@ def _say_progress(deployment: Object, before: Object, status: Object, new: Objec
 
 
 def _failure(new: Object | None, old: Sequence[Object]) -> Object | None:
-    """Why pods could not be made, from the first ReplicaSet that says so."""
+    """The condition ReplicaFailure of the first ReplicaSet that has it."""
     for one in [*([new] if new else []), *old]:
         found = said(one.get("status") or {}, REPLICA_FAILURE)
         if found is not None:

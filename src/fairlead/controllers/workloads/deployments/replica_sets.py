@@ -1,4 +1,4 @@
-"""Facts about the ReplicaSets of a Deployment. Each is its value as it is stored."""
+"""Helpers for the ReplicaSets of a Deployment, which are passed as stored values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Change = Callable[[Object], Object]
 
 
 def wanted(one: Object) -> int:
-    """How many pods it shall have."""
+    """The desired number of pods."""
     return one["spec"].get("replicas") or 0
 
 
 def count(name: str, sets: Iterable[Object]) -> int:
-    """A count of the status, of all of them together."""
+    """The sum of a status field."""
     return sum((one.get("status") or {}).get(name) or 0 for one in sets)
 
 
@@ -24,7 +24,7 @@ def wanted_by_all(sets: Iterable[Object]) -> int:
 
 
 def active(sets: Iterable[Object]) -> list[Object]:
-    """Those that shall have pods."""
+    """The ReplicaSets with a desired size above 0."""
     return [one for one in sets if wanted(one) > 0]
 
 
@@ -38,13 +38,13 @@ def by_age(sets: Iterable[Object]) -> list[Object]:
 
 
 def largest_first(sets: Iterable[Object], *, older_first: bool) -> list[Object]:
-    """Of those of the same size the older or the newer first."""
+    """Sorted by size; equal sizes by age."""
     return sorted(sorted(sets, key=age_order, reverse=not older_first), key=wanted, reverse=True)
 
 
 def active_or_latest(new: Object | None, old: Sequence[Object]) -> Object | None:
-    """The only one with pods; if none has any the new one, or the newest of the old; None if
-    several have pods."""
+    """The only ReplicaSet with a size above 0; if there is none, the new or the newest old one;
+    None if there are several."""
     found = active([*old, *([new] if new else [])])
     if len(found) > 1:
         return None
@@ -54,7 +54,7 @@ def active_or_latest(new: Object | None, old: Sequence[Object]) -> Object | None
 
 
 def is_idle(one: Object) -> bool:
-    """Whether it neither has nor shall have pods, and knows that."""
+    """Whether its spec and observed status both have no pods."""
     status = one.get("status") or {}
     seen = status.get("observedGeneration", 0) >= one["metadata"].get("generation", 0)
     return seen and not wanted(one) and not status.get("replicas")

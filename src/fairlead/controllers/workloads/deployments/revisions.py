@@ -1,4 +1,4 @@
-"""The new ReplicaSet of a Deployment: the one of its template."""
+"""Finds or creates the ReplicaSet of a Deployment's current template."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from fairlead.resources.registry import Resource
 
 
 class Revisions:
-    """Finds, makes and numbers ReplicaSets. What there is to tell is put into the Deployment's
-    status and annotations, which the caller writes."""
+    """Creates and numbers ReplicaSets. Changes the status and annotations of the Deployment passed
+    in; the caller writes them."""
 
     def __init__(self, writer: ReplicaSetWriter, resource: Resource) -> None:
         self._writer = writer
@@ -34,7 +34,7 @@ class Revisions:
     async def adopt_current(
         self, deployment: Object, found: Object, old: Sequence[Object]
     ) -> Object:
-        """Number the ReplicaSet that has the template already as the latest revision."""
+        """Give the ReplicaSet that has the template the latest revision number."""
         revision = self._annotations.latest_revision(old) + 1
         described = await self._writer.describe(deployment, found, revision)
         self._set_revision(deployment, self._annotations.revision_of(described))
@@ -75,8 +75,8 @@ class Revisions:
     def _there_already(
         self, deployment: Object, name: str, revision: int, error: StatusError
     ) -> Object:
-        """Something has the name: what was wanted, or by chance another one, so that the next try
-        has to be made under another name."""
+        """The name is taken: return the ReplicaSet if it is the wanted one, else increment
+        collisionCount, which changes the name for the retry, and raise."""
         found = self._writer.find(deployment["metadata"]["namespace"], name)
         if found is not None and _is_wanted(found, deployment):
             self._set_revision(deployment, revision)
@@ -119,7 +119,7 @@ def _is_wanted(found: Object, deployment: Object) -> bool:
 
 
 def _say_progress(deployment: Object, status: str, reason: str, text: str) -> None:
-    """Say it, if progress is of interest."""
+    """Set the condition Progressing if there is a progress deadline."""
     if progress.deadline_of(deployment) is not None:
         new = progress.condition(progress.PROGRESSING, status, reason, text)
         progress.say(deployment["status"], new)

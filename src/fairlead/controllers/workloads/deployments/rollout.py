@@ -1,4 +1,4 @@
-"""One look at a Deployment: what is there, and the next step towards what is wanted."""
+"""One sync of a Deployment: the next step of its rollout."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _EVERY_REVISION = 2**31 - 1
 
 
 class Rollout:
-    """`deployment` is a copy whose status and annotations become what is to be told; `new` is the
-    ReplicaSet of its template, once there is one, `old` are all others."""
+    """`deployment` is a copy whose status and annotations collect the changes; `new` is the
+    ReplicaSet of its template or None, `old` are all others."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Rollout:
         return [*self.old, *([self.new] if self.new else [])]
 
     async def number(self) -> None:
-        """See that the new ReplicaSet, if there is one, is the latest revision."""
+        """Give the new ReplicaSet, if it exists, the latest revision."""
         if self.new is not None:
             self.new = await self._revisions.adopt_current(self.deployment, self.new, self.old)
 
@@ -53,13 +53,13 @@ class Rollout:
 
     @property
     def is_resized(self) -> bool:
-        """Whether its size was changed since its ReplicaSets were last given theirs."""
+        """Whether spec.replicas changed since the ReplicaSets were last sized."""
         wanted = self.deployment["spec"].get("replicas") or 0
         known = map(self._writer.annotations.desired_replicas, sets.active(self.everything))
         return any(size is not None and size != wanted for size in known)
 
     async def roll(self) -> None:
-        """One step of a rolling update: up, or else down."""
+        """One step of a rolling update: scale up, else scale down."""
         new = await self._have_new()
         limits = steps.limits_of(self.deployment)
         size = sets.wanted(new)
@@ -74,8 +74,8 @@ class Rollout:
         self.tell_progress()
 
     async def _shrink_old(self, limits: steps.Limits, new: Object) -> bool:
-        """Whether something was taken from old ReplicaSets: first what is not available, then what
-        can be missed."""
+        """Scale down old ReplicaSets: first unavailable pods, then as many as availability allows.
+        Returns whether any changed."""
         old = sets.active(self.old)
         most = steps.removable(limits, self.everything, new)
         if not old or most <= 0:
@@ -98,7 +98,8 @@ class Rollout:
         self.old = [by if found is one else found for found in self.old]
 
     async def recreate(self, pods: Iterable[Pod]) -> None:
-        """The new pods come when the old ones are gone; `pods` are those of the old ReplicaSets."""
+        """Strategy Recreate: create new pods after all old ones are gone. `pods` are those of the
+        old ReplicaSets."""
         old = sets.active(self.old)
         if not await self._resize_old(old, [0] * len(old)) and not self._still_run(pods):
             new = await self._have_new()
@@ -114,7 +115,7 @@ class Rollout:
         return any(pod.phase not in FINISHED for pod in pods)
 
     async def resize(self) -> None:
-        """Bring its ReplicaSets to its size, without going on with a rollout."""
+        """Scale the ReplicaSets to the Deployment's size without continuing the rollout."""
         limits = steps.limits_of(self.deployment)
         only = sets.active_or_latest(self.new, self.old)
         if only is not None:
@@ -137,7 +138,7 @@ class Rollout:
         return self._writer.annotations.rollback_of(self.deployment) is not None
 
     def _is_saturated(self, replicas: int) -> bool:
-        """Whether the new ReplicaSet does all the work."""
+        """Whether the new ReplicaSet has all replicas available."""
         if self.new is None or sets.wanted(self.new) != replicas:
             return False
         desired = self._writer.annotations.desired_replicas(self.new)
@@ -148,7 +149,7 @@ class Rollout:
             await self._clean_up()
 
     async def _clean_up(self) -> None:
-        """Delete the oldest revisions beyond those that shall be kept."""
+        """Delete the oldest idle ReplicaSets beyond revisionHistoryLimit."""
         limit = self.deployment["spec"].get("revisionHistoryLimit")
         if limit is None or limit == _EVERY_REVISION:
             return

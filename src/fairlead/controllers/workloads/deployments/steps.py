@@ -1,4 +1,4 @@
-"""The numbers of a rollout: how far it may go at once, and how a change of size is shared out."""
+"""Arithmetic of a rollout: limits per step, and proportional scaling."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.operations.api import Object
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many pods a Deployment wants, may have beyond that and may miss."""
+    """Desired replicas, surge above it and allowed unavailability."""
 
     replicas: int
     surge: int
@@ -38,13 +38,14 @@ def limits_of(deployment: Object) -> Limits:
     update = strategy.get("rollingUpdate") or {}
     surge = resolved(update.get("maxSurge", 0), replicas, up=True)
     unavailable = resolved(update.get("maxUnavailable", 0), replicas, up=False)
-    if surge == 0 and unavailable == 0:  # percentages of little: without this nothing could move
+    # Small percentages round to 0, which would block the rollout.
+    if surge == 0 and unavailable == 0:
         unavailable = 1
     return Limits(replicas, surge, min(unavailable, replicas), rolling=True)
 
 
 def new_size(limits: Limits, everything: Sequence[Object], size: int) -> int:
-    """What the new ReplicaSet, which has `size` now, may grow to beside all that there are."""
+    """The size that the new ReplicaSet, now `size`, may grow to within the limits."""
     if not limits.rolling:
         return limits.replicas
     room = limits.most - sets.wanted_by_all(everything)
@@ -52,15 +53,13 @@ def new_size(limits: Limits, everything: Sequence[Object], size: int) -> int:
 
 
 def removable(limits: Limits, everything: Sequence[Object], new: Object) -> int:
-    """How many old pods may go: those that are missing from the new ReplicaSet count as missing
-    already."""
+    """How many old pods may be removed. Unavailable pods of the new ReplicaSet count as missing."""
     missing = sets.wanted(new) - sets.count("availableReplicas", [new])
     return sets.wanted_by_all(everything) - limits.least_available - missing
 
 
 def without_unhealthy(old: Sequence[Object], most: int) -> list[int]:
-    """New sizes of old ReplicaSets, the oldest first, without their pods that are not available;
-    at most so many go."""
+    """Sizes of old ReplicaSets, oldest first, with up to `most` unavailable pods removed."""
     sizes = []
     for one in old:
         size = sets.wanted(one)
@@ -72,7 +71,7 @@ def without_unhealthy(old: Sequence[Object], most: int) -> list[int]:
 
 
 def scaled_down(sizes: Sequence[int], most: int) -> list[int]:
-    """Sizes from which so many are taken away, of the first as many as it has."""
+    """Sizes after removing `most` pods, from the first ones first."""
     left = []
     for size in sizes:
         gone = max(0, min(most, size))
@@ -84,8 +83,8 @@ def scaled_down(sizes: Sequence[int], most: int) -> list[int]:
 def shared_out(
     deployment: Object, everything: Sequence[Object], annotations: Annotations
 ) -> list[tuple[Object, int]]:
-    """New sizes in the middle of a rollout, for the Deployment's new size: each active ReplicaSet
-    changes by its share, and the largest takes what is left over."""
+    """Proportional scaling during a rollout: each active ReplicaSet changes by its share, and the
+    largest takes the remainder."""
     limits = limits_of(deployment)
     found = sets.active(everything)
     allowed = limits.most if limits.replicas > 0 else 0

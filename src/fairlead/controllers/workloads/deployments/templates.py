@@ -1,4 +1,4 @@
-"""Pod templates of a Deployment, which a label with their hash tells apart."""
+"""Pod templates of a Deployment, distinguished by a hash label."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HASH_LABEL = "pod-template-hash"
 
 
 def same_template(one: Object, other: Object) -> bool:
-    """Whether pods made from them are alike; the hash label does not count."""
+    """Whether templates are equal apart from the hash label and empty fields."""
     return bool(_essence(one) == _essence(other))
 
 

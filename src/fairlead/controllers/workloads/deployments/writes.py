@@ -1,4 +1,4 @@
-"""What a Deployment does to its ReplicaSets."""
+"""Writes of a Deployment to its ReplicaSets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from fairlead.resources.registry import Resource
 
 
 class ReplicaSetWriter:
-    """Sizes, annotates and deletes ReplicaSets, and leaves events about the Deployment."""
+    """Creates, resizes, annotates and deletes ReplicaSets, and records events about the
+    Deployment."""
 
     def __init__(
         self, objects: Client, events: Recorder, resource: Resource, annotations: Annotations
@@ -29,8 +30,8 @@ class ReplicaSetWriter:
         self._events.record(self._resource, deployment, kind, reason, text)
 
     async def resize(self, deployment: Object, one: Object, size: int) -> Object:
-        """Give a ReplicaSet a size, with annotations that tell what the Deployment wants. Gives the
-        ReplicaSet as it is then."""
+        """Set the size of a ReplicaSet and the annotations with the Deployment's size. Returns the
+        new value."""
         limits, before = limits_of(deployment), sets.wanted(one)
         desired, most = limits.replicas, limits.most
 
@@ -53,7 +54,7 @@ class ReplicaSetWriter:
         return changed
 
     async def describe(self, deployment: Object, one: Object, revision: int) -> Object:
-        """Carry over to the new ReplicaSet what it shares with the Deployment."""
+        """Copy annotations and minReadySeconds of the Deployment to the new ReplicaSet."""
         min_ready = deployment["spec"].get("minReadySeconds") or 0
 
         def described(current: Object) -> Object:
@@ -86,5 +87,5 @@ class ReplicaSetWriter:
                 REPLICA_SETS, metadata["namespace"], metadata["name"], options
             )
         except StatusError as error:
-            if error.code != 409:  # another one has its name now
+            if error.code != 409:  # the name belongs to another uid now
                 raise

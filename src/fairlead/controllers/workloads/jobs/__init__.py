@@ -1,1 +1,1 @@
-"""Job: pods that run until enough of them have succeeded."""
+"""Job: runs pods until enough of them have succeeded."""

@@ -38,11 +38,11 @@ from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
 JOBS = "batch/v1/jobs"
-_STRAY = "pod "  # before the key of a pod whose Job is gone
+_STRAY = "pod "  # prefix of keys of pods whose Job is gone
 
 
 class Jobs:
-    """Keys are `namespace/name` of Jobs; behind `pod ` of pods whose Job is gone."""
+    """Keys are `namespace/name` of Jobs, or `pod namespace/name` of pods whose Job is gone."""
 
     workers = 5
 
@@ -77,13 +77,13 @@ class Jobs:
         return keys
 
     def _is_stray(self, version: Version) -> bool:
-        """Whether a pod has the finalizer and no Job that would take it away."""
+        """Whether a pod has the tracking finalizer but no Job that would remove it."""
         if not may_be_held(version) or self._finalizer not in (version.body or b""):
             return False
         return self._is_without_job(version.namespace, controller_of(version))
 
     def _is_without_job(self, namespace: str, controller: Object | None) -> bool:
-        """Whether a pod with this controller has no Job that there is."""
+        """Whether the Job of this controller reference does not exist."""
         if controller is None or controller["kind"] != self._resource.kind:
             return True
         job = self._jobs.get(f"{namespace}/{controller['name']}")
@@ -115,7 +115,7 @@ class Jobs:
             return
         namespace = version.namespace
 
-        def still_stray(current: Object) -> bool:  # a Job may take it meanwhile
+        def still_stray(current: Object) -> bool:  # a Job may have adopted it meanwhile
             controller = controller_among(current["metadata"].get("ownerReferences"))
             return self._is_without_job(namespace, controller)
 
@@ -128,7 +128,7 @@ class Jobs:
             finalizer = ""
         selector = selector_of(job)
         await self._claims.claim(job, selector, self._pods, finalizer=finalizer)
-        pods = self._pods.of(job)  # again: those that were taken have the finalizer now
+        pods = self._pods.of(job)  # again: adopted pods have the finalizer now
         status = job.get("status") or {}
         starts = not status.get("startTime") or holding(job, SUSPENDED)
         if starts and not job["spec"].get("suspend"):
@@ -138,7 +138,7 @@ class Jobs:
         return Standing({**job, "status": status}, pods, self._names, policy)
 
     async def _tell(self, job: Object, standing: Standing, step: Step) -> None:
-        """Count pods and write the status where it is not so already."""
+        """Count pods and write the status if it changed."""
         status = {**standing.status, "active": step.active}
         status.pop("ready", None)
         if self._gates["JobReadyPods"]:
@@ -177,8 +177,8 @@ class Jobs:
         _raise_first(failures)
 
     async def _write(self, job: Object, status: Object, step: Step) -> Object | None:
-        """Write a status unless it is there already, and say what it means; gives the Job as it is
-        then."""
+        """Write the status if it changed and record the collected events; returns the written Job,
+        or None if it is gone."""
         status = _tidy(status)
         written: Object | None = job
         if status != (job.get("status") or {}):
@@ -191,7 +191,7 @@ class Jobs:
 
 
 def _ended(status: Object, step: Step, completions: int | None) -> Object:
-    """The status of a Job that has come to its end, if it has."""
+    """The status with the final condition, if the Job ends."""
     ending = step.ending
     if ending is None:
         return status
@@ -208,7 +208,7 @@ def _ended(status: Object, step: Step, completions: int | None) -> Object:
 
 
 def _saying(status: Object, new: Object) -> Object:
-    """A copy of a status with a condition, in the place of the one of its type if there is one."""
+    """A copy of the status with a condition set in place."""
     said = status.get("conditions") or []
     old = conditions.find(said, new["type"])
     if old is None:
@@ -219,7 +219,7 @@ def _saying(status: Object, new: Object) -> Object:
 
 
 def _tidy(status: Object) -> Object:
-    """Without numbers and texts that say nothing."""
+    """The status without zero counts and empty texts."""
     empty = ("active", "succeeded", "failed", "completedIndexes")
     return {name: value for name, value in status.items() if value or name not in empty}
 
@@ -229,19 +229,20 @@ def _raise_first(failures: list[Exception]) -> None:
         raise failures[0]
 
 
-# Counting pods so that each counts once, whenever the server dies.
+# Counting pods exactly once, also if the server crashes in between.
 #
-# A pod that came to an end is noted in the status by its uid, then it loses its finalizer, then
-# its uid becomes one more in the count. A pod whose uid is noted is not noted again; one
-# without the finalizer was counted. Indexes need no uids: each is noted once anyway.
+# Three steps: the uid of a finished pod is written to the status, the pod loses its finalizer, and
+# then the uid is replaced by an increment of the count. A pod whose uid is in the status is not
+# added again; a pod without the finalizer has been counted. Indexed Jobs need no uids: each index
+# is recorded once.
 
 MOST_UNCOUNTED = 500
 
 
 @dataclass(slots=True)
 class Notes:
-    """A status that has noted pods, and the pods that may lose their finalizer when it is written.
-    `whole` if there are no more."""
+    """A status with uids of finished pods, and the pods that may lose their finalizer once it is
+    written. `whole` is False if the limit left some out."""
 
     status: Object
     pods: list[Pod] = field(default_factory=list)
@@ -249,7 +250,7 @@ class Notes:
 
 
 def noted(standing: Standing, status: Object, *, ending: bool) -> Notes:
-    """Note in a status the pods that came to an end; all do with a Job that is `ending`."""
+    """Add finished pods to the status. With `ending`, all pods count as finished."""
     uncounted = status.get(UNCOUNTED) or {}
     succeeded, failed = list(uncounted.get("succeeded") or ()), list(uncounted.get("failed") or ())
     known = {*succeeded, *failed}
@@ -281,8 +282,8 @@ def noted(standing: Standing, status: Object, *, ending: bool) -> Notes:
 
 
 def settled(status: Object, holding: Collection[str]) -> Object:
-    """A status that counts the noted pods which no longer have the finalizer; `holding` are the
-    uids of those that have."""
+    """The status with the uids of pods without the finalizer converted to counts; `holding` are the
+    uids of pods that still have it."""
     uncounted = status.get(UNCOUNTED) or {}
     made, left = {**status}, {}
     for name in ("succeeded", "failed"):
@@ -298,5 +299,5 @@ def _with_uncounted(status: Object, succeeded: list[str], failed: list[str]) -> 
 
 
 def is_settled(status: Object) -> bool:
-    """Whether every noted pod was counted."""
+    """Whether no uids are left to count."""
     return not status.get(UNCOUNTED)

@@ -1,4 +1,4 @@
-"""What a Job's podFailurePolicy says about a pod that failed."""
+"""Evaluates the podFailurePolicy of a Job."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ IGNORE, FAIL = "Ignore", "FailJob"
 
 
 class FailurePolicy:
-    """The rules of a policy, of which the first that fits a pod counts. Without rules every failure
+    """The rules of a policy; the first that matches a pod applies. Without rules every failure
     counts."""
 
     def __init__(self, policy: Object | None) -> None:
         self._rules: list[Object] = (policy or {}).get("rules") or []
 
     def counts(self, pod: Pod) -> bool:
-        """Whether a failed pod counts against the limit."""
+        """Whether a failed pod counts towards backoffLimit."""
         return self._decision(pod)[0] != IGNORE
 
     def failure_of_job(self, pods: Iterable[Pod]) -> str:
-        """Why failed pods make the whole Job fail; empty if they do not."""
+        """Why failed pods fail the whole Job; empty if they do not."""
         for pod in pods if self._rules else ():
             action, why = self._decision(pod)
             if action == FAIL:
@@ -41,7 +41,7 @@ class FailurePolicy:
 
 
 def _match(rule: Object, pod: Pod, status: Object) -> str:
-    """What about a pod fits a rule; empty if nothing does."""
+    """Describes how a pod matches a rule; empty if it does not."""
     codes = rule.get("onExitCodes")
     if codes is not None:
         return _match_exit_codes(codes, pod, status)

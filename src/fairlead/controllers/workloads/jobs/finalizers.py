@@ -1,4 +1,4 @@
-"""Taking the finalizer from pods that are counted."""
+"""Removes the tracking finalizer from counted pods."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from fairlead.operations.client import Client
 
 
 class Tracking:
-    """Removes the finalizer of tracking."""
+    """Removes the tracking finalizer."""
 
     def __init__(self, objects: Client, finalizer: str) -> None:
         self._objects = objects
         self._finalizer = finalizer
 
     async def release_all(self, pods: Iterable[Pod]) -> tuple[set[str], list[Exception]]:
-        """Take it from all that have it; gives the uids of those that lack it then, and what went
-        wrong with the others."""
+        """Remove it from all pods that have it; returns the uids that succeeded and the exceptions
+        of the others."""
         released: set[str] = set()
 
         async def release(pod: Pod) -> None:
@@ -36,7 +36,8 @@ class Tracking:
     async def release(
         self, pod: Pod, *, if_still: Callable[[Object], bool] = lambda current: True
     ) -> None:
-        """Take it from a pod, if it still is what it has to be; one that is gone is no error."""
+        """Remove it from a pod if `if_still` holds for its current value. A deleted pod is
+        ignored."""
 
         def released(current: Object) -> Object:
             metadata = current["metadata"]

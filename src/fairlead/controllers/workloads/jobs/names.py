@@ -1,4 +1,4 @@
-"""Names that Jobs put on their pods."""
+"""Names that Jobs use on their pods."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _MOST_DIGITS = 10
 
 
 class JobNames:
-    """The finalizer and annotation of tracking, which are named alike, and the annotation that
-    tells a pod's completion index."""
+    """`tracking` is both the finalizer and the annotation of tracked Jobs; `index` is the
+    annotation with the completion index."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.tracking = dialect.label(TRACKING)

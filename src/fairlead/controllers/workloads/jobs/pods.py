@@ -1,4 +1,4 @@
-"""The pods of a Job: how many more or fewer, and what they are made of."""
+"""Computes which pods a Job creates and deletes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _LONGEST_PREFIX = 58  # of generated names
 
 
 def wanted(standing: Standing) -> int:
-    """How many pods shall be active."""
+    """How many pods should be active."""
     parallelism: int = standing.spec.get("parallelism") or 0
     if standing.is_suspended:
         return 0
-    if standing.completions is None:  # after the first success those that run may go on
+    # Without completions no pods are added after the first success.
+    if standing.completions is None:
         return len(standing.active) if standing.succeeded else parallelism
     return max(0, min(parallelism, standing.completions - standing.succeeded))
 
 
 def superfluous(standing: Standing) -> list[Pod]:
-    """The active pods that shall go: too many of them, and with an index that another one has or
-    that there is not."""
+    """Active pods to delete: surplus ones, duplicates of an index, and invalid indexes."""
     surplus = max(0, len(standing.active) - wanted(standing))
     if not standing.is_indexed or standing.is_suspended:
         return _least_missed(standing.active, surplus)
@@ -52,7 +52,7 @@ def _least_missed(pods: list[Pod], count: int) -> list[Pod]:
 
 
 def missing_indexes(standing: Standing, count: int) -> list[int]:
-    """The first indexes that are neither completed nor under way."""
+    """The lowest indexes that are neither completed nor active."""
     active = (standing.place_of(pod) for pod in standing.active if standing.has_place(pod))
     return standing.completed.joined(active).first_missing(count, standing.completions or 0)
 
@@ -60,7 +60,7 @@ def missing_indexes(standing: Standing, count: int) -> list[int]:
 def pods_to_make(
     standing: Standing, resource: Resource, names: JobNames, most: int
 ) -> list[Object]:
-    """The pods that are missing, at most so many."""
+    """The missing pods, at most `most`."""
     count = min(wanted(standing) - len(standing.active), most)
     if count <= 0:
         return []
@@ -75,7 +75,7 @@ def pods_to_make(
 
 
 def _telling_index(spec: Object, names: JobNames) -> Object:
-    """The spec with a variable in each container that tells the index."""
+    """The spec with an environment variable for the index in each container."""
     source = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{names.index}']"}
     variable = {"name": INDEX_VARIABLE, "valueFrom": {"fieldRef": source}}
 

@@ -1,4 +1,4 @@
-"""How a Job stands: what its pods and what was counted before say."""
+"""The state of a Job, from its pods and the counts in its status."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ UNCOUNTED = "uncountedTerminatedPods"
 
 
 def condition(kind: str, status: str, reason: str = "", message: str = "") -> Object:
-    """A condition of a Job as of now."""
+    """A Job condition with the current time."""
     made = {**conditions.condition(kind, status, reason, message), "lastProbeTime": now()}
     return {name: text for name, text in made.items() if text}
 
 
 def holding(job: Object, *kinds: str) -> str:
-    """The first of some conditions that is true."""
+    """The first of these condition types that is True, or empty."""
     said = (job.get("status") or {}).get("conditions") or ()
     return next((one["type"] for one in said if one["type"] in kinds and _is_true(one)), "")
 
@@ -37,13 +37,13 @@ def _is_true(one: Object) -> bool:
 
 
 def has_ended(job: Object) -> str:
-    """How a Job ended, Complete or Failed; empty while it has not."""
+    """`Complete` or `Failed`; empty if the Job has not ended."""
     return holding(job, COMPLETE, FAILED)
 
 
 class Standing:
-    """A Job and its pods. If it is tracked, a pod counts while it has the finalizer and is not
-    among the uncounted: who lacks it has been counted before."""
+    """A Job and its pods, counted. In a tracked Job a pod is counted while it has the finalizer and
+    its uid is not in the status; a pod without it is already in the counts."""
 
     def __init__(
         self, job: Object, pods: Sequence[Pod], names: JobNames, policy: FailurePolicy
@@ -89,32 +89,33 @@ class Standing:
         return (self.holds(pod) or not self.is_tracked) and self.has_place(pod)
 
     def holds(self, pod: Pod) -> bool:
-        """Whether a pod has the finalizer."""
+        """Whether a pod has the tracking finalizer."""
         return self.names.tracking in pod.finalizers
 
     def has_place(self, pod: Pod) -> bool:
-        """Whether a pod has an index that the Job knows, or needs none."""
+        """Whether the Job is not indexed or the pod has a valid index."""
         return not self.is_indexed or 0 <= self._place(pod) < (self.completions or 0)
 
     def place_of(self, pod: Pod) -> int:
-        """The index of a pod that has a place."""
+        """The index of a pod for which `has_place` holds."""
         return self._place(pod)
 
     def has_failed(self, pod: Pod) -> bool:
-        """Whether a pod failed; one that was deleted before it came to an end counts as such."""
+        """Whether a pod failed. In a tracked Job a pod deleted before it finished counts as
+        failed."""
         if pod.phase == "Failed":
             return True
         return self.is_tracked and pod.deleting and pod.phase != "Succeeded"
 
     def is_complete(self, active: int) -> bool:
-        """Whether it is done, if so many of its pods are active. Without a number of completions
-        one success is enough, when the others have come to an end."""
+        """Whether the Job is complete with `active` active pods. Without completions one success
+        suffices once no pods are active."""
         return active == 0 and self.succeeded >= (
             1 if self.completions is None else self.completions
         )
 
     def verdict(self) -> Object | None:
-        """The condition by which it fails. FailureTarget is a promise to fail that is kept once all
+        """The condition that fails the Job, or None. FailureTarget announces the failure until all
         pods are counted."""
         target = conditions.find(self.status.get("conditions") or (), FAILURE_TARGET)
         if target is not None and _is_true(target):
@@ -141,13 +142,13 @@ class Standing:
         return restarts >= max(limit, 1)
 
     def _has_failed_anew(self) -> bool:
-        """Whether a pod failed since the last look: a limit that is lowered says nothing about
-        those before."""
+        """Whether a pod failed since the last sync: lowering the limit does not fail a Job for
+        earlier failures."""
         known: int = self.status.get("failed") or 0
         return self.failed > known and len(self.active) != self.spec.get("parallelism")
 
     def time_left(self) -> float | None:
-        """The seconds for which it may still be active; None if there is no limit."""
+        """Seconds until activeDeadlineSeconds, or None."""
         seconds, started = self.spec.get("activeDeadlineSeconds"), self.status.get("startTime")
         if seconds is None or not started or self.is_suspended:
             return None
@@ -155,19 +156,19 @@ class Standing:
         return max(0.0, end - clock.time())
 
 
-# Sets of completion indexes, kept and written as runs: `1,3-5,7`.
+# Sets of completion indexes, stored as ranges: `1,3-5,7`.
 
-_SHORTEST_RANGE = 3  # shorter runs are written number by number
+_SHORTEST_RANGE = 3  # shorter ranges are written as single numbers
 _MOST_DIGITS = 10
 
 
 class Indexes:
-    """A set of numbers from 0 on."""
+    """An immutable set of non-negative integers."""
 
     __slots__ = ("_runs",)
 
     def __init__(self, runs: Iterable[tuple[int, int]] = ()) -> None:
-        """Runs are pairs of a first and a last number, in any order."""
+        """`runs` are (first, last) pairs in any order."""
         merged: list[tuple[int, int]] = []
         for first, last in sorted(runs):
             if merged and first <= merged[-1][1] + 1:
@@ -178,7 +179,7 @@ class Indexes:
 
     @classmethod
     def parse(cls, text: str, limit: int) -> Indexes:
-        """Read the written form up to a limit; what cannot be read is left out."""
+        """Parse the text form up to a limit, ignoring invalid parts."""
         found = (_run(part) for part in text.split(","))
         runs = ((run[0], min(run[1], limit - 1)) for run in found if run is not None)
         return cls((first, last) for first, last in runs if first <= last)
@@ -194,11 +195,11 @@ class Indexes:
         return sum(last - first + 1 for first, last in self._runs)
 
     def joined(self, numbers: Iterable[int]) -> Indexes:
-        """The set with some more in it."""
+        """A new set with more numbers."""
         return Indexes([*self._runs, *((number, number) for number in numbers)])
 
     def first_missing(self, count: int, limit: int) -> list[int]:
-        """The first numbers below a limit that are not in it, at most so many."""
+        """The first `count` numbers below `limit` that are not in the set."""
         return list(islice(self._missing(limit), count))
 
     def _missing(self, limit: int) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""One step of a Job: what it does to its pods."""
+"""One step of a Job: creates or deletes its pods."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from fairlead.controllers.workloads.pods import Pod
 from fairlead.operations.api import Object
 from fairlead.resources.registry import Resource
 
-_BURST = 500  # pods made or removed in one go
+_BURST = 500  # pods created or deleted per sync
 
 
 @dataclass(slots=True)
 class Step:
-    """What became of a Job: how many pods are active, the condition by which it ends, if it does,
-    the one that tells whether it is suspended, if that is news, and when pods are made again if
-    none are because some have failed."""
+    """The outcome of a step: active pods, the final condition if the Job ends, a changed Suspended
+    condition, the first error, and when pod creation resumes after the back-off."""
 
     active: int
     ending: Object | None = None
@@ -38,12 +37,12 @@ class Step:
     events: list[tuple[str, str, str]] = field(default_factory=list)
 
     def pause(self) -> float | None:
-        """The seconds until pods are made again."""
+        """Seconds until pods are created again."""
         return None if self.resumes is None else max(0.0, self.resumes - clock.time())
 
 
 class Steps:
-    """Makes and removes the pods of Jobs."""
+    """Creates and deletes the pods of Jobs."""
 
     def __init__(
         self, control: PodControl, tracking: Tracking, resource: Resource, names: JobNames
@@ -68,7 +67,8 @@ class Steps:
         return step
 
     async def _fail(self, standing: Standing, verdict: Object) -> Step:
-        """End all that runs. The Job has failed when that is done; its pods count as failed."""
+        """Delete all active pods and count them as failed. The Job ends when all deletes
+        succeeded."""
         acts = [partial(self._control.delete, standing.job, pod) for pod in standing.active]
         failures = await all_of(acts)
         if failures:
@@ -90,7 +90,7 @@ class Steps:
         return await self._make(standing, pods)
 
     async def _remove(self, standing: Standing, pods: list[Pod]) -> Step:
-        """Pods that are not wanted any more do not count: they lose their finalizer first."""
+        """Delete surplus pods. They must not count, so they lose their finalizer first."""
         removed: set[str] = set()
 
         async def remove(pod: Pod) -> None:
@@ -121,7 +121,7 @@ class Steps:
 
 
 def _tell_suspension(standing: Standing, step: Step) -> None:
-    """Say that a Job is suspended, or no longer, if that is new."""
+    """Set the Suspended condition if it changed."""
     said = conditions.find(standing.status.get("conditions") or (), SUSPENDED)
     if standing.is_suspended:
         status, reason, event, text = "True", "JobSuspended", "Suspended", "Job suspended"
@@ -135,16 +135,15 @@ def _tell_suspension(standing: Standing, step: Step) -> None:
     step.events.append((NORMAL, event, text))
 
 
-# How long a Job waits before it makes pods again after some have failed.
+# Back-off of a Job before it creates pods after failures.
 
 _FIRST, _LONGEST = 10.0, 360.0
 _MOST_DOUBLINGS = 6
 
 
 def end_of_pause(pods: Iterable[Pod]) -> float:
-    """When the pause is over, 0 if there is none: ten seconds after a failure, twice as many with
-    every further one until a pod succeeds. It is told from the pods alone, so that it outlives the
-    server."""
+    """When the pause ends, 0 without one: 10 s after a failure, doubled for each further failure
+    since the last success, at most 360 s. Computed from the pods only, so it survives a restart."""
     now = clock.time()
     finished = [pod for pod in pods if not pod.deleting]
     success = _latest((pod for pod in finished if pod.phase == "Succeeded"), now)
@@ -164,7 +163,7 @@ def _latest(pods: Iterable[Pod], now: float) -> float:
 
 
 def _end(pod: Pod, now: float) -> float:
-    """When a pod finished. Who cannot be believed, for that lies ahead, did when it was made."""
+    """When a pod finished; its creation time if the reported time is in the future."""
     if pod.finished:
         moment = parse_time(pod.finished).timestamp()
         if moment <= now:

@@ -1,1 +1,1 @@
-"""StatefulSet: pods that have an ordinal, a name and claims of their own."""
+"""StatefulSet: pods with an ordinal, a stable name and their own claims."""

@@ -65,8 +65,8 @@ class StatefulSets:
         return owners_concerned(change, self._resource.kind, self._selectors)
 
     def _waiting_for_claim(self, change: Change) -> Iterable[str]:
-        """The sets of which a pod may have to wait until a claim of its name is gone: names of
-        claims end with those of sets and an ordinal."""
+        """The sets that may wait for this deleted claim before they create a pod: claim names end
+        with the name of the set and an ordinal."""
         parts = split_name(change.name) if change.deleted else None
         words = parts[0].split("-") if parts else []
         keys = (f"{change.namespace}/{'-'.join(words[at:])}" for at in range(1, len(words)))
@@ -128,7 +128,7 @@ class StatefulSets:
 
 
 def _told_revisions(owner: Object) -> Revisions:
-    """The revisions that a set knew of when it was last looked at."""
+    """The revisions in the status of a set."""
     told = owner.get("status") or {}
     count = told.get("collisionCount") or 0
     return Revisions(told.get("currentRevision", ""), told.get("updateRevision", ""), count)

@@ -1,4 +1,4 @@
-"""Who a pod of a StatefulSet is: its name, its labels and its claims follow from its ordinal."""
+"""The identity of a StatefulSet's pod: name, labels and claims derive from its ordinal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pod_name(owner: Object, ordinal: int) -> str:
 
 
 def split_name(name: str) -> tuple[str, int] | None:
-    """The owner's name and the ordinal in a name that a pod or a claim could have."""
+    """Split the name of a pod or claim into prefix and ordinal; None if it has no ordinal."""
     owner, _, digits = name.rpartition("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > _MOST_DIGITS:
         return None
@@ -28,13 +28,13 @@ def split_name(name: str) -> tuple[str, int] | None:
 
 
 def ordinal_of(owner: Object, pod: Pod) -> int | None:
-    """The place of a pod in a set; None if by its name it has none there."""
+    """The ordinal of a pod in a set; None if its name does not match."""
     parts = split_name(pod.name)
     return parts[1] if parts and parts[0] == owner["metadata"]["name"] else None
 
 
 def claim_names(owner: Object, ordinal: int) -> dict[str, str]:
-    """The claims of a pod, by the names of their templates, which are those of its volumes."""
+    """The claims of a pod by template name, which is also the volume name."""
     return {
         name: f"{name}-{pod_name(owner, ordinal)}"
         for name in (template["metadata"].get("name", "") for template in _templates(owner))
@@ -42,7 +42,7 @@ def claim_names(owner: Object, ordinal: int) -> dict[str, str]:
 
 
 def claims(owner: Object, ordinal: int) -> Iterator[Object]:
-    """The claims of a pod as they are made."""
+    """The claims to create for a pod."""
     selected = (owner["spec"].get("selector") or {}).get("matchLabels") or {}
     names = claim_names(owner, ordinal)
     for template in _templates(owner):
@@ -62,14 +62,14 @@ def _templates(owner: Object) -> list[Object]:
 
 
 class Identities:
-    """Gives pods what they are known by."""
+    """Builds pods with their identity."""
 
     def __init__(self, resource: Resource, name_label: str) -> None:
         self._resource = resource
         self._name_label = name_label
 
     def pod(self, owner: Object, ordinal: int, revision: str) -> Object:
-        """A pod of a set, made from the template that the owner has."""
+        """A pod of a set, from the owner's template."""
         name = pod_name(owner, ordinal)
         pod = pod_from(owner["spec"]["template"], self._resource, owner)
         metadata, spec = pod["metadata"], {**pod["spec"], "hostname": name}
@@ -80,8 +80,7 @@ class Identities:
         return self.with_claims(owner, ordinal, made)
 
     def with_claims(self, owner: Object, ordinal: int, pod: Object) -> Object:
-        """A pod with the volumes that its claims are; they take the place of others of their
-        names."""
+        """The pod with volumes for its claims; they replace volumes of the same name."""
         names = claim_names(owner, ordinal)
         volumes: list[Object] = [
             {"name": name, "persistentVolumeClaim": {"claimName": claim}}
@@ -101,5 +100,5 @@ class Identities:
 
 
 def has_claims(owner: Object, ordinal: int, pod: Pod) -> bool:
-    """Whether the claims of its ordinal are the volumes of a pod."""
+    """Whether a pod has volumes for all claims of its ordinal."""
     return claim_names(owner, ordinal).items() <= pod.claims.items()

@@ -1,4 +1,4 @@
-"""Making, correcting and removing the pods of StatefulSets, with an event about it for each."""
+"""Creates, repairs and deletes the pods of StatefulSets and records an event for each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLAIMS = "core/v1/persistentvolumeclaims"
 
 
 class Members:
-    """The pods of StatefulSets. Without `retention` the claims are nobody's."""
+    """The pods and claims of StatefulSets. Without `retention`, claims get no owner references."""
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class Members:
         self._retention = retention
 
     async def create(self, owner: Object, ordinal: int, revision: str) -> None:
-        """Make a pod and the claims that it needs, unless claims of the pod before it have yet to
-        go."""
+        """Create the pod and missing claims; does nothing while claims of the previous pod are
+        still to be deleted."""
         name = pod_name(owner, ordinal)
         if self._is_waiting(owner, ordinal):
             return
@@ -56,7 +56,7 @@ class Members:
         self._record(owner, "create", name)
 
     async def correct(self, owner: Object, ordinal: int, pod: Pod) -> None:
-        """Give a pod back what it is known by, where that was taken from it."""
+        """Restore the name label, claims and claim owners of a pod."""
         labelled, equipped = self._identities.is_labelled(pod), has_claims(owner, ordinal, pod)
         if labelled and equipped and self.owns_claims(owner, ordinal, pod):
             return
@@ -85,7 +85,7 @@ class Members:
         self._record(owner, "delete", pod.name)
 
     async def replace_failed(self, owner: Object, pod: Pod) -> bool:
-        """Remove a pod that failed; whether there is room for the next."""
+        """Delete a failed pod; returns whether it is gone."""
         if not pod.deleting:
             metadata = owner["metadata"]
             text = f"StatefulSet {metadata['namespace']}/{metadata['name']} is recreating failed"
@@ -95,11 +95,11 @@ class Members:
         return self._objects.find(PODS, pod.namespace, pod.name) is None
 
     async def own_claims(self, owner: Object, ordinal: int, pod: Pod) -> None:
-        """See that the claims of a pod that is one too many go with it, or stay."""
+        """Set the owners of a surplus pod's claims according to the retention policy."""
         await self._own_claims(owner, ordinal, pod.uid)
 
     def owns_claims(self, owner: Object, ordinal: int, pod: Pod) -> bool:
-        """Whether the claims of a pod are owned as the policy of its set says."""
+        """Whether the claims of a pod have the owners that the retention policy requires."""
         if self._retention is None:
             return True
         return all(
@@ -109,7 +109,7 @@ class Members:
         )
 
     def _claims(self, owner: Object, ordinal: int) -> list[Object]:
-        """The claims of a pod that there are."""
+        """The existing claims of a pod."""
         namespace = owner["metadata"]["namespace"]
         found = (
             self._objects.find(CLAIMS, namespace, name)
@@ -141,7 +141,7 @@ class Members:
             raise StatusError(409, "Conflict", text)
 
     async def _make_claim(self, owner: Object, ordinal: int, claim: Object) -> str:
-        """Make a claim; gives what went wrong."""
+        """Create a claim; returns an error text or ""."""
         name, pod = claim["metadata"]["name"], pod_name(owner, ordinal)
         within = f"Pod {pod} in StatefulSet {owner['metadata']['name']}"
         try:
@@ -158,7 +158,7 @@ class Members:
         return ""
 
     async def _own_claims(self, owner: Object, ordinal: int, pod_uid: str) -> None:
-        """Give the claims of a pod the owners that the policy wants."""
+        """Set the owner references of a pod's claims according to the policy."""
         retention = self._retention
         if retention is None:
             return

@@ -1,5 +1,4 @@
-"""Which claims of a StatefulSet go when it goes or shrinks: their owner references say it to the
-garbage collector."""
+"""The retention policy of StatefulSet claims, as owner references for the garbage collector."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ _DELETE = "Delete"
 
 
 def keeps_when_scaled(owner: Object) -> bool:
-    """Whether the claims of a pod that is one too many stay for the next of its ordinal."""
+    """Whether claims of surplus pods are kept for the next pod of the ordinal."""
     return bool(_policy(owner).get("whenScaled") != _DELETE)
 
 
@@ -21,15 +20,15 @@ def _policy(owner: Object) -> Object:
 
 
 class Retention:
-    """The owner references that claims shall have."""
+    """Computes the owner references of claims."""
 
     def __init__(self, resource: Resource, pods: Resource) -> None:
         self._resource = resource
         self._pods = pods
 
     def references(self, owner: Object, ordinal: int, pod_uid: str, claim: Object) -> list[Object]:
-        """Those of a claim of a pod of a set, as its policy has them; others stay. A pod that is
-        one too many takes its claims with it, otherwise the set does."""
+        """The owner references of a claim, including foreign ones. With policy Delete a claim
+        belongs to its pod if that is surplus, otherwise to the set."""
         given = claim["metadata"].get("ownerReferences") or []
         replicas: int = owner["spec"].get("replicas") or 0
         by_pod = not keeps_when_scaled(owner) and ordinal >= replicas
@@ -47,7 +46,8 @@ class Retention:
         return wanted
 
     def goes_with_another(self, owner: Object, ordinal: int, claim: Object) -> bool:
-        """Whether a claim belongs to an earlier pod of this ordinal and will go with it."""
+        """Whether a claim is owned by an earlier pod of this ordinal and will be deleted with
+        it."""
         name = pod_name(owner, ordinal)
         references = claim["metadata"].get("ownerReferences") or ()
         return any(one["kind"] == self._pods.kind and one["name"] == name for one in references)

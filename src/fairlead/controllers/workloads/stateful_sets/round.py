@@ -1,7 +1,7 @@
-"""One look at a StatefulSet: the steps that can be taken now towards what is wanted.
+"""One sync of a StatefulSet: the steps that are possible now.
 
-With the policy OrderedReady there is at most one step, and none while an earlier pod is not as it
-should be: also not to a better template than the one that keeps it from that.
+With OrderedReady there is at most one step, and none while an earlier pod is not ready. That also
+holds if a broken template blocks the pod and the new template would fix it.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ from fairlead.controllers.workloads.stateful_sets.members import Members
 from fairlead.controllers.workloads.stateful_sets.statuses import Revisions
 from fairlead.operations.api import Object
 
-_BURST = 500  # pods made in one go
+_BURST = 500  # pods created per sync
 
 
 def by_ordinal(owner: Object, pods: Iterable[Pod]) -> dict[int, Pod]:
-    """The pods of a set in their order."""
+    """The pods of a set, sorted by ordinal."""
     placed = ((ordinal_of(owner, pod), pod) for pod in pods)
     return dict(sorted((ordinal, pod) for ordinal, pod in placed if ordinal is not None))
 
 
 class Round:
-    """`former` gives the set with the template of its current revision. `min_ready` is for how many
-    seconds pods have to be ready; `several`: more than one of them may be missing in an update, if
-    the set says so."""
+    """`former` returns the set with the template of its current revision. `min_ready` are the
+    seconds until a ready pod is available. `several` enables maxUnavailable."""
 
     def __init__(
         self,
@@ -59,12 +58,12 @@ class Round:
         self._surplus = {place: pod for place, pod in placed.items() if place >= self._replicas}
 
     async def take_steps(self) -> None:
-        """Raises StatusError where one fails."""
+        """Raises StatusError if a step fails."""
         if await self._keep() and await self._shrink() and self._rolls:
             await self._roll()
 
     async def _keep(self) -> bool:
-        """See that there is a pod for every ordinal; whether others may be thought of."""
+        """Create missing pods and repair others; returns whether the next phase may start."""
         missing = []
         for ordinal in range(self._replicas):
             pod = self._wanted.get(ordinal)
@@ -92,8 +91,8 @@ class Round:
             await self._members.create(self._owner, ordinal, self._revisions.updated)
 
     def _is_held_back(self, ordinal: int) -> bool:
-        """Whether a pod is made as it was before. Where no partition is given that is so for as
-        many as still are."""
+        """Whether a pod is created from the previous template: below the partition, or without
+        rollingUpdate settings below currentReplicas."""
         if not self._rolls:
             return False
         if self._steps is None:
@@ -102,7 +101,7 @@ class Round:
         return ordinal < self._partition
 
     async def _shrink(self) -> bool:
-        """Remove what is too much, the last first; whether nothing of it is left to wait for."""
+        """Delete surplus pods, highest ordinal first; returns whether the next phase may start."""
         for ordinal, pod in self._surplus.items():
             await self._members.own_claims(self._owner, ordinal, pod)
         going = [pod for _, pod in sorted(self._surplus.items(), reverse=True)]
@@ -118,7 +117,7 @@ class Round:
         return False
 
     async def _roll(self) -> None:
-        """Remove pods that are not up to date, the last first; they are made anew."""
+        """Delete outdated pods, highest ordinal first; the next sync creates them again."""
         descending = sorted(self._wanted.items(), reverse=True)
         if not self._several:
             await self._replace_next(descending)

@@ -1,4 +1,4 @@
-"""What a StatefulSet tells of its pods."""
+"""The status of a StatefulSet."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from fairlead.operations.api import Object
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
-    """The names of the revisions that pods were of before (`current`) and are to be of, and how
-    many names were taken."""
+    """Names of the current and the update revision, and the number of name collisions."""
 
     current: str
     updated: str
@@ -21,8 +20,8 @@ class Revisions:
 
 
 def status(owner: Object, pods: Collection[Pod], revisions: Revisions, min_ready: int) -> Object:
-    """The status of a set with these pods. When all are as they are to be the current revision is
-    that of the update."""
+    """The status for these pods. When all pods are updated the update revision becomes the current
+    one."""
     current, updated = revisions.current, revisions.updated
     ready = [pod for pod in pods if pod.running_and_ready]
     labels = [pod.labels.get(REVISION_LABEL) for pod in pods if not pod.deleting]
