@@ -219,7 +219,7 @@ class Collection:
         return [heads[key] for key in (self._range(namespace) if keys is None else sorted(keys))]
 
     def _indexed(self, namespace: str, selection: Selection) -> list[str] | None:
-        """Return the keys an index finds, or None if the namespace has no more keys than that."""
+        """Return the keys an index finds; None if there is no index or it saves nothing."""
         best = self._indexes.best(selection) if self._indexes and selection else None
         if best is None:
             return None

@@ -1,4 +1,4 @@
-"""Recovery of the embedded store after a failure, or a stop of the process."""
+"""Recovers the embedded store after a failure, or stops the process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Health:
     """Tracks whether the store can be written.
 
     A PASSING failure ends when an ordinary write or a probe succeeds. After a DOUBTFUL failure the
-    writer is held until `Backend.recover` succeeds; if that fails too, the failure is FATAL.
+    writer is held until `Backend.recover` succeeds; a recovery that fails is retried after a
+    PASSING failure, else the failure is FATAL.
     """
 
     def __init__(self, backend: Backend, writer: Writer) -> None:

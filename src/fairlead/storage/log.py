@@ -27,7 +27,7 @@ class Cache(Protocol):
         """Load the complete state at a revision. Called once, before all other methods."""
 
     def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
-        """Apply the outcomes of this process's writes; it is the only writer."""
+        """Apply the outcomes of a batch of this process; no other commit lies between."""
 
     def followed(self, rows: Sequence[Row], revision: int) -> None:
         """Apply rows of any writer: these are all commits up to a revision."""

@@ -123,8 +123,9 @@ class Quiet:
         self._revision = self._reached = 0  # nothing changed between `_reached` and `_revision`
 
     async def settled(self, reached: Callable[[], int], revision: int) -> int:
-        """Wait until the state at `revision` is that of the reached revision, and return the
-        latter; raises CallFailed."""
+        """Wait until the watch reaches `revision`, or nothing has changed between the reached
+        revision and `revision`; gives up after the request timeout. Returns the revision that the
+        feed shows then. Raises CallFailed."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + self._client.timing.request
         while (found := reached()) < revision and loop.time() < ends:

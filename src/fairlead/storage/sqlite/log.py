@@ -235,7 +235,7 @@ class EmbeddedLog:
 
 
 def _checked(row: Row) -> Row:
-    """Raise StorageError for an encrypted value: no key is configured to read it."""
+    """Raise StorageError for an encrypted value (objects begin with `{`): no key is configured."""
     if row.value is not None and row.value[:1] != b"{":
         raise StorageError(
             f"{row.resource} {row.key} is stored under a key: start with"

@@ -16,7 +16,7 @@ _FILES = ("fairlead.db", "fairlead.db-wal", "acknowledged")
 
 
 class ReadOnlySource:
-    """Wraps a source and refuses writes; does not compact."""
+    """Wraps a source; refuses writes and never compacts."""
 
     has_epoch = False
 

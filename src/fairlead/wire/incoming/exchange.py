@@ -31,7 +31,7 @@ _STAYS = Head(b"GET", b"/", [], {}, {})
 _ENDS = Head(b"GET", b"/", [], {}, {})
 _ENDS.keep_alive = False
 
-# Waits for a share of the sending capacity, in units of small pieces.
+# Waits for the turn of the request's flow: to send so many small pieces, or for equal work.
 Turn = Callable[[int], Awaitable[None]]
 
 
@@ -404,7 +404,7 @@ class Exchange:
             self._connection.held = self.keeps + len(piece)
 
     async def _send_in_turn(self, piece: bytes, turn: Turn, as_chunks: bool) -> None:
-        """Send a piece in small parts, each after waiting for its share of the capacity."""
+        """Send a piece in small parts, waiting for a turn before each."""
         view = memoryview(piece)
         for start in range(0, len(piece), _SMALL_PIECE):
             await turn(1)

@@ -1,8 +1,9 @@
 """Memory that clients make the server hold: answers they do not read, and bodies they send.
 
 A connection may hold some hundred kilobytes of either, which is little for one and too much for
-thousands. So all connections share a total; above it, the owners that hold most lose theirs first.
-The owner of a connection is the user of its last request, or its address before the first one.
+thousands. So all connections share a total; above it, the owners that hold most lose connections or
+wait. The owner of a connection is the user of its last request, or its address before the first
+one.
 """
 
 from __future__ import annotations

@@ -233,9 +233,9 @@ class Sealing:
 
 # Batches the reads and writes of all connections in one iteration of the event loop.
 #
-# Decrypting a record, answering a request, encrypting the answer and writing it to the socket each
-# exceed the processor's first-level cache. Done in turn for every connection they evict each other;
-# done step by step for all connections they cost half as much.
+# The code of each step (decrypt a record, answer a request, encrypt the answer, write it to the
+# socket) is larger than the processor's first-level cache. Done connection by connection, the steps
+# evict each other from it; done step by step for all connections, they cost half as much.
 
 _MOST_BYTES = 256 * 1024  # queued in either direction before a batch ends early
 _SECONDS_OF_SLICES = 0.004

@@ -1,4 +1,4 @@
-"""Connections to kubelets, pods, and pods of services.
+"""Connections to node agents (kubelets), pods, and pods of services.
 
 Their addresses come from objects that users write, so each is checked before it is reached.
 """
@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A target in the cluster. `agent`: it is a kubelet, which gets our client certificate; with
-    `checked`, its own certificate is verified."""
+    """A target in the cluster. `agent`: it is a node agent (kubelet), which gets our client
+    certificate; with `checked`, its own certificate is verified."""
 
     host: str
     port: int
@@ -43,9 +43,9 @@ class Place:
 
 
 class Reach:
-    """Opens connections into the cluster. `agent_tls` is the context for kubelets, `trusting_tls`
-    for kubelets that are not checked. Pods are reached by address and have no certificate that
-    could be verified."""
+    """Opens connections into the cluster. `agent_tls` is the context for node agents,
+    `trusting_tls` for node agents that are not checked. Pods are reached by address and have no
+    certificate that could be verified."""
 
     def __init__(
         self,

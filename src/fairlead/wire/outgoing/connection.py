@@ -45,8 +45,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def is_quiet(self) -> bool:
-        """Whether an idle connection is usable: open, and with nothing to read, such as an EOF that
-        the event loop has not read yet."""
+        """Whether an idle connection is usable: open, and without unread input such as an EOF."""
         if not self.is_open or self._transport is None or self._transport.is_closing():
             return False
         socket = self._transport.get_extra_info("socket")

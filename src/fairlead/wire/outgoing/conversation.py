@@ -56,7 +56,7 @@ class Conversation(asyncio.Protocol):
         self._head = b""
         self._pieces: list[bytes] = []
         self._held = self._beside = 0
-        self._failure: Callable[[], Exception] | None = None  # a raised exception refers to us
+        self._failure: Callable[[], Exception] | None = None  # factory: raised ones refer to us
         self._head_done = self._keeps_alive = False
         self._ends_with_connection = True
         self._in_chunks = False

@@ -38,8 +38,8 @@ def unchecked() -> ssl.SSLContext:
 
 
 class TrustingContext(ssl.SSLContext):
-    """Verifies servers with a `Trust`, by default that of the system. The base class trusts nobody,
-    so a handshake that bypasses `wrap_bio` fails."""
+    """Verifies servers with a `Trust`, by default that of the system. The base class has no trusted
+    CAs, so a handshake that bypasses `wrap_bio` fails."""
 
     def __new__(cls, trust: Trust | None) -> TrustingContext:
         return super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
