@@ -1,10 +1,10 @@
 """The revisioned store: a log on disk or in etcd, and the watch cache. May use `codec` and `base`.
 
-- `store`: where to enter; reads come from the cache, writes go to the log
-- `writes`: one write over the newest version, and group commit
-- `log`, `backend`: the interface that `sqlite/`, `etcd/` and `workers/` implement
+- `store`: the entry point; reads come from the cache, writes go to the log
+- `writes`: checks a write against the newest version of its key; group commit
+- `log`, `backend`: the interfaces that `sqlite/`, `etcd/` and `workers/` implement
 - `collection`, `indexes`, `selection`: the cache of one resource, and selectors over it
-- `audience`, `delivery`, `followers`: who hears of a change, and in which order
-- `version`, `change`, `history`: what is stored, and what happened to it
-- `encryption/`: values under keys
+- `audience`, `delivery`, `followers`: delivery of changes to watchers and followers, in order
+- `version`, `change`, `history`: stored versions, changes between them, bounds on the history
+- `encryption/`: encryption of values at rest
 """

@@ -1,4 +1,4 @@
-"""The watchers of a collection: who hears of a change, and as what."""
+"""The watchers of a collection: finds those that a change concerns and the event type for each."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.metrics import WATCHERS_ENDED
 from fairlead.storage.selection import Fact, Requirement, Selection
 
-_ANY = "*"  # stands for all values of a fact; none of a label or a name is that
-_MOST_VALUES = 16  # of a selection by which its group is found; each costs an entry
+_ANY = "*"  # stands for all values of a fact; never a valid label value or name
+_MOST_VALUES = 16  # of a clue used to look up a group; each value costs an entry
 
 Rules = tuple[tuple[Requirement, ...], tuple[Requirement, ...]]
 
 
 class Group:
-    """Watchers with the same selection: what a change is to one it is to all."""
+    """Watchers with the same selection: a change has the same event type for all of them."""
 
     __slots__ = ("_selection", "watchers")
 
@@ -40,8 +40,9 @@ class Group:
 
 
 class Scope:
-    """The groups of one part of the collection. A selection that names values of a fact, or asks
-    for it to be there, is only held against changes of objects with such a value."""
+    """The groups of one scope: the collection, a namespace or a key. Groups whose selection
+    requires a value of a fact, or its presence, are checked only for changes of objects that have
+    it."""
 
     __slots__ = ("_by_fact", "_groups", "_others")
 
@@ -59,7 +60,7 @@ class Scope:
 
     @property
     def everybody(self) -> int:
-        """How many look at every change, whatever its facts are."""
+        """The number of watchers that check every change, regardless of facts."""
         return sum(len(group.watchers) for group in self._others.values())
 
     def add(self, watcher: Watcher) -> None:
@@ -92,7 +93,7 @@ class Scope:
                 group.tell(change, alone)
 
     def _places(self, selection: Selection) -> list[dict[Rules, Group]]:
-        """Where a group with this selection is kept."""
+        """Return the lookup tables that hold a group with this selection."""
         for fact, values in selection.clues:
             if values is None or len(values) <= _MOST_VALUES:
                 by_value = self._by_fact.setdefault(fact, {})
@@ -113,7 +114,7 @@ class Scope:
         for fact, by_value in self._by_fact.items():
             try:
                 values = {fact.of(one) for one in (change.before, change.after) if one is not None}
-            except Exception:  # each of them finds out for itself
+            except Exception:  # each group hits the exception itself and fails its watchers
                 values = set(by_value)
             values.discard(None)
             if values:
@@ -125,7 +126,7 @@ class Scope:
 
 
 class Audience:
-    """The watchers by what part of the collection they watch: all, a namespace, or one key."""
+    """The watchers of a collection by scope: all of it, a namespace, or one key."""
 
     __slots__ = ("_scopes",)
 
@@ -150,7 +151,8 @@ class Audience:
                 del self._scopes[watcher.scope]
 
     def count(self, key: str) -> int:
-        """About how many hear of a change of a key: those who select by facts are few for each."""
+        """Estimate how many watchers receive a change of a key. Watchers found by facts are not
+        counted: they are few for each change."""
         return sum(
             scope.everybody
             for name in _concerned_by(key)
@@ -165,11 +167,11 @@ class Audience:
 
 
 def _concerned_by(key: str) -> tuple[str, str, str]:
-    """The names of scopes that a key belongs to."""
+    """Return the names of the scopes that contain a key."""
     return "", key.rpartition("/")[0] + "/", key
 
 
-# One watcher's queue between the commit and its connection.
+# The queue of one watcher, between the commit and its connection.
 
 logger = logging.getLogger("fairlead.storage")
 
@@ -180,7 +182,7 @@ MOST_PENDING_BYTES = 64 << 20
 
 
 def event_type(change: Change, selection: Selection) -> str | None:
-    """What the change means to someone who sees only the selection, or None if nothing."""
+    """Return the event type of a change as seen through a selection, None if not visible."""
     if not selection:
         return change.kind
     old, new = change.before, change.after
@@ -191,26 +193,26 @@ def event_type(change: Change, selection: Selection) -> str | None:
 
 
 class Listener(Protocol):
-    """Who serves a watcher: sends to a client what it collects. All are called in the midst of a
-    delivery to many."""
+    """Sends the events of a watcher to its client. All methods are called during a delivery to many
+    watchers, so they must not block."""
 
     def pass_on(self, kind: str, change: Change) -> bool:
-        """Send one event at once, before which nothing is pending, or say that this cannot be."""
+        """Send one event at once, with nothing pending before it; False if that is not possible."""
 
     def wake(self) -> None:
-        """Something is pending now."""
+        """Events are pending now."""
 
     def closed(self) -> None:
-        """There will be no more."""
+        """No more events will follow."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Watcher:
-    """Collects events as commits happen; `take` gives them to the listener, which encodes them.
+    """Queues events as commits happen; the listener fetches them with `take` and encodes them.
 
-    It hears of changes after the revision `after`. A watcher that lets too many events or bytes
-    pile up is closed, never waited for. One whose listener raises is closed with that `failure`;
-    the other watchers hear of the change all the same.
+    Receives changes after the revision `after`. A watcher with too many pending events or bytes is
+    closed; delivery never waits for it. If its listener raises, it is closed with that `failure`;
+    the other watchers still receive the change.
     """
 
     __slots__ = (
@@ -234,10 +236,11 @@ class Watcher:
         self.lagging = False
         self.failure: Exception | None = None
         self.listener: Listener | None = None
-        self.size = 0  # bytes of what is pending
+        self.size = 0  # bytes of the pending events
 
     def deliver(self, kind: str, change: Change, alone: bool = False) -> None:
-        """Hear of a change. One that comes `alone` need not wait for its turn in the queue."""
+        """Queue a change. With `alone`, no other change follows at once, so the listener may send
+        it without queueing."""
         if change.revision <= self.after or self.closed:
             return
         pending = self.pending
@@ -262,30 +265,30 @@ class Watcher:
             self.fail(error)
 
     def close(self) -> None:
-        """End the stream: what is pending is still given out."""
+        """End the stream; pending events are still sent, except those of a lagging watcher."""
         self.closed = True
         if self.lagging:
             self.pending.clear()
         if self.listener is not None:
             try:
                 self.listener.closed()
-            except Exception:  # others are told in the same delivery
+            except Exception:  # the same delivery goes on to other watchers
                 logger.exception("a watch cannot be ended")
 
     def fail(self, error: Exception) -> None:
-        """End the stream because a change cannot be told."""
+        """End the stream because a change cannot be delivered."""
         if not self.closed:
             self.failure = error
             WATCHERS_ENDED.add(of=("failure",))
             self.close()
 
     def expire(self, failure: Exception) -> None:
-        """End the stream because what comes next can no longer be told."""
+        """End the stream because the following changes are compacted."""
         self.failure = failure
         WATCHERS_ENDED.add(of=("expired",))
         self.close()
 
     def take(self) -> list[Event]:
-        """What is pending, which is no longer then."""
+        """Return and clear the pending events."""
         taken, self.pending = self.pending, []
         return taken

@@ -1,7 +1,7 @@
-"""The interface between the cache in memory and what keeps the data for good.
+"""The interface between the cache in memory and durable storage.
 
-A backend orders writes: it compares and swaps, assigns revisions, and gives back what it took in
-the order of revisions. It knows keys and bytes, nothing of what they mean.
+A backend orders writes: it compares and swaps, assigns revisions, and returns committed rows in the
+order of revisions. Keys and values are opaque to it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import NamedTuple, Protocol
 
 
 class Fault(Enum):
-    """What a failure says about the data."""
+    """How far a failure puts the stored data in doubt."""
 
-    PASSING = "passing"  # nothing was written and nothing is wrong with what was: a full disk
-    DOUBTFUL = "doubtful"  # the backend must prove itself sound before it is written again
-    FATAL = "fatal"  # what was acknowledged may be lost; only a new start can tell
+    PASSING = "passing"  # nothing was written and the data is intact, e.g. a full disk
+    DOUBTFUL = "doubtful"  # the backend must pass `recover` before the next write
+    FATAL = "fatal"  # acknowledged writes may be lost; only a restart can check
 
 
 class StorageError(Exception):
-    """The store cannot do its work: damaged, locked, full, or written by a newer release."""
+    """The store is damaged, locked, full, unreachable, or was written by a newer release."""
 
     def __init__(self, message: str, fault: Fault = Fault.DOUBTFUL) -> None:
         super().__init__(message)
@@ -28,46 +28,46 @@ class StorageError(Exception):
 
 
 class Unanswered(StorageError):
-    """A write was sent, and nobody told what became of it: it may have happened."""
+    """A write was sent and no answer came: it may have been committed."""
 
 
 class Conflict(Exception):
-    """The key moved on: its revision is no longer the expected one. `at` is a revision at which
-    that can be seen, 0 if it can be already."""
+    """The revision of the key is not the expected one. `at` is a revision at which the cache shows
+    the newer version, 0 if it shows it already."""
 
     at = 0
 
 
 class EpochMoved(Conflict):
-    """What decisions rest on was written after the revision that a write rests on."""
+    """The epoch key was written after the revision in `Write.since`."""
 
 
 class Compacted(Exception):
-    """The revision asked for is older than the kept history."""
+    """The requested revision is older than the kept history."""
 
 
-_NEVER = -1  # no key has this revision
+_NEVER = -1  # no key ever has this revision
 
 
 class Precondition(NamedTuple):
-    """What must hold of another key for a write to happen: that it exists, or exactly which
-    revision it has. That may be the one that an earlier write is still to get."""
+    """A condition on another key: that it exists (None), has a given revision, or has the revision
+    that a pending write will get."""
 
     resource: str
     key: str
     revision: int | Write | None = None
 
     def wanted(self) -> int | None:
-        """The revision that it must have; None if any will do."""
+        """Return the revision the key must have; None accepts any."""
         if not isinstance(self.revision, Write):
             return self.revision
         given = self.revision.revision
         if given is None:
             return _NEVER
-        return given if self.revision.value is not None else 0  # a deletion leaves no key
+        return given if self.revision.value is not None else 0  # deleted: no key
 
     def holds(self, revision: int) -> bool:
-        """Whether it holds of a key at this revision, 0 if the key does not exist."""
+        """Whether the condition holds if the key has this revision; 0 means it does not exist."""
         wanted = self.revision
         if wanted.__class__ is not int:
             wanted = self.wanted()
@@ -75,7 +75,8 @@ class Precondition(NamedTuple):
 
 
 class ConditionFailed(Exception):
-    """A precondition on another key did not hold; `condition` is which, `at` as of a Conflict."""
+    """A precondition on another key does not hold. `condition` is that precondition; `at` has the
+    meaning of `Conflict.at`."""
 
     at = 0
 
@@ -85,10 +86,12 @@ class ConditionFailed(Exception):
 
 
 class Write:
-    """One step that is wanted: `value` (None deletes) in place of the revision `expected`, 0 for
-    none. `expected` may be an earlier write whose revision is not known yet; what builds on a
-    write that was refused is refused too. `since` is the revision that it rests on where others
-    write as well, 0 if it need not be compared.
+    """A write to one key: store `value` (None deletes) if the key's revision is `expected`, 0 for a
+    key that does not exist.
+
+    `expected` may be a pending write whose revision is not assigned yet; if that write is refused,
+    this one is refused too. `since` is the revision on which the request based its decisions: the
+    write fails with EpochMoved if the epoch moved after it; 0 skips the check.
     """
 
     __slots__ = (
@@ -111,10 +114,10 @@ class Write:
         self.expected = expected
         self.requires = requires
         self.since = 0
-        self.revision: int | None = None  # given by the backend that took it
+        self.revision: int | None = None  # assigned by the backend on commit
 
     def expected_revision(self) -> int | None:
-        """None if the write that this one builds on was refused."""
+        """Return None if `expected` is a write that was refused."""
         return self.expected if isinstance(self.expected, int) else self.expected.revision
 
 
@@ -122,7 +125,7 @@ Outcome = int | Conflict | ConditionFailed
 
 
 class Row(NamedTuple):
-    """One kept step of one key. `previous` is the revision that it superseded, 0 for none."""
+    """One version of one key as stored. `previous` is the revision it superseded, 0 for none."""
 
     revision: int
     resource: str
@@ -133,79 +136,79 @@ class Row(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A row and the row that it superseded."""
+    """A row and the row it superseded."""
 
     row: Row
     before: Row | None
 
 
 class Slice(NamedTuple):
-    """A part of a state, in the order of keys, and how many keys come behind it."""
+    """Part of a state in key order, and the number of keys that follow it."""
 
     rows: list[Row]
     more: int
 
 
 class Backend(Protocol):
-    """What a store can be built upon.
+    """Durable storage under a store.
 
     `append`, `compact`, `probe` and `recover` are called from one thread, `changes`, `feed`,
-    `state` and `check` from another one, `open`, `heads` and `close` while neither runs. All may
-    raise StorageError.
+    `state` and `check` from another; `open`, `heads` and `close` while neither runs. All may raise
+    StorageError.
     """
 
     @property
     def revision(self) -> int:
-        """The newest revision that was ever given out."""
+        """The newest revision ever assigned."""
 
     @property
     def floor(self) -> int:
-        """The oldest revision whose state can be told; changes after it can be, too."""
+        """The oldest revision whose state, and the changes after it, can still be read."""
 
     def lock(self) -> None:
-        """Make sure that nobody else uses the data, before anything is read or written."""
+        """Take exclusive use of the data, before anything is read or written."""
 
     def open(self) -> None:
-        """Take hold of the data; locks if that was not done."""
+        """Open the data; locks it unless `lock` was called before."""
 
     def heads(self) -> Iterator[Row]:
-        """Every live key's newest row, in any order."""
+        """Return the newest row of every live key, in any order."""
 
     def append(self, writes: Sequence[Write]) -> list[Outcome]:
-        """Take these writes in their order, all that can be in one commit; gives the revision of
-        each, or why it was refused. When it raises, none of them happened."""
+        """Apply writes in order, all accepted ones in one commit. Returns for each its revision or
+        the reason of refusal. If it raises, nothing was written."""
 
     def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
-        """The next steps after a revision, of a resource (of all if it is empty) or of one of its
-        keys: some, or none if there are no more up to `upto`. Raises Compacted."""
+        """Return the next steps after a revision, of one resource (empty: all) or of one key: a
+        bounded number, empty if there are none up to `upto`. Raises Compacted."""
 
     def feed(self, after: int, upto: int) -> list[Row]:
-        """The next steps of all resources after a revision: some, or none if there are no more up
-        to `upto`. Raises Compacted."""
+        """Return the next rows of all resources after a revision: a bounded number, empty if there
+        are none up to `upto`. Raises Compacted."""
 
     def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
     ) -> Slice:
-        """The next rows (up to `limit`, 0 for any number; at least one if there is one) of the
-        state at a revision, of keys behind `after` and before `below`. Raises Compacted."""
+        """Return the next rows of the state at a revision, with keys above `after` and below
+        `below`: up to `limit` (0: no limit), at least one if any is left. Raises Compacted."""
 
     def compact(self, floor: int) -> bool:
-        """Forget what the state at `floor` and the changes after it do not need: a bounded part
-        of it; True while there is more to do."""
+        """Delete a bounded part of the rows that neither the state at `floor` nor the changes after
+        it need. Returns True while there is more to do."""
 
     def probe(self) -> None:
-        """Write something small for good, to see whether that can be done."""
+        """Commit a small write durably, to test that writing works."""
 
     def recover(self) -> None:
-        """After a doubtful failure: prove that all that was acknowledged is there and nothing of
-        what was not, and that it can be written."""
+        """After a DOUBTFUL failure: verify that every acknowledged write and no other is stored,
+        and that writing works."""
 
     def check(self) -> None:
-        """Look for damage in all of the data."""
+        """Check all of the data for damage."""
 
     def stop_check(self) -> None:
-        """Interrupt a check that runs in another thread and wait for its end; those that come later
-        raise at once."""
+        """Interrupt a check that runs in another thread and wait until it ends; later checks raise
+        at once."""
 
     def size(self) -> int:
         """Bytes on disk."""

@@ -1,7 +1,7 @@
-"""What a request rests on that does not ask for the newest state before it writes.
+"""Optimistic requests: they write without first fetching the newest state from the log.
 
-It works on what is known here. Its writes happen only if nothing that decisions rest on was written
-since, on whichever server: whoever writes such a thing moves the *epoch*, a key of the store.
+Such a request decides on the cached state. Its writes succeed only if nothing that decisions depend
+on was written since, on any server: writes to such resources move the *epoch*, a key in the store.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from contextvars import ContextVar, Token
 
 
 class Outdated(Exception):
-    """What a request rests on has moved: nothing was written, and what moved is known now."""
+    """The epoch moved after the request's basis: nothing was written, and the cache has caught
+    up."""
 
 
 class Basis:
-    """Whatever is written within, also by tasks that are begun there, rests on what is known at a
-    revision; what cannot raises Outdated. `wrote` says that something was written. What goes on
-    behind the end is on its own."""
+    """Context manager: writes inside it, including those of tasks started there, rely on the state
+    at `revision` and raise Outdated if the epoch moved since.
+
+    `wrote` is set after a write. Tasks that outlive the block write without the check.
+    """
 
     __slots__ = ("_token", "revision", "wrote")
 

@@ -1,4 +1,4 @@
-"""Where the metadata lies in a stored body, told without reading all of it."""
+"""Finds the end of the metadata in a stored body without parsing all of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIELDS = (
     *((b"labels", _TEXTS), (b"annotations", _TEXTS)),
     *((b"ownerReferences", _LIST), (b"finalizers", _LIST)),
 )
-# Metadata up to its end, or up to what is in its last list.
+# Matches metadata up to its end, or up to the content of managedFields, its last list.
 _MANAGED = b'"managedFields":['
 _BEGINNING = re.compile(
     rb'"metadata":\{'
@@ -31,13 +31,12 @@ _BEHIND_A_TEXT, _BRACE = b",:]}", b"}"[0]
 
 
 def metadata_end(body: bytes) -> int:
-    """Where the metadata of a body, which begins at METADATA_START, ends."""
+    """Return the offset where the metadata ends; it begins at METADATA_START."""
     return _ends(body)[1]
 
 
 def without_managed_fields(body: bytes) -> tuple[bytes, int]:
-    """What a body tells beside who manages its fields, often half of it; and where its metadata
-    ends."""
+    """Return a body without managedFields, often half of it, and the end of its metadata."""
     managed, end = _ends(body)
     if managed == end:
         return body, end
@@ -45,8 +44,8 @@ def without_managed_fields(body: bytes) -> tuple[bytes, int]:
 
 
 def _ends(body: bytes) -> tuple[int, int]:
-    """Where the managed fields of the metadata begin, and where all of it ends; twice the end where
-    it has none."""
+    """Return the offsets of managedFields and of the end of the metadata; both are the end if there
+    are no managedFields."""
     beginning = _BEGINNING.match(body)
     if beginning is None:
         end = _end_by_reading(body)
@@ -55,8 +54,8 @@ def _ends(body: bytes) -> tuple[int, int]:
     if not body.endswith(_MANAGED, 0, at):
         return at, at
     managed, end = at - len(_MANAGED), body.find(b"]", at) + 2
-    # The first bracket ends the list, unless there are lists in it or the bracket is in a text.
-    # There the next quote would end the text, and no key could follow.
+    # The first "]" ends the list unless the list contains lists, or the "]" is inside a string. In
+    # a string, the next quote would close it, and no key could follow.
     ends = body.startswith(b',"', end) and body[end + 2] not in _BEHIND_A_TEXT
     if (ends or end + 1 == len(body)) and body[end - 1] == _BRACE and b"[" not in body[at:end]:
         return managed, end

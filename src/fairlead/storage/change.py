@@ -1,4 +1,4 @@
-"""One committed step of one key: what followers and watchers are told."""
+"""One committed change of one key, as delivered to followers and watchers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
 
 class Change:
-    """What a key was before a revision and is after it; None where it did not exist.
+    """The versions of a key before and after a revision; None where it did not exist.
 
-    `kind` is what it means to those who see everything, `size` the bytes of its content.
-    `frames` holds the change as watchers send it, encoded once for all of them.
+    `kind` is the event type for an observer without a selector, `size` the bytes of the content.
+    `frames` caches the encoded watch events, shared by all watchers.
     """
 
     __slots__ = (
@@ -65,12 +65,12 @@ class Change:
         return self.key.rpartition("/")[2]
 
     def last_body(self) -> bytes:
-        """The content before this change, at the revision of this change."""
+        """Return the content before this change, with the revision of this change."""
         assert self.before is not None
         assert self.before.body is not None
         return at_revision(self.before.body, self.revision)
 
 
 def existing(resource: str, version: Version) -> Change:
-    """An object that is there already, as the change that added it."""
+    """Return the change that would add an existing object."""
     return Change(resource, version.key, version.revision, version.api_version, None, version)

@@ -28,12 +28,13 @@ def _revision(item: Change | Version) -> int:
 
 
 def key_range(namespace: str) -> tuple[str, str | None]:
-    """The keys of a namespace (or all of them): from the first, below the second."""
+    """Return the bounds of a namespace's keys (empty: all keys): inclusive start, exclusive end."""
     return (f"{namespace}/", f"{namespace}{_AFTER_SLASH}") if namespace else ("", None)
 
 
 class Page:
-    """A part of a list: its versions, and where and how much more there is."""
+    """A page of a list: its versions, and the last key and the number of remaining objects if there
+    is more."""
 
     __slots__ = ("entries", "last_key", "remaining")
 
@@ -44,15 +45,16 @@ class Page:
 
 
 class Collection:
-    """Heads are the newest version of every key, deleted ones included while the change is in the
-    history here; `floor` is the oldest revision whose state can be told from memory.
+    """The cache of one resource: the newest version of every key and the recent changes.
 
-    The history is a list of changes that is cut by copying: who got a part of it keeps it whole.
+    `heads` includes deletions as long as their change is in the history. `floor` is the oldest
+    revision whose state can be read from memory. The history list is trimmed by copying: slices
+    handed out before stay intact.
     """
 
     def __init__(self, resource: str, floor: int = 0) -> None:
         self.resource = resource
-        self.api_version = ""  # what new writes are recorded with
+        self.api_version = ""  # stored with new writes
         self.select_fields: SelectFields | None = None
         self.last_revision = 0
         self.floor = floor
@@ -81,12 +83,12 @@ class Collection:
         return head if head is not None and head.body is not None else None
 
     def latest(self, key: str) -> Version | None:
-        """The newest live version of a key, including one that is not committed yet."""
+        """Return the newest live version of a key, committed or pending."""
         newest = self.pending.get(key) or self.heads.get(key)
         return newest if newest is not None and newest.body is not None else None
 
     def load(self, versions: Iterable[Version]) -> None:
-        """Take in what was there before this process."""
+        """Load the versions stored before this process started."""
         heads = self.heads
         for version in versions:
             heads[version.key] = version
@@ -95,7 +97,8 @@ class Collection:
         self._keys = SortedList(heads)
 
     def add(self, version: Version) -> Change:
-        """Take in the next version of a key; revisions only rise. Gives what changed by it."""
+        """Apply the next version of a key, with a revision above all earlier ones. Returns the
+        change."""
         key = version.key
         before = self.heads.get(key)
         if before is None:
@@ -122,8 +125,8 @@ class Collection:
         return change
 
     def rebuild(self, versions: list[Version], revision: int) -> list[Change]:
-        """Take in what there is at a revision, in place of everything that was known before: what
-        happened meanwhile is not known. Gives the difference; watches end."""
+        """Replace the state by a snapshot at a revision; the changes in between are unknown.
+        Returns the difference; watchers expire."""
         old = {key: head for key, head in self.heads.items() if head.body is not None}
         self.heads, self._history, self._older, self._graves = {}, [], {}, 0
         self._indexes.clear()
@@ -147,8 +150,8 @@ class Collection:
         return Change(self.resource, key, revision, content.api_version, before, after)
 
     def publish(self, change: Change, *, alone: bool = False) -> None:
-        """Tell those who need not know before the writer does. Nothing that they do gets here.
-        `alone`: no other change is waiting, with which a watcher could send it together."""
+        """Notify non-essential followers and watchers; their exceptions are not raised here.
+        `alone`: no other change is queued that a watcher could send in the same batch."""
         self.followers.tell(change)
         if self.audience:
             self.audience.tell(change, alone)
@@ -157,7 +160,7 @@ class Collection:
         return self._history[bisect_right(self._history, revision, key=_revision) :]
 
     def changes_of(self, key: str) -> list[Change]:
-        """What happened to a key after the floor, as `events_after` would tell it."""
+        """Return the changes of a key after the floor, as `events_after` does."""
         head = self.heads.get(key)
         if head is None:
             return []
@@ -172,7 +175,7 @@ class Collection:
         return found
 
     def version_at(self, key: str, revision: int) -> Version | None:
-        """What a key was at a revision, which must not be before the floor."""
+        """Return the version of a key at a revision, which must not be below the floor."""
         return next(self._state_at([key] if key in self.heads else [], revision), None)
 
     def _range(self, namespace: str, after: str | None = None) -> Iterator[str]:
@@ -182,7 +185,7 @@ class Collection:
         return self._keys.irange(low or None, high, inclusive=(True, False))
 
     def current(self, namespace: str, selection: Selection = EVERYTHING) -> list[Version]:
-        """All live versions of a namespace (or of all), in the order of keys."""
+        """Return all live versions of a namespace (empty: all namespaces) in key order."""
         within = namespace or selection.namespace or ""
         if within and selection.name is not None:
             found = self.get(f"{within}/{selection.name}")
@@ -195,28 +198,28 @@ class Collection:
         return versions
 
     async def prepare(self, namespace: str, selection: Selection) -> None:
-        """Have an index for a selection where it would have to look at many objects."""
+        """Build an index for a selection that would otherwise scan many objects."""
         within = namespace or selection.namespace or ""
         is_named = bool(within) and selection.name is not None
         if selection and not is_named and self.count_in(within) > FEW:
             await self._indexes.make(selection, self.heads)
 
     async def select(self, namespace: str, selection: Selection) -> list[Version]:
-        """As `current`, of the moment of the call, with turns for others while many are looked at.
-        `prepare` makes it fast."""
+        """As `current`, of the state at the call; yields to the event loop during long scans. Call
+        `prepare` first to use an index."""
         within = namespace or selection.namespace or ""
         if not selection or (within and selection.name is not None):
             return self.current(namespace, selection)
         return await selected(self._candidates(within, selection), selection)
 
     def _candidates(self, namespace: str, selection: Selection) -> list[Version]:
-        """All heads among which those that are selected are."""
+        """Return a superset of the selected heads, from an index if that is smaller."""
         keys = self._indexed(namespace, selection)
         heads = self.heads
         return [heads[key] for key in (self._range(namespace) if keys is None else sorted(keys))]
 
     def _indexed(self, namespace: str, selection: Selection) -> list[str] | None:
-        """The keys of heads that an index finds, where that are fewer than lie in the namespace."""
+        """Return the keys an index finds; None if there is no index or it saves nothing."""
         best = self._indexes.best(selection) if self._indexes and selection else None
         if best is None:
             return None
@@ -230,15 +233,14 @@ class Collection:
         return [key for key in keys if key.startswith(start)]
 
     def count_in(self, namespace: str) -> int:
-        """How many keys lie in a namespace, those of deleted objects included."""
+        """Count the keys of a namespace, including those of deleted objects."""
         if not namespace:
             return len(self._keys)
         low, high = key_range(namespace)
         return self._keys.bisect_left(high or low) - self._keys.bisect_left(low)
 
     def newest(self, namespace: str) -> list[Version]:
-        """All live versions of a namespace, those that are still on their way to the disk
-        included."""
+        """Return all live versions of a namespace, pending ones included."""
         if not self.pending:
             return self.current(namespace)
         found = {version.key: version for version in self.current(namespace)}
@@ -250,8 +252,8 @@ class Collection:
     async def page(
         self, namespace: str, selection: Selection, revision: int, limit: int, after: str | None
     ) -> Page:
-        """Up to `limit` versions (0: all) of the state at `revision`, behind the key `after`.
-        Raises Compacted for what is not in memory; see `Store.page`."""
+        """Return up to `limit` versions (0: all) of the state at `revision` with keys above
+        `after`. Raises Compacted for revisions below the floor; see `Store.page`."""
         if revision < self.floor:
             raise Compacted(revision)
         keys = self._keys_at(namespace, selection, revision, after)
@@ -269,7 +271,7 @@ class Collection:
     def _keys_at(
         self, namespace: str, selection: Selection, revision: int, after: str | None
     ) -> Iterable[str]:
-        """The keys behind `after` that can be of objects that are selected at a revision."""
+        """Return the keys above `after` whose objects may be selected at a revision."""
         indexed = self._indexed(namespace, selection)
         if indexed is None:
             return self._range(namespace, after)
@@ -296,8 +298,8 @@ class Collection:
         return older[at - 1] if at else None
 
     def _count_after(self, namespace: str, key: str, revision: int) -> int:
-        """How many objects of the state at `revision` lie behind a key: today's number, corrected
-        by what changed since, so that a page costs no walk over all that follows."""
+        """Count the objects of the state at `revision` with keys above `key`: today's count
+        corrected by the changes since, which saves a scan of all following keys."""
         high = self._keys.bisect_left(f"{namespace}{_AFTER_SLASH}") if namespace else None
         low = self._keys.bisect_right(key)
         count = (high if high is not None else len(self._keys)) - low
@@ -312,7 +314,7 @@ class Collection:
         return count
 
     def forget(self, floor: int) -> None:
-        """Let go of the history up to a revision."""
+        """Drop the history up to a revision."""
         self.floor = floor
         history = self._history
         if not history or history[0].revision > floor:
@@ -332,7 +334,7 @@ class Collection:
                 self._graves -= 1
             return
         older = self._older[key]
-        # The newest one that is not after the floor is what the state at the floor shows.
+        # The newest version at or below the floor belongs to the state at the floor.
         needed = max(bisect_right(older, floor, key=_revision) - 1, 0)
         del older[:needed]
         if older and older[0].body is None and older[0].revision <= floor:
@@ -341,8 +343,8 @@ class Collection:
             del self._older[key]
 
     def forget_readers(self) -> None:
-        """The resource is no longer served: nobody follows it, and what can be selected may be
-        something else when it is served again."""
+        """Stop serving the resource: close its watchers, and drop its followers, indexes and
+        selectable fields, which may differ when it is served again."""
         for watcher in list(self.audience):
             watcher.close()
         self.followers.clear()
@@ -352,15 +354,15 @@ class Collection:
             head.forget_facts()
 
 
-# What the parts of a store share: all collections, and which revisions they are at.
+# State shared by the parts of a store: all collections and their revision.
 
-# Where others write as well nothing can be foreseen: such numbers are no real revision's.
+# Base of placeholder revisions where other processes write too; above any real revision.
 UNFORESEEN: Final = 1 << 62
 
 
 class State:
-    """All collections at one revision. `foresees` as of the log; `floor` is the oldest revision
-    whose state can be told, by the log if not from memory."""
+    """All collections at one revision. `foresees` as in `Log`; `floor` is the oldest revision whose
+    state can be read, from the log if not from memory."""
 
     def __init__(self, history: History, *, foresees: bool) -> None:
         self.history = history
@@ -377,34 +379,34 @@ class State:
         return found
 
     def begin(self, revision: int, floor: int) -> None:
-        """This is what there is, before anything happens."""
+        """Start from a loaded state."""
         self.revision, self.floor = revision, floor
         self._next_revision = revision + 1 if self.foresees else UNFORESEEN
 
     @property
     def next_revision(self) -> int:
-        """What the next write is foreseen to get. All that are under way have lower ones, if that
-        can be foreseen."""
+        """The predicted revision of the next write. With a log that foresees, all pending writes
+        have lower ones."""
         return self._next_revision if self.foresees else self.revision + 1
 
     def foresee(self) -> int:
-        """A revision for a write that goes to the log now."""
+        """Return the predicted revision of a write that goes to the log now."""
         revision = self._next_revision
         self._next_revision = revision + 1
         return revision
 
     def foresee_above(self) -> None:
-        """No write can get a revision any more that was given."""
+        """Raise the next prediction above the committed revision."""
         if self._next_revision <= self.revision:
             self._next_revision = self.revision + 1
 
     def foresee_anew(self) -> None:
-        """What was foreseen for writes that did not happen is free again."""
+        """Reuse the revisions predicted for writes that failed."""
         if self.foresees:
             self._next_revision = self.revision + 1
 
     def forget_in_memory(self, floor: int) -> None:
-        """Let go of the history up to a revision; the log can still tell it."""
+        """Drop the history up to a revision from memory; the log still has it."""
         self.history.floor = floor
         for collection in self.collections.values():
             collection.forget(floor)

@@ -1,4 +1,4 @@
-"""What is written together with another write."""
+"""A write to another object in the same commit."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from fairlead.storage.version import Version
 
 
 class Companion:
-    """A change of another object that goes with a write: if that is refused, so is this. `over` is
-    what it was made from, None for a new one, which has to name its key. `version` is what it
-    became when it was written."""
+    """A write to another object that is committed together with the main write, or refused with it.
+    `over` is the version it was made from, None for a new object, which needs `key`. `version` is
+    set when the write is sent."""
 
     __slots__ = ("collection", "key", "over", "value", "version")
 

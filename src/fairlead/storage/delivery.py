@@ -1,4 +1,5 @@
-"""Handing changes out behind the writers' answers, and waiting for a revision."""
+"""Applies commits to the cache, delivers changes after the writers are acknowledged, and lets
+requests wait for a revision."""
 
 from __future__ import annotations
 
@@ -24,26 +25,27 @@ from fairlead.storage.version import Version, body_of
 logger = logging.getLogger("fairlead.storage")
 
 Delivered = tuple[Collection, Change]
-Waiter = tuple[int, int, asyncio.Future[bool]]  # a revision, a number of its own, its answer
+Waiter = tuple[int, int, asyncio.Future[bool]]  # revision, tie-breaker, result
 
-_CHANGES_A_TURN = 500  # handed out before other work of the loop gets its turn
+_CHANGES_A_TURN = 500  # delivered before yielding to the event loop
 
 
 class Delivery:
-    """Tells followers that are not essential, and watchers, of what was taken in."""
+    """Delivers applied changes to non-essential followers and to watchers."""
 
     def __init__(self) -> None:
-        self.everywhere: list[Watcher] = []  # who watch all resources
+        self.everywhere: list[Watcher] = []  # watchers of all resources
         self._undelivered: list[Delivered] = []
         self._delivering = False
-        self._committed_at = 0.0  # the first of what is undelivered
+        self._committed_at = 0.0  # time of the oldest undelivered change
 
     def told(self, revision: int) -> int:
-        """Up to where everything was told, if a revision is the newest that was taken in."""
+        """Return the revision up to which all changes are delivered, given the newest applied
+        one."""
         return self._undelivered[0][1].revision - 1 if self._undelivered else revision
 
     def later(self, changes: list[Delivered]) -> None:
-        """Behind the tasks of the writers, which were woken before this."""
+        """Schedule delivery behind the tasks of the writers, which were woken first."""
         self._undelivered += changes
         if changes and not self._delivering:
             loop = asyncio.get_running_loop()
@@ -71,24 +73,24 @@ class Delivery:
                 collection.publish(change, alone=alone)
             except Exception as error:
                 logger.exception("cannot tell of %s %s", change.resource, change.key)
-                for watcher in tuple(collection.audience):  # some have missed the change
+                for watcher in tuple(collection.audience):  # some missed the change
                     watcher.fail(error)
         for watcher in tuple(self.everywhere):
             for _, change in turn:
                 watcher.deliver(change.kind, change)
 
     def all(self) -> None:
-        """Hand out everything now."""
+        """Deliver everything now."""
         while self._undelivered:
             self._deliver()
 
 
 class Reaching:
-    """Those who wait for a revision, in the order of revisions."""
+    """Requests that wait for a revision, ordered by it."""
 
     def __init__(self) -> None:
         self.waiting: SortedList[Waiter] = SortedList()
-        self._count = 0  # numbers the waiters, so that their futures are never compared
+        self._count = 0  # numbers the waiters, so that futures are never compared
 
     async def wait(self, revision: int, timeout: float) -> bool:
         loop = asyncio.get_running_loop()
@@ -101,7 +103,7 @@ class Reaching:
             return await reached
         finally:
             timer.cancel()
-            self.waiting.discard(waiter)  # also when its time is up, or its request is gone
+            self.waiting.discard(waiter)  # also on timeout or cancellation
 
     def announce(self, reached: int) -> None:
         waiting = self.waiting
@@ -114,14 +116,14 @@ def _answer(future: asyncio.Future[bool], answer: bool) -> None:
         future.set_result(answer)
 
 
-# Taking in what the log says that happened, and telling everybody who is to know.
+# Intake: applies the log's commits and notifies writers, followers and watchers.
 
 _ROW = attrgetter("resource", "key", "revision", "api_version", "value")
 
 
 class Intake:
-    """The cache that a log tells (see `log.Cache`): it brings the state of a store to a revision
-    and answers the writers."""
+    """The cache side of a log (see `log.Cache`): advances the state of a store and acknowledges
+    writers."""
 
     def __init__(self, state: State, log: Log, delivery: Delivery) -> None:
         self._state = state
@@ -140,7 +142,7 @@ class Intake:
         for collection, versions in found.items():
             collection.load(versions)
         live = sum(collection.bytes for collection in state.collections.values())
-        # What came before is read from the log; memory keeps what happens from now on.
+        # Older history is read from the log; memory keeps changes from now on.
         self._history.begin(revision, self._log.size() - live)
         state.forget_in_memory(revision)
 
@@ -154,7 +156,7 @@ class Intake:
         return found
 
     def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
-        """The cache, the essential followers, the writers, and later everybody else."""
+        """Update the cache, then notify essential followers, then writers; schedule the others."""
         changes: list[Delivered] = []
         for pending, outcome in zip(batch, outcomes, strict=True):
             _unpend(pending)
@@ -184,7 +186,8 @@ class Intake:
             self._log.give_up(f"what the server acts on is out of date: {error}")
 
     def _tell(self, changes: list[Delivered]) -> None:
-        """Tell everybody but the essential followers, and those who wait for a revision."""
+        """Schedule delivery to all but the essential followers, and wake requests that wait for a
+        revision."""
         self._delivery.later(changes)
         if self._history.is_too_large:
             self._state.forget_in_memory(self._history.shrink())
@@ -202,7 +205,7 @@ class Intake:
                 before = collection.get(row.key)
                 if before is None:
                     continue
-                row = row._replace(api_version=before.api_version)  # not every source knows
+                row = row._replace(api_version=before.api_version)  # etcd does not know it
             change = collection.add(_own(collection, row) or version_of(collection, row))
             self._history.note(change, len(row.value or b""), framed=bool(collection.audience))
             changes.append((collection, change))
@@ -217,7 +220,7 @@ class Intake:
             version = pending.version
             if version.revision >= UNFORESEEN:
                 version.settle_at(revision)
-            elif version.revision != revision:  # another one's write said the same
+            elif version.revision != revision:  # an identical write of another process was applied
                 pending.version = version.copy_at(revision)
             pending.answer(None)
 
@@ -228,8 +231,8 @@ class Intake:
         self._state.foresee_anew()
 
     def rebuild(self, rows: Iterable[Row], revision: int) -> None:
-        """Followers are told of the difference, which is all that they need. Watchers are not:
-        they would take it for what happened."""
+        """As `Cache.rebuild`. Followers receive the difference, which is enough for them. Watchers
+        expire instead: they would take the difference for the real sequence of events."""
         self._delivery.all()
         found, state = self._versions(rows), self._state
         changes: list[Delivered] = []
@@ -252,15 +255,15 @@ class Intake:
 
 def _unpend(pending: Pending) -> None:
     version, write = pending.version, pending.write
-    write.expected, write.requires = 0, ()  # a hot key would hold on to all of its past
+    write.expected, write.requires = 0, ()  # frees the chain of earlier writes of a hot key
     version.commit = None
     if pending.collection.pending.get(version.key) is version:
         del pending.collection.pending[version.key]
 
 
 def _own(collection: Collection, row: Row) -> Version | None:
-    """The version that is under way here and says the same as a row that was followed; as who made
-    it knows its content, it need not be read again. It is that of one row only."""
+    """Return the pending version of this process that equals a row of the feed, which saves parsing
+    the row. Each pending version matches one row only."""
     version = collection.pending.get(row.key)
     if version is None or version.commit is None or row.value is None:
         return None

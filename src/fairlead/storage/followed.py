@@ -1,4 +1,4 @@
-"""The log of a source that others write to as well: the cache follows what all of them write."""
+"""The log over a source with several writers: the cache follows the writes of all of them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ logger = logging.getLogger("fairlead.storage")
 
 _UNFOLLOWED = "the store is not followed at present"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
-_LONGEST_WAIT = 30.0  # for the feed to come to a revision that the other side has given out
+_LONGEST_WAIT = 30.0  # for the feed to reach a revision that the source has assigned
 _LONGEST_GATHERING = 0.002
 _SIZE_EVERY = 30.0
 
 
 class _Group:
-    """Writes that happen together, and those that build on them and wait."""
+    """Writes of one commit, and the groups that build on them and wait."""
 
     __slots__ = ("behind", "ended", "pending", "waits_for")
 
@@ -47,8 +47,11 @@ class _Group:
 
 
 class FollowedLog:
-    """Keeps a cache current from a source's feed, and answers writers when the cache has what they
-    wrote: so whoever reads afterwards sees it, and in the order in which it happened."""
+    """Keeps a cache current from a source's feed.
+
+    Writers are acknowledged once the cache has their write, so later reads see it, in the order of
+    commits.
+    """
 
     alone = False
     foresees = False
@@ -60,10 +63,10 @@ class FollowedLog:
         self._cache: Cache
         self._following: asyncio.Task[None] | None = None
         self._measuring: asyncio.Task[None] | None = None
-        self._groups: dict[Write, _Group] = {}  # by the writes whose outcome is not known
+        self._groups: dict[Write, _Group] = {}  # by write, while its outcome is unknown
         self._writing: set[asyncio.Task[None]] = set()
         self._asking: asyncio.Task[None] | None = None
-        self._curious: list[asyncio.Future[int]] = []  # who came after the question under way
+        self._curious: list[asyncio.Future[int]] = []  # readers that need the next request
         self._unseen = Unseen(_LONGEST_WAIT, self._give_up)
         self._closed = False
         self._size = 0
@@ -167,7 +170,7 @@ class FollowedLog:
             self._answer_seen()
 
     def _answer_seen(self) -> None:
-        """Writers are answered when the cache has what they wrote."""
+        """Acknowledge writers whose writes the cache has."""
         for group, revisions in self._unseen.take(self._cache.revision):
             self._cache.answered(group, revisions)
 
@@ -175,7 +178,7 @@ class FollowedLog:
         self._cache.refused(group, Unanswered(_UNFOLLOWED, Fault.PASSING))
 
     def _given(self, group: _Group, revisions: Sequence[int]) -> None:
-        """What builds on a group can be sent as soon as its revisions are known."""
+        """Record the revisions of a group and send the groups that build on it."""
         for pending, revision in zip(group.pending, revisions, strict=True):
             pending.write.revision = revision
             del self._groups[pending.write]
@@ -186,7 +189,7 @@ class FollowedLog:
                 self._send(one)
 
     async def _refuse(self, group: _Group, refusal: Conflict | ConditionFailed) -> None:
-        """Whoever tries again must see why it was refused."""
+        """Fail a group once the cache shows the reason: a retry must see it."""
         try:
             await self._reach(refusal.at)
         except StorageError as error:
@@ -195,8 +198,8 @@ class FollowedLog:
             self._end(group, refusal)
 
     def _end(self, group: _Group, error: Exception) -> None:
-        """Refuse a group and all that builds on it, in one go: whoever tries again before would
-        build on what is lost."""
+        """Fail a group and all groups that build on it in one step: a retry in between would build
+        on lost writes."""
         ended = [group]
         for one in ended:
             one.ended = True
@@ -205,7 +208,7 @@ class FollowedLog:
                 self._groups.pop(pending.write, None)
         lost = {pending.write for one in ended for pending in one.pending}
         errors = [error]
-        if isinstance(error, Unanswered):  # what is behind it was never sent
+        if isinstance(error, Unanswered):  # the groups behind it were never sent
             error = StorageError(str(error), error.fault)
         for one in ended[1:]:
             writes = [pending.write for pending in one.pending]
@@ -236,8 +239,8 @@ class FollowedLog:
             await self._reach(newest)
 
     async def _ask(self) -> None:
-        """What was asked before somebody came is no answer to them: all who come while a question
-        is under way share the next one."""
+        """Request the newest revision for all waiting readers. A reader that arrives during a
+        request waits for the next one, since the running answer may be older than its call."""
         while self._curious:
             await self._gather()
             asking, self._curious = self._curious, []
@@ -254,8 +257,8 @@ class FollowedLog:
         self._asking = None
 
     async def _gather(self) -> None:
-        """As long as each turn of the loop brings somebody else who wants to know, let them join:
-        a question costs about as much as the rest of a read."""
+        """Let more readers join, for up to 2 ms, as long as each iteration of the event loop brings
+        some: the request costs about as much as the rest of a read."""
         loop = asyncio.get_running_loop()
         ends, known = loop.time() + _LONGEST_GATHERING, 0
         while known < len(self._curious) and loop.time() < ends:
@@ -311,7 +314,7 @@ def _unfollowed() -> StorageError:
 
 
 def _earlier(writes: Sequence[Write]) -> Iterator[Write]:
-    """The writes that must have ended before these can be sent."""
+    """Yield the pending writes whose revisions these writes need."""
     for write in writes:
         for found in (write.expected, *(one.revision for one in write.requires)):
             if isinstance(found, Write):
@@ -319,8 +322,8 @@ def _earlier(writes: Sequence[Write]) -> Iterator[Write]:
 
 
 def _refusal(writes: Sequence[Write], lost: AbstractSet[object]) -> Conflict | ConditionFailed:
-    """Why these cannot happen, of which some build on what is lost: only of the first one's key
-    its writer is told that it moved on."""
+    """Return the reason why writes that build on lost ones fail: Conflict for the first write's
+    key, ConditionFailed for the others."""
     first, *others = writes
     if first.expected in lost:
         return Conflict(first.key)
@@ -333,20 +336,20 @@ def _refusal(writes: Sequence[Write], lost: AbstractSet[object]) -> Conflict | C
     return Conflict(first.key)
 
 
-# Writes that were taken and have not come back through the feed.
+# Committed writes that the feed has not delivered yet.
 
 Group = Sequence[Pending]
 
 
 class Unseen:
-    """Kept by their revisions. `on_late` is told of those that do not come back in so many
-    seconds; one timer does for all."""
+    """Groups by revision. `on_late` gets the groups that the feed does not deliver within `longest`
+    seconds; all share one timer."""
 
     def __init__(self, longest: float, on_late: Callable[[Group], None]) -> None:
         self._longest = longest
         self._on_late = on_late
         self._waiting: list[tuple[int, int, float, Group, Sequence[int]]] = []  # a heap
-        self._count = 0  # tells those of one revision apart
+        self._count = 0  # tie-breaker for equal revisions
         self._timer: asyncio.TimerHandle | None = None
 
     def __bool__(self) -> bool:
@@ -354,7 +357,7 @@ class Unseen:
 
     @property
     def last(self) -> int:
-        """The newest revision that is waited for."""
+        """The newest revision waited for."""
         return max((one[0] for one in self._waiting), default=0)
 
     def add(self, group: Group, revisions: Sequence[int]) -> None:
@@ -365,7 +368,7 @@ class Unseen:
             self._timer = loop.call_later(self._longest, self._look)
 
     def take(self, revision: int) -> Iterator[tuple[Group, Sequence[int]]]:
-        """Those that come back with a revision, in their order."""
+        """Remove and yield the groups up to a revision, in order."""
         while self._waiting and self._waiting[0][0] <= revision:
             *_, group, revisions = heappop(self._waiting)
             yield group, revisions

@@ -1,4 +1,4 @@
-"""Those who are told of every change of a resource, and what becomes of one that fails."""
+"""Callbacks that receive every change of a resource, and the handling of their exceptions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RESYNC_PAUSE = 1.0
 
 
 class FollowerFailed(Exception):
-    """One that had to know before the writer does could not take a change in."""
+    """An essential follower raised on a change."""
 
 
 class _Follower:
@@ -31,8 +31,8 @@ class _Follower:
 
 
 class Followers:
-    """The followers of one resource. Essential ones are told before the writer is answered and
-    must not fail; what the others raise is logged and counted, and ends nothing."""
+    """The followers of one resource. Essential ones run before the writer is acknowledged and must
+    not raise; exceptions of the others are logged and counted, and the follower stays."""
 
     def __init__(self, resource: str) -> None:
         self._resource = resource
@@ -48,7 +48,7 @@ class Followers:
         essential: bool,
         resync: Callable[[], None] | None = None,
     ) -> None:
-        """Tell a listener of what comes after a revision."""
+        """Register a listener for changes after a revision."""
         follower = _Follower(listener, after, resync)
         (self._essential if essential else self._others).append(follower)
 
@@ -60,7 +60,7 @@ class Followers:
         self._essential, self._others = [], []
 
     def tell_essential(self, change: Change) -> None:
-        """Raises FollowerFailed."""
+        """Call the essential followers; raises FollowerFailed."""
         for follower in self._essential:
             try:
                 follower.listener(change)
@@ -75,7 +75,7 @@ class Followers:
     def tell(self, change: Change) -> None:
         for follower in self._others:
             if change.revision <= follower.after:
-                continue  # it saw this among what existed when it began to follow
+                continue  # it saw this object in the replay when it was added
             try:
                 follower.listener(change)
             except Exception as error:
@@ -99,7 +99,7 @@ class Followers:
             asyncio.get_running_loop().call_soon(self._resync, follower)
 
     def _resync(self, follower: _Follower) -> None:
-        """Let one that lost a change look at everything again; soon, but not all the time."""
+        """Call `resync` of a follower that lost a change, at most once per second."""
         follower.resting = follower.lost
         if not follower.lost:
             return

@@ -1,4 +1,4 @@
-"""What becomes of the store after a failure: it mends itself, or the process has to stop."""
+"""Recovers the embedded store after a failure, or stops the process."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ PROBE_EVERY = 1.0
 
 
 class Health:
-    """Whether the store can be written.
+    """Tracks whether the store can be written.
 
-    A passing failure is over when a write works, an ordinary one or a probe. After a doubtful one
-    nothing is written until the backend has proved itself sound. What cannot be proved is fatal.
+    A PASSING failure ends when an ordinary write or a probe succeeds. After a DOUBTFUL failure the
+    writer is held until `Backend.recover` succeeds; a recovery that fails is retried after a
+    PASSING failure, else the failure is FATAL.
     """
 
     def __init__(self, backend: Backend, writer: Writer) -> None:
@@ -33,7 +34,7 @@ class Health:
         self._mending: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        """See whether it can be written at all; raises StorageError if it is worse than that."""
+        """Probe the store; a PASSING failure only marks it unhealthy, others raise StorageError."""
         try:
             await self._writer.run(self._backend.probe)
         except StorageError as error:
@@ -54,7 +55,7 @@ class Health:
             logger.warning("the store can be written again")
 
     def failed(self, error: StorageError) -> None:
-        if str(error) != self._said:  # once, not with every write that is refused
+        if str(error) != self._said:  # log it once, not for every refused write
             self._said = str(error)
             logger.error("%s", error)
         self.healthy = False
@@ -69,7 +70,7 @@ class Health:
             self._mending = asyncio.get_running_loop().create_task(self._mend())
 
     def give_up(self, message: str) -> None:
-        """Nothing can be written or trusted any more."""
+        """Refuse all writes and report the failure as fatal."""
         self.healthy = False
         if not self._gave_up:
             self._gave_up = True

@@ -1,4 +1,4 @@
-"""How much history is kept: by time, by bytes in memory and by bytes on disk."""
+"""Bounds on the kept history: age, bytes in memory and bytes on disk."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Callable
 from fairlead.storage.change import Change
 from fairlead.storage.metrics import HISTORY_BYTES
 
-_A_CHANGE = 600  # bytes that a change costs beside the bodies it holds
+_A_CHANGE = 600  # bytes a change takes beside its bodies
 _LONGEST_INTERVAL = 10.0
-_KEPT_SHARE = 63 / 64  # of the memory, when there was too much in it
+_KEPT_SHARE = 63 / 64  # of the memory limit, after it was exceeded
 _CHANGES_A_STEP = 1000
 
 
 class History:
-    """Counts what the history costs and says up to where it has to go. `floor` is the oldest
-    revision whose state memory can tell."""
+    """Accounts for the history's size and decides up to which revision it is dropped. `floor` is
+    the oldest revision whose state can be read from memory."""
 
     def __init__(self, retention: float, most_memory: int, most_bytes: int) -> None:
         self._retention = retention
@@ -25,24 +25,24 @@ class History:
         self._most_bytes = most_bytes
         self._costs: deque[tuple[int, int]] = deque()  # revision and bytes of changes in memory
         self._memory = 0
-        self._written = 0  # bytes appended, of which at most this many are superseded
-        self._marks: deque[tuple[float, int, int]] = deque()  # time, revision, written until then
-        self._forgotten = 0  # written up to what is given up
+        self._written = 0  # bytes appended: an upper bound of the superseded bytes
+        self._marks: deque[tuple[float, int, int]] = deque()  # time, revision, `_written` then
+        self._forgotten = 0  # `_written` at the revision up to which history was dropped
         self.floor = 0
 
     @property
     def interval(self) -> float:
-        """Seconds between two looks at it."""
+        """Seconds between two checks."""
         return max(min(self._retention / 10, _LONGEST_INTERVAL), 0.05)
 
     def begin(self, revision: int, superseded: int) -> None:
-        """Start with what an earlier process left: so many bytes of history up to a revision."""
+        """Start with the history of an earlier process: `superseded` bytes up to a revision."""
         self._written = max(superseded, 0)
         self._marks.append((asyncio.get_running_loop().time(), revision, self._written))
         self.floor = revision
 
     def note(self, change: Change, written: int, *, framed: bool) -> None:
-        """A change was made and is kept: it holds the version before it and, if somebody watches,
+        """Account for a new change: it holds the previous version and, with watchers (`framed`),
         its encoded frame."""
         cost = _A_CHANGE
         if change.before is not None and change.before.body is not None:
@@ -58,8 +58,8 @@ class History:
         return self._memory > self._most_memory
 
     def shrink(self) -> int:
-        """The revision up to which memory has to let go: enough that it does not have to every
-        time, and not so much that others have to wait for it."""
+        """Return the revision up to which memory drops its history: enough that it does not happen
+        on every commit, little enough that it does not block the event loop for long."""
         enough = self._most_memory * _KEPT_SHARE
         return self._drop(lambda: self._memory > enough)
 
@@ -72,17 +72,17 @@ class History:
         return max(floor, self.floor)
 
     def compacted(self, floor: int) -> None:
-        """Everything up to a revision is given up."""
+        """Account for the removal of history up to a revision."""
         self._drop(lambda: self._costs[0][0] <= floor)
 
     def step_to(self, floor: int) -> int:
-        """A revision on the way to one that is given up, as far as memory can let go at once."""
+        """Return the next revision on the way to `floor`, at most 1,000 changes ahead."""
         if len(self._costs) <= _CHANGES_A_STEP:
             return floor
         return min(self._costs[_CHANGES_A_STEP][0], floor)
 
     def due(self, revision: int) -> int:
-        """The revision up to which everything may go now, on disk too."""
+        """Return the revision up to which history may be dropped now, in memory and on disk."""
         now = asyncio.get_running_loop().time()
         marks = self._marks
         if not marks or marks[-1][1] != revision:

@@ -1,4 +1,4 @@
-"""Finding objects by a label or a field without looking at all of them."""
+"""Indexes of objects by a label or a field, which save scans."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fairlead.storage.selection import Clue, Fact, Selection
 from fairlead.storage.slices import in_turns
 from fairlead.storage.version import Version
 
-MOST_INDEXES = 8  # of one resource
-FEW = 500  # objects that are looked at sooner than an index is made
+MOST_INDEXES = 8  # per resource
+FEW = 500  # scanned without an index
 
 
 class Index:
-    """Keys of objects by the value of one fact. A value that one object has alone costs no set."""
+    """Object keys by the value of one fact. A value with a single object takes no set."""
 
     __slots__ = ("_by_value", "_size", "fact", "ready")
 
@@ -67,8 +67,8 @@ class Index:
 
 
 class Indexes:
-    """Those of one resource, made when a selector asks for them. Of too many, the one that was not
-    used for longest goes."""
+    """The indexes of one resource, built on demand for selectors. Above the limit, the least
+    recently used one is dropped."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[Fact, Index] = OrderedDict()
@@ -78,7 +78,7 @@ class Indexes:
         return bool(self._made or self._making)
 
     def changed(self, before: Version | None, after: Version | None) -> None:
-        """Take in what a key was and is."""
+        """Apply a change of a key to all indexes."""
         for index in (*self._made.values(), *self._making.values()):
             if before is not None:
                 index.drop(before)
@@ -86,12 +86,12 @@ class Indexes:
                 index.put(after)
 
     def clear(self) -> None:
-        """Nothing that was known holds any more."""
+        """Drop all indexes, including those being built."""
         self._made.clear()
         self._making.clear()
 
     def best(self, selection: Selection) -> tuple[Index, Clue] | None:
-        """The index that leaves the fewest objects to look at, if there is one."""
+        """Return the index with the fewest candidates for a selection, None if there is none."""
         made = self._made
         usable = [(made[clue.fact], clue) for clue in selection.clues if clue.fact in made]
         if not usable:
@@ -101,7 +101,7 @@ class Indexes:
         return index, clue
 
     async def make(self, selection: Selection, heads: Mapping[str, Version]) -> None:
-        """Have an index for a selection, if one can help; others have their turns meanwhile."""
+        """Build an index for a selection, if one can help; yields to the event loop meanwhile."""
         clues = selection.clues
         while clues and not any(clue.fact in self._made for clue in clues):
             fact = clues[0].fact
@@ -117,7 +117,7 @@ class Indexes:
                 if self._making.get(fact) is not index:
                     return
                 for version in versions:
-                    # What changed meanwhile was put in by who changed it.
+                    # `changed` has already indexed objects that changed meanwhile.
                     if version.body is not None and heads.get(version.key) is version:
                         index.put(version)
             self._made[fact] = index

@@ -1,8 +1,8 @@
-"""What was made of stored versions and may be asked for again: other encodings, cells of Tables.
+"""A cache of values derived from stored versions: other encodings, cells of Tables.
 
-They hang on their version and go with it. All of them together stay below a bound: what was not
-looked at for the longest goes first, roughly, in two generations. Used on the event loop only;
-versions may be let go of in any thread.
+They are attached to their version and freed with it. Their total size is bounded; eviction
+approximates LRU with two generations. Used on the event loop only, but versions may be freed in any
+thread.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from fairlead.storage.version import Version
 
 DEFAULT_LIMIT = 64 << 20
-_HOLDER_BYTES = 400  # of a version's first form, beside what the caller counts
-_LARGEST_SHARE = 8  # a form that takes a larger part of the bound is not worth what would go for it
+_HOLDER_BYTES = 400  # overhead of a version's first form, beside the caller's count
+_LARGEST_SHARE = 8  # larger than limit / 8: not kept
 
 
 class Forms(dict[Hashable, Any]):
-    """The forms of one version, by the key of the form."""
+    """The derived values of one version, by form key."""
 
     __slots__ = ("__weakref__", "_keeper", "generation", "size")
 
@@ -36,13 +36,12 @@ class Forms(dict[Hashable, Any]):
 
 
 class KeptForms:
-    """Keeps forms within a bound. It knows their versions' forms weakly: none of them, and no
-    version, lives because of it."""
+    """Bounds the size of all forms. Holds only weak references, so it keeps no version alive."""
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self.limit = limit
         self._bytes = 0
-        self._gone: list[int] = []  # sizes of what went with its version and is not yet subtracted
+        self._gone: list[int] = []  # sizes freed with their version and not yet subtracted
         self._generation = 1
         self._young: dict[int, ref[Forms]] = {}
         self._old: dict[int, ref[Forms]] = {}
@@ -55,7 +54,7 @@ class KeptForms:
         return self._bytes
 
     def get(self, version: Version, form: Hashable) -> Any:
-        """A form of a version, or None."""
+        """Return a form of a version, or None."""
         forms = version.forms
         if forms is None:
             return None
@@ -64,7 +63,7 @@ class KeptForms:
         return forms.get(form)
 
     def each(self, versions: Iterable[Version], form: Hashable) -> Iterator[tuple[Version, Any]]:
-        """Versions, each with a form of it or None."""
+        """Yield each version with its form, or None."""
         for version in versions:
             forms = version.forms
             if forms is None:
@@ -75,8 +74,8 @@ class KeptForms:
                 yield version, forms.get(form)
 
     def keep(self, version: Version, form: Hashable, value: Any, size: int) -> None:
-        """Keep something, never to be changed, that follows from a version's content; `size` is
-        the memory it takes, in bytes."""
+        """Cache an immutable value derived from a version's content; `size` is its memory in
+        bytes."""
         if size > self.limit // _LARGEST_SHARE:
             return
         forms = version.forms
@@ -96,7 +95,7 @@ class KeptForms:
             self._make_room()
 
     def _renew(self, forms: Forms) -> None:
-        """Take it to be among those in use."""
+        """Move forms to the young generation."""
         self._old.pop(id(forms), None)
         self._young[id(forms)] = ref(forms)
         forms.generation = self._generation
@@ -116,7 +115,8 @@ class KeptForms:
                 forms.size = forms.generation = 0
 
     def let_go(self, forms: Forms) -> None:
-        """Its version is gone. Called in any thread and in the middle of anything."""
+        """Account for forms whose version was freed. Called from `__del__`: in any thread, at any
+        point of the program."""
         self._old.pop(id(forms), None)
         self._young.pop(id(forms), None)
         if forms.size:

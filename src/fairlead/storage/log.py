@@ -1,7 +1,7 @@
-"""What a store works on: a log that orders the writes of all who use it, and what it tells.
+"""The interface between a store and its log: the log orders writes and notifies the cache.
 
-There are two: `EmbeddedLog` over the file of this process, where nobody else writes, and
-`FollowedLog` over a `Source` that others write to as well.
+There are two logs: `EmbeddedLog` over a file that only this process writes, and `FollowedLog` over
+a `Source` with other writers (etcd, or the process that owns the file).
 """
 
 from __future__ import annotations
@@ -17,50 +17,53 @@ logger = logging.getLogger("fairlead.storage")
 
 
 class Cache(Protocol):
-    """Who is told on the loop what happened, in the order of revisions."""
+    """Receives commits from the log on the event loop, in the order of revisions."""
 
     @property
     def revision(self) -> int:
-        """Up to where it has taken in what happened."""
+        """The revision up to which commits are applied."""
 
     def load(self, rows: Iterable[Row], revision: int, floor: int) -> None:
-        """Take in everything that there is at a revision, before anything else."""
+        """Load the complete state at a revision. Called once, before all other methods."""
 
     def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
-        """Writes of this process ended, and nobody else's came before them."""
+        """Apply the outcomes of a batch of this process; no other commit lies between."""
 
     def followed(self, rows: Sequence[Row], revision: int) -> None:
-        """These rows, of anybody, are all that happened up to a revision."""
+        """Apply rows of any writer: these are all commits up to a revision."""
 
     def answered(self, group: Sequence[Pending], revisions: Sequence[int]) -> None:
-        """Writes of this process got revisions that were followed already."""
+        """Acknowledge writes of this process whose revisions were already applied by `followed`."""
 
     def refused(self, group: Sequence[Pending], error: Exception) -> None:
-        """Writes of this process did not happen, or nobody knows whether they did."""
+        """Fail writes of this process: they were not committed, or their outcome is unknown."""
 
     def rebuild(self, rows: Iterable[Row], revision: int) -> None:
-        """What happened up to a revision can no longer be told, only what there is now."""
+        """Replace the state by a snapshot: the changes up to its revision are compacted."""
 
     async def wait_for(self, revision: int, timeout: float) -> bool:
-        """Wait until it has come to a revision; False if that took too long."""
+        """Wait until a revision is applied; False on timeout."""
 
 
 class Log(Protocol):
-    """Compares, swaps and orders. `alone` says that nobody else writes, `foresees` that revisions
-    are given in this process: one after the other, to what the cache is told first."""
+    """Compares, swaps and orders writes.
+
+    `alone`: this process is the only writer. `foresees`: revisions are assigned in this process,
+    consecutively, so the cache can predict them.
+    """
 
     foresees: bool
 
     @property
     def has_epoch(self) -> bool:
-        """Whether a write can rest on what is known here, though others write (`Write.since`)."""
+        """Whether writes may rely on the cached state (`Write.since`) despite other writers."""
 
     @property
     def alone(self) -> bool: ...
 
     @property
     def floor(self) -> int:
-        """The oldest revision whose state can be told."""
+        """The oldest revision whose state can be read."""
 
     @property
     def healthy(self) -> bool: ...
@@ -68,21 +71,20 @@ class Log(Protocol):
     on_fatal: Callable[[str], None]
 
     async def open(self, cache: Cache) -> None:
-        """Load the cache and keep it current from now on; raises StorageError."""
+        """Load the cache and keep it current from then on; raises StorageError."""
 
     def write(self, pending: Pending) -> None:
-        """Take a write; the cache is told how it ended. Raises StorageError where it is known
-        already that it cannot."""
+        """Accept a write; its outcome goes to the cache. Raises StorageError if it is already known
+        to be impossible."""
 
     def write_together(self, group: Sequence[Pending]) -> None:
-        """Take all of these writes in one commit, or none."""
+        """Accept writes that are committed together or not at all."""
 
     def is_current(self) -> bool:
-        """Whether it is certain that the cache has everything that was acknowledged."""
+        """Whether the cache certainly has all acknowledged writes."""
 
     async def catch_up(self) -> None:
-        """Wait until the cache has everything that was acknowledged before; raises
-        StorageError."""
+        """Wait until the cache has all writes acknowledged before the call; raises StorageError."""
 
     async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
         """As `Backend.changes`."""
@@ -93,88 +95,90 @@ class Log(Protocol):
         """As `Backend.state`."""
 
     async def is_stale(self, resource: str, key: str, revision: int) -> bool:
-        """Whether the newest value of a key, which has this revision, would be kept in another way
-        if it were written now: then a write that changes nothing has to be done all the same."""
+        """Whether the newest value of a key, which is at this revision, would be stored differently
+        today (another encryption key). Then even a write without changes must be done."""
 
     async def compact(self, floor: int) -> None:
-        """Forget what the state at `floor` and the changes after it do not need."""
+        """Delete history that neither the state at `floor` nor the changes after it need."""
 
     def give_up(self, message: str) -> None:
-        """Nothing can be trusted any more: the process has to stop."""
+        """Report a fatal failure: the data can no longer be trusted and the process must stop."""
 
     def size(self) -> int:
         """Bytes on disk."""
 
     async def flush(self) -> None:
-        """Finish what is under way; nothing may be written afterwards."""
+        """Finish pending writes; nothing may be written afterwards."""
 
     async def close(self) -> None: ...
 
 
 def say_fatal(message: str) -> None:
-    """What a log does in the end if nobody said what to do."""
+    """The default `on_fatal` callback."""
     logger.critical("the server must stop: %s", message)
 
 
 def storage_error(raised: BaseException) -> StorageError:
-    """Whatever a log may meet, as the error that its callers expect."""
+    """Convert any exception of a log to the StorageError that callers expect."""
     if isinstance(raised, StorageError):
         return raised
     return StorageError(f"the store failed: {type(raised).__name__}: {raised}")
 
 
-# What a store follows where others write as well: etcd, or the log of another process.
-#
-# `FollowedLog` keeps a cache current from one. All methods are called on the event loop.
+# Sources: stores with several writers, such as etcd or the log of another process. `FollowedLog`
+# keeps a cache current from a source. All methods are called on the event loop.
 
 
 class Snapshot(NamedTuple):
-    """Every live key's newest row at a revision, in any order."""
+    """The newest row of every live key at a revision, in any order."""
 
     revision: int
     rows: list[Row]
 
 
 class Reached(NamedTuple):
-    """The feed has come to a revision: all rows after the one that was reached before, in the order
-    of their revisions. Rows of one commit may share a revision and are never parted."""
+    """Progress of the feed: all rows up to `revision` after the previously reached revision, in
+    order. Rows of one commit may share a revision and are never split."""
 
     revision: int
     rows: Sequence[Row]
 
 
 class Source(Protocol):
-    """Orders the writes of all and tells all of them. Whatever cannot be done for want of the other
-    side raises StorageError with Fault.PASSING."""
+    """Orders the writes of all processes and feeds them back to each. Methods raise StorageError
+    with Fault.PASSING when the other side is unreachable."""
 
-    has_epoch: bool  # `Write.since` counts
+    has_epoch: bool  # `Write.since` is checked
 
     @property
     def floor(self) -> int:
-        """The oldest revision whose state can be told, as far as is known here."""
+        """The oldest revision whose state can be read, as far as known here."""
 
     async def open(self) -> None:
-        """Connect; raises StorageError where only a person can help."""
+        """Connect; raises StorageError if only an operator can fix the failure."""
 
     async def snapshot(self) -> Snapshot: ...
 
     def feed(self, after: int) -> AsyncIterator[Reached]:
-        """Everything that happens after a revision, without end. Raises Compacted if that is no
-        longer known, StorageError if the connection was lost."""
+        """Yield all commits after a revision, without end. Raises Compacted if they are no longer
+        kept, StorageError if the connection is lost."""
 
     def newest(self) -> int | None:
-        """The newest revision that anybody may have been told of, where that can be told without
-        asking; None where not."""
+        """The newest revision that may have been acknowledged to any client, if known without a
+        request; else None."""
 
     async def ask_newest(self) -> int:
-        """The same, asked of the other side: no revision acknowledged before the call is newer."""
+        """Request it from the other side: no revision acknowledged before the call is newer."""
 
     async def write(self, group: Sequence[Write]) -> list[int]:
-        """Take all of these or none, in one commit; gives their revisions. The keys are different
-        ones, and what they build upon (`Write.expected_revision()`, `Precondition.revision`) is
-        known. Raises Conflict if the first one's key moved on, ConditionFailed if another one's did
-        or a condition does not hold (`at` says when that was found), EpochMoved if it rests on what
-        is no longer so, StorageError: then it may have happened all the same."""
+        """Commit all of these writes or none; returns their revisions.
+
+        The keys are distinct, and the revisions they build on (`Write.expected_revision()`,
+        `Precondition.revision`) are known. Raises Conflict if the key of the first write moved on,
+        ConditionFailed if another key did or a precondition does not hold (`at` is the revision at
+        which that was found), EpochMoved if the epoch is newer than `Write.since`, StorageError:
+        then the writes may still have been committed.
+        """
 
     async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
         """As `Backend.changes`."""
@@ -188,10 +192,10 @@ class Source(Protocol):
         """As `Log.is_stale`."""
 
     async def compact(self, floor: int) -> None:
-        """Forget what the state at `floor` and the changes after it do not need; one of all who
-        use the store does so, for the others this does nothing."""
+        """Delete history that neither the state at `floor` nor the changes after it need. One
+        process does it for all; in the others this does nothing."""
 
     async def size(self) -> int:
-        """Bytes that the data takes on the other side, 0 if that is not known."""
+        """Bytes of the data on the other side, 0 if unknown."""
 
     async def close(self) -> None: ...

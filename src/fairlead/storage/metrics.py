@@ -1,4 +1,4 @@
-"""What the store counts."""
+"""Metrics of the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading history that memory no longer has, a bounded piece at a time."""
+"""Reads history that memory no longer has from the log, in bounded pieces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.storage.version import Version, body_of
 
 
 class Past:
-    """Older states and changes, from the log."""
+    """Reads older states and changes from the log."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -21,7 +21,7 @@ class Past:
     async def replay(
         self, collection: Collection, after: int, upto: int, recent: list[Change]
     ) -> AsyncIterator[list[Change]]:
-        """The changes after a revision up to another one, then the recent ones."""
+        """Yield the changes after a revision up to another one, then the recent ones."""
         resource = collection.resource
         while after < upto:
             steps = await self._log.changes(resource, after, upto)
@@ -62,13 +62,13 @@ class Past:
 
 
 def version_of(collection: Collection, row: Row) -> Version:
-    """What a row says, as the cache keeps it."""
+    """Convert a row to a version."""
     body = body_of(row.value, row.revision) if row.value is not None else None
     return Version(row.key, row.revision, row.api_version, body, collection.fields_of)
 
 
 def change_of(collection: Collection, step: Step) -> Change:
-    """What a step says, as the cache keeps it."""
+    """Convert a step to a change."""
     row = step.row
     return Change(
         row.resource,

@@ -1,4 +1,4 @@
-"""A version between the writer who made it and the log that takes it."""
+"""A version on its way from its writer to the log."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fairlead.storage.version import Version
 
 
 class Pending:
-    """A version on its way to the disk, and those who wait for it: each with a future of its own,
-    so that one who gives up takes nobody along."""
+    """A version that is not committed yet, and its waiters. Each waiter has its own future, so
+    cancelling one leaves the others."""
 
     __slots__ = ("collection", "version", "waiters", "write")
 
@@ -22,13 +22,13 @@ class Pending:
         self.waiters: list[asyncio.Future[None]] = []
 
     def outcome(self) -> asyncio.Future[None]:
-        """Done when it is on disk; has why it is not."""
+        """Return a future that completes on commit or raises the reason of failure."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.waiters.append(future)
         return future
 
     async def settled(self) -> None:
-        """Wait until it is on disk; raises why it is not."""
+        """Wait for the commit; raises the reason of failure."""
         await self.outcome()
 
     def answer(self, error: Exception | None) -> None:

@@ -1,4 +1,4 @@
-"""Label and field selectors: parsed once, matched against a version's facts."""
+"""Label and field selectors: parsed once, matched against the labels and fields of versions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fairlead.base.records import dataclass
 from fairlead.codec.types.names import label_value, qualified_name
 from fairlead.storage.version import Version
 
-# Every object of a list, and every write under a watch, is held against a selector.
-MOST_TERMS = 2000  # conditions and values in the text of one
-MOST_KEYS = 64  # that one has conditions on
+# Bounds: a list matches every object against the selector, a watch every write.
+MOST_TERMS = 2000  # conditions and values of one selector
+MOST_KEYS = 64  # with conditions, per selector
 
 
 class SelectorError(ValueError):
-    """A selector that cannot be understood; the text says why."""
+    """The selector is invalid; the text is the reason."""
 
 
 _LABEL_TOKEN = re.compile(r"[ \t\r\n]*(!=|==|=|>|<|!|\(|\)|,|[^ \t\r\n!=><(),]+)")
@@ -34,7 +34,7 @@ class Requirement:
 
     @property
     def is_positive(self) -> bool:
-        """Whether it only asks for the key to be there, or for more than that."""
+        """Whether it requires the key to exist, with any value."""
         return self.operator in ("exists", "gt", "lt")
 
     def matches(self, facts: Mapping[str, str]) -> bool:
@@ -60,7 +60,7 @@ class Requirement:
 
 
 def folded(rules: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
-    """The same conditions, with one of an operator on a key at most."""
+    """Merge conditions so that each key has at most one per operator."""
     if len(rules) < 2:
         return rules
     alike: dict[tuple[str, str], list[frozenset[str]]] = {}
@@ -101,15 +101,15 @@ _OPERATORS = {
 
 
 def _label_tokens(text: str) -> Iterator[str]:
-    """The symbols and words of a selector, then empty text for its end. What begins like a symbol
-    and is none comes as the complaint about it."""
+    """Yield the symbols and words of a selector, then "" for its end."""
     for match in _LABEL_TOKEN.finditer(text):
         yield match[1]
     yield _END
 
 
 class _LabelParser:
-    """`in` and `notin` are words like others but where an operator is looked for."""
+    """Recursive descent parser. `in` and `notin` are keywords only where an operator is
+    expected."""
 
     def __init__(self, text: str) -> None:
         self.tokens = list(_label_tokens(text))
@@ -183,7 +183,7 @@ class _LabelParser:
         if self.peek() != "," and self.peek() != ")" and not _is_word(self.peek()):
             raise SelectorError(f"found '{self.peek()}', expected: ',', ')' or identifier")
         found: set[str] = set()
-        is_empty = True  # nothing was said since the last comma
+        is_empty = True  # nothing since the last comma
         while (token := self.take()) != ")":
             if token == ",":
                 if is_empty:
@@ -241,7 +241,7 @@ def parse_labels(text: str) -> tuple[Requirement, ...]:
 
 @remembered(longest=512, per_byte=200)
 def parse_fields(text: str) -> tuple[Requirement, ...]:
-    """Field selectors know only equality: `a=b`, `a==b`, `a!=b`, joined by commas."""
+    """Parse a field selector, which has only equality: `a=b`, `a==b`, `a!=b`, joined by commas."""
     found: list[Requirement] = []
     for count, term in enumerate(_split_terms(text), 1):
         check_terms(count)
@@ -250,7 +250,7 @@ def parse_fields(text: str) -> tuple[Requirement, ...]:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
         operator = "notin" if match[2] == "!=" else "in"
         value = _unescape(match[3])
-        if match[1] or value:  # a bare operator asks for nothing
+        if match[1] or value:  # a bare operator is no condition
             found.append(Requirement(match[1], operator, frozenset([value])))
     return tuple(found)
 
@@ -273,7 +273,7 @@ def _unescape(text: str) -> str:
 
 
 def _single(fields: tuple[Requirement, ...], key: str) -> str | None:
-    """The one value that a field must have, if the selector says so."""
+    """Return the value that a field must equal, None if the selector does not fix it."""
     for rule in fields:
         if rule.key == key and rule.operator == "in":
             return next(iter(rule.values))
@@ -281,13 +281,13 @@ def _single(fields: tuple[Requirement, ...], key: str) -> str | None:
 
 
 class Fact(NamedTuple):
-    """Something that selectors ask about: a label or a field."""
+    """A label or a field that selectors refer to."""
 
     is_label: bool
     name: str
 
     def of(self, version: Version) -> str | None:
-        """Its value in a version; a field that is not there is empty."""
+        """Return its value in a version; a missing field is empty, a missing label None."""
         if self.is_label:
             return version.labels.get(self.name)
         known = _KEY_FIELDS.get(self.name)
@@ -295,15 +295,16 @@ class Fact(NamedTuple):
 
 
 class Clue(NamedTuple):
-    """What all selected objects have in common: a fact with one of some values, or with any."""
+    """A property shared by all selected objects: a fact with one of `values`, or with any value
+    (None)."""
 
     fact: Fact
     values: frozenset[str] | None
 
 
 class Selection:
-    """Which objects of a resource a request is about. Matching never parses an object that
-    wrote its facts down."""
+    """The label and field selector of a request. Matching parses no object whose facts are
+    cached."""
 
     __slots__ = ("_clues", "fields", "labels", "name", "namespace")
 
@@ -323,13 +324,13 @@ class Selection:
 
     @property
     def rules(self) -> tuple[tuple[Requirement, ...], tuple[Requirement, ...]]:
-        """What it is made of: two selections of the same rules are the same."""
+        """The conditions, as a key: selections with equal rules are equal."""
         return self.labels, self.fields
 
     @property
     def clues(self) -> tuple[Clue, ...]:
-        """By what the selected objects can be looked up, fields before labels, and those that
-        only have to be there last."""
+        """The facts by which selected objects can be looked up: fields first, then labels, then
+        labels that only have to exist."""
         if self._clues is None:
             rules = [(False, rule) for rule in self.fields] + [(True, rule) for rule in self.labels]
             equal = [
@@ -342,7 +343,7 @@ class Selection:
         return self._clues
 
     def matches(self, version: Version) -> bool:
-        """Whether the content of this version is selected; a deleted one never is."""
+        """Whether this version is selected; a deletion never is."""
         if version.body is None:
             return False
         if self.labels:

@@ -1,4 +1,4 @@
-"""Long work over many versions, with turns for others in between."""
+"""Long loops over versions that yield to the event loop."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from time import perf_counter
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 
-_A_TURN = 0.004  # seconds
-_BETWEEN_LOOKS = 64  # at the clock
+_A_TURN = 0.004  # seconds of work before yielding
+_BETWEEN_LOOKS = 64  # versions between two looks at the clock
 
 
 async def in_turns(versions: Sequence[Version]) -> AsyncIterator[Sequence[Version]]:
-    """Some at a time; after a few milliseconds of work with them others have their turn."""
+    """Yield batches of 64 versions; yields to the event loop after every 4 ms of work."""
     began = perf_counter()
     for start in range(0, len(versions), _BETWEEN_LOOKS):
         yield versions[start : start + _BETWEEN_LOOKS]
@@ -26,7 +26,7 @@ async def in_turns(versions: Sequence[Version]) -> AsyncIterator[Sequence[Versio
 async def selected(
     versions: Sequence[Version], selection: Selection, most: int = 0
 ) -> list[Version]:
-    """Those that are selected, in their order; no more than `most` if that is given."""
+    """Return the selected versions in their order, at most `most` (0: all)."""
     found: list[Version] = []
     async for some in in_turns(versions):
         found += filter(selection.matches, some)

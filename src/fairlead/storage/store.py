@@ -24,11 +24,11 @@ from fairlead.storage.writes import Writes
 
 
 class Store:
-    """All collections at one revision: the cache over one log. Lives on the event loop.
+    """All collections at one revision: the cache over one log. Used on the event loop only.
 
-    `Writes` makes writes over the newest version of their keys, committed or still on its way to
-    the log, `Intake` takes in what was committed, `Compaction` forgets. Reads see commits only. The
-    revision of a version that is not committed yet is foreseen here and given by the log.
+    `Writes` checks each write against the newest version of its key, committed or pending; `Intake`
+    applies commits; `Compaction` drops history. Reads see commits only. The revision of a pending
+    version is predicted here and assigned by the log.
     """
 
     def __init__(
@@ -51,18 +51,18 @@ class Store:
 
     @property
     def revision(self) -> int:
-        """Up to where commits are taken in."""
+        """The revision up to which commits are applied."""
         return self._state.revision
 
     @property
     def floor(self) -> int:
-        """The oldest revision whose state can be told."""
+        """The oldest revision whose state can be read."""
         return self._state.floor
 
     @property
     def next_revision(self) -> int:
-        """What the next write is foreseen to get. All that are under way have lower ones, if that
-        can be foreseen."""
+        """The predicted revision of the next write. With a log that foresees, all pending writes
+        have lower ones."""
         return self._state.next_revision
 
     @property
@@ -71,12 +71,12 @@ class Store:
 
     @property
     def alone(self) -> bool:
-        """Whether nobody else writes."""
+        """Whether this process is the only writer."""
         return self.log.alone
 
     @property
     def told(self) -> int:
-        """The revision up to which watchers have heard of everything."""
+        """The revision up to which watchers have received all changes."""
         return self._delivery.told(self._state.revision)
 
     def collection(self, resource: str) -> Collection:
@@ -86,8 +86,8 @@ class Store:
         return list(self._state.collections.values())
 
     def forget(self, resource: str) -> None:
-        """The resource is no longer served: its watches end and nobody follows it, once they have
-        heard of what is committed. Objects that are left stay, for when it is served again."""
+        """Stop serving a resource: deliver what is committed, then end its watches and drop its
+        followers. Remaining objects stay stored, for when it is served again."""
         collection = self._state.collections.get(resource)
         if collection is None:
             return
@@ -97,11 +97,11 @@ class Store:
             del self._state.collections[resource]
 
     async def open(self) -> None:
-        """Load what the log keeps and start to write; raises StorageError."""
+        """Load the cache from the log and accept writes; raises StorageError."""
         await self.log.open(self._intake)
 
     def end_watches(self) -> None:
-        """Let every watcher finish with what it already has; those that come now, too."""
+        """Close all watchers, present and future; they still send their pending events."""
         self._is_ending = True
         self._delivery.all()
         for collection in self.collections():
@@ -117,12 +117,12 @@ class Store:
         await self.log.close()
 
     async def catch_up(self) -> None:
-        """Wait until the cache has everything that anybody was told of before; raises
-        StorageError. Only where others write is there anything to wait for."""
+        """Wait until the cache has all writes acknowledged before the call; raises StorageError.
+        Waits only if there are other writers."""
         await self.log.catch_up()
 
     def latest(self, collection: Collection, key: str) -> Version | None:
-        """The newest live version of a key, including one that is not committed yet."""
+        """Return the newest live version of a key, committed or pending."""
         return collection.latest(key)
 
     def put(
@@ -134,9 +134,12 @@ class Store:
         requires: Sequence[Precondition] = (),
         alongside: Sequence[Companion] = (),
     ) -> Coroutine[Any, Any, Version]:
-        """Write an object (see `version.encode` for its form) over the version that it was made
-        from, None for a new one, in one commit with its companions, whose versions should be among
-        what it requires. Returns after the commit; raises Conflict, ConditionFailed, Outdated."""
+        """Write an object (see `version.encode` for its form) over the version it was made from,
+        None for a new one.
+
+        Companions go into the same commit; `requires` should include their versions. Returns after
+        the commit; raises Conflict, ConditionFailed, Outdated.
+        """
         return self._writes.put(collection, key, value, over, requires, alongside)
 
     def delete(
@@ -146,45 +149,47 @@ class Store:
         over: Version,
         requires: Sequence[Precondition] = (),
     ) -> Coroutine[Any, Any, Version]:
-        """Delete an object as `put` writes it; gives the deletion."""
+        """Delete an object, with the rules of `put`; returns the deletion."""
         return self._writes.delete(collection, key, over, requires)
 
     def append(self, group: Sequence[Write]) -> Coroutine[Any, Any, list[int]]:
-        """Take writes that another process prepared, all in one commit or none; gives their
-        revisions. Raises Conflict, ConditionFailed, StorageError."""
+        """Commit writes that another process prepared, all or none; returns their revisions. Raises
+        Conflict, ConditionFailed, StorageError."""
         return self._writes.append(group)
 
     def append_unopposed(self, writes: Sequence[Write]) -> Coroutine[Any, Any, list[Version]]:
-        """Take writes, all in one commit, that were made from what is committed while nothing is
-        under way, in this very turn of the loop and where nobody else writes: none can be refused.
-        Gives what they became; raises StorageError."""
+        """Commit writes that cannot be refused, all together; returns their versions.
+
+        The caller derived them from committed state in this iteration of the event loop, with no
+        write pending and no other writer. Raises StorageError.
+        """
         return self._writes.append_unopposed(writes)
 
     async def settled(self, version: Version) -> None:
-        """Wait until a version that `latest` gave is on disk; raises StorageError if it never
-        gets there. Whoever tells a client about a version must have waited for it."""
+        """Wait until a version returned by `latest` is committed; raises StorageError if that
+        fails. Required before a client is sent that version."""
         if version.commit is not None:
             await version.commit.settled()
 
     async def all_settled(self) -> None:
-        """Wait for a moment at which nothing is under way."""
+        """Wait until no write is pending."""
         while under_way := [one for one in self.collections() if one.pending]:
             with suppress(Exception):
                 await self.settled(next(iter(under_way[0].pending.values())))
 
     async def is_stale(self, collection: Collection, version: Version) -> bool:
-        """Whether a write that changes nothing would keep a version in another way, under another
-        key of encryption."""
-        if version.commit is not None:  # it is being written
+        """Whether a write without changes would store the version differently, under another
+        encryption key."""
+        if version.commit is not None:  # the pending write uses the current key
             return False
         return await self.log.is_stale(collection.resource, version.key, version.revision)
 
     async def wait_for(self, revision: int, timeout: float) -> bool:
-        """Wait until the cache is at least this new; False when the time is up."""
+        """Wait until the cache is at least at this revision; False on timeout."""
         return await self._intake.wait_for(revision, timeout)
 
     def check_kept(self, revision: int) -> None:
-        """Raise Compacted if the state at a revision can no longer be told."""
+        """Raise Compacted if the state at a revision can no longer be read."""
         if revision < self._state.floor:
             raise Compacted(revision)
 
@@ -197,8 +202,8 @@ class Store:
         limit: int,
         after: str | None = None,
     ) -> Page:
-        """Up to `limit` objects (0: all) of the state at a revision, behind the key `after`; from
-        memory, or from the backend if they are older. Raises Compacted."""
+        """Return up to `limit` objects (0: all) of the state at a revision, with keys above
+        `after`; from memory, or from the log if older. Raises Compacted."""
         self.check_kept(revision)
         if revision >= collection.floor:
             return await collection.page(namespace, selection, revision, limit, after)
@@ -213,10 +218,13 @@ class Store:
         resync: Callable[[], None] | None = None,
         replay: bool = True,
     ) -> None:
-        """Tell a listener of every object that there is, as if it were added now (if it wants a
-        replay), and then of every change: an essential one before the writer is answered (if it
-        raises, the process stops), others afterwards. One that raised has lost a change: `resync`
-        is called soon."""
+        """Call a listener for every existing object as if it were added now (with `replay`), then
+        for every change.
+
+        Essential listeners run before the writer is acknowledged, and an exception in one stops the
+        process. Others run afterwards; after an exception, which loses a change, `resync` is called
+        soon.
+        """
         for version in collection.current("") if replay else ():
             listener(existing(collection.resource, version))
         collection.followers.add(listener, self._state.revision, essential=essential, resync=resync)
@@ -225,12 +233,12 @@ class Store:
         collection.followers.remove(listener)
 
     def watch(self, collection: Collection, watcher: Watcher) -> AsyncIterator[list[Change]]:
-        """Register a watcher; gives the changes after its revision that were already made, some
-        at a time. Raises Compacted, also while they are read: then some are gone."""
+        """Register a watcher; returns an iterator over batches of the changes already committed
+        after its revision. Raises Compacted, possibly during iteration."""
         after = watcher.after
         self.check_kept(after)
         recent = collection.events_after(max(after, collection.floor))
-        # What is committed but not handed out yet is among them.
+        # `recent` includes changes that are committed but not delivered yet.
         watcher.after = max(after, self._state.revision)
         collection.audience.add(watcher)
         if self._is_ending:
@@ -238,9 +246,8 @@ class Store:
         return self._past.replay(collection, after, collection.floor, recent)
 
     def watch_all(self, watcher: Watcher) -> None:
-        """Let a watcher hear of what happens to all resources from now on, until `unwatch_all`. Its
-        scope and selection do not count. Raises Compacted if what happened after its revision
-        cannot be told."""
+        """Deliver the changes of all resources to a watcher from now on, until `unwatch_all`.
+        Ignores its scope and selection. Raises Compacted if changes after its revision are gone."""
         self.check_kept(watcher.after)
         watcher.after = max(watcher.after, self._state.revision)
         self._delivery.everywhere.append(watcher)
@@ -252,22 +259,22 @@ class Store:
             self._delivery.everywhere.remove(watcher)
 
     async def keep_compacting(self) -> None:
-        """Forget what is older than the retention, for ever."""
+        """Compact history older than the retention, periodically and forever."""
         await self._compaction.keep_up()
 
     async def compact(self, floor: int) -> None:
-        """Forget history up to a revision, in small steps: on disk they are between commits."""
+        """Drop history up to a revision in small steps; on disk they run between commits."""
         await self._compaction.compact(floor)
 
     def tell_no_more(self, floor: int) -> None:
-        """Forget history up to a revision; on disk the next compaction does."""
+        """Drop history up to a revision in memory; the next compaction deletes it on disk."""
         self._compaction.tell_no_more(floor)
 
     def size(self) -> int:
         return self.log.size()
 
 
-# Forgetting history that has been kept long enough, or that there is too much of.
+# Compaction: drops history older than the retention, or above the size limit.
 
 logger = logging.getLogger("fairlead.storage")
 
@@ -279,10 +286,10 @@ class Compaction:
         self._state = state
         self._history = state.history
         self._log = log
-        self._unswept = False  # the disk still has what can no longer be told
+        self._unswept = False  # dropped history is still on disk
 
     async def keep_up(self) -> None:
-        """Forget what is older than the retention, for ever."""
+        """Compact history older than the retention, periodically and forever."""
         state = self._state
         while True:
             await asyncio.sleep(self._history.interval)
@@ -294,7 +301,7 @@ class Compaction:
                     logger.error("cannot compact the store: %s; the next round tries again", error)
 
     async def compact(self, floor: int) -> None:
-        """Forget history up to a revision, in small steps: on disk they are between commits."""
+        """As `Store.compact`."""
         self._state.floor = floor
         while (step := self._history.step_to(floor)) < floor:
             self._let_go(step)
@@ -304,7 +311,7 @@ class Compaction:
         self._unswept = False
 
     def tell_no_more(self, floor: int) -> None:
-        """Forget history up to a revision; on disk the next compaction does."""
+        """As `Store.tell_no_more`."""
         self._state.floor = max(floor, self._state.floor)
         self._let_go(floor)
         self._unswept = True

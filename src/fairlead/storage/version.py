@@ -1,4 +1,4 @@
-"""One version of one stored object: its bytes and the few facts that selection needs."""
+"""One version of a stored object: its bytes, and the labels and fields that selectors need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _DISK_HEAD = b'{"metadata":{'
 _NO_FACTS: Mapping[str, str] = {}
 
-# What metadata may have, as bits: most objects have none of it, which is known without reading.
+# Metadata fields an object may have, as bits. Most objects have none, which is known without
+# parsing.
 GOING, OWNED, HELD = 1, 2, 4
 _HINTS = (("deletionTimestamp", GOING), ("ownerReferences", OWNED), ("finalizers", HELD))
 _HINTS_IN_BODIES = tuple((f'"{name}":'.encode(), bit) for name, bit in _HINTS)
@@ -27,11 +28,10 @@ _MANAGERS = b'"managedFields":['
 
 
 class Version:
-    """A version of an object, or (with no body) the deletion of one. Nobody changes it once it is
-    committed.
+    """A version of an object, or its deletion (`body` is None). Immutable after the commit.
 
-    `body` is the object's JSON without its opening `{"kind":…,"apiVersion":…,`: it starts with
-    `"metadata":{`, so a list joins bodies and an item is one prefix.
+    `body` is the object's JSON without its opening `{"kind":…,"apiVersion":…,`. It starts with
+    `"metadata":{`, so a list joins bodies, and a single object needs one prefix.
     """
 
     __slots__ = (
@@ -60,11 +60,11 @@ class Version:
         self.revision = revision
         self.api_version = api_version
         self.body = body
-        self.commit: Pending | None = None  # while it is on its way to the disk
+        self.commit: Pending | None = None  # while it is not committed
         self.forms: Forms | None = None  # see kept_forms
-        self._metadata_end = 0  # not known yet
+        self._metadata_end = 0  # 0: not known yet
         self._select = select
-        self._hints = -1  # not known yet
+        self._hints = -1  # -1: not known yet
         self._labels: Mapping[str, str] | None = None
         self._fields: Mapping[str, str] | None = None
 
@@ -82,7 +82,7 @@ class Version:
 
     @property
     def fields(self) -> Mapping[str, str]:
-        """Selectable fields of the kind, other than name and namespace."""
+        """The selectable fields of the kind, except name and namespace."""
         if self._fields is None:
             self.know(self.object())
         assert self._fields is not None
@@ -90,12 +90,12 @@ class Version:
 
     @property
     def known_fields(self) -> Mapping[str, str] | None:
-        """The same if they are known already."""
+        """`fields` if already computed, else None."""
         return self._fields
 
     @property
     def hints(self) -> int:
-        """Which of GOING, OWNED and HELD may be true of it; what is not among them is not."""
+        """The bits of GOING, OWNED and HELD that may apply; an absent bit certainly does not."""
         if self._hints < 0:
             body = self.body or b""
             end = body.find(_MANAGERS)
@@ -113,20 +113,20 @@ class Version:
         return self.key.rpartition("/")[2]
 
     def object(self) -> dict[str, Any]:
-        """A fresh copy of the object, without kind and apiVersion."""
+        """Return a fresh copy of the object, without kind and apiVersion."""
         assert self.body is not None
         parsed: dict[str, Any] = orjson.loads(b"{" + self.body)
         return parsed
 
     def object_to_write(self) -> dict[str, Any]:
-        """The same of a built-in kind for who writes it again or changes it: who manages its fields
-        is not read yet, see `stored_entries`."""
+        """Return a fresh copy of an object of a built-in kind, to be modified and written again.
+        Its managedFields stay unparsed, see `stored_entries`."""
         assert self.body is not None
         return read_with_entries(self.body)
 
     @property
     def metadata(self) -> memoryview:
-        """The JSON of the object's metadata, where it lies."""
+        """The JSON of the object's metadata, as a view into the body."""
         assert self.body is not None
         end = self._metadata_end
         if not end:
@@ -134,27 +134,28 @@ class Version:
         return memoryview(self.body)[METADATA_START:end]
 
     def content(self) -> dict[str, Any]:
-        """A fresh copy of the object without kind, apiVersion and who manages its fields: less to
-        read."""
+        """Return a fresh copy of the object without kind, apiVersion and managedFields, which is
+        faster to parse."""
         assert self.body is not None
         read, self._metadata_end = without_managed_fields(self.body)
         parsed: dict[str, Any] = orjson.loads(b"{" + read)
         return parsed
 
     def know(self, value: dict[str, Any]) -> None:
-        """Take the facts from the object at hand instead of parsing the bytes later."""
+        """Take labels, fields and hints from the parsed object, which saves parsing the body
+        later."""
         metadata = value["metadata"]
         self._labels = metadata.get("labels") or _NO_FACTS
         self._hints = sum([bit for name, bit in _HINTS if name in metadata])
         self._fields = self._select(value) if self._select else _NO_FACTS
 
     def forget_facts(self) -> None:
-        """The kind's selectable fields are others now, and so may be what else follows from it."""
+        """Drop cached facts and forms: the selectable fields of the kind have changed."""
         self._labels = self._fields = None
         self.forms = None
 
     def settle_at(self, revision: int) -> None:
-        """The backend gave it another revision than was foreseen."""
+        """Set the revision assigned by the backend, which differs from the predicted one."""
         self.revision = revision
         self.forms = None
         self._metadata_end = 0
@@ -162,12 +163,12 @@ class Version:
             self.body = at_revision(self.body, revision)
 
     def copy_at(self, revision: int) -> Version:
-        """The same at another revision."""
+        """Return a copy at another revision."""
         body = at_revision(self.body, revision) if self.body is not None else None
         return Version(self.key, revision, self.api_version, body, self._select)
 
 
-# The metadata of a body up to its labels, the only part with braces of its own.
+# Matches metadata up to its labels, the only part of it with nested braces.
 _UP_TO_LABELS = re.compile(
     rb'"metadata":\{"name":"[^"\\]*",(?:"generateName":"[^"\\]*",)?(?:"namespace":"[^"\\]*",)?'
     rb'"uid":"[^"\\]*","resourceVersion":"[0-9]+",(?:"generation":[0-9]+,)?'
@@ -178,7 +179,7 @@ _LABELS = b',"labels"'
 
 
 def _labels_in(body: bytes) -> Mapping[str, str]:
-    """The labels of a body, read without the rest of it where that begins as usual."""
+    """Return the labels of a body, parsing only them if the metadata has the usual form."""
     found = _UP_TO_LABELS.match(body)
     if found is not None:
         if found[1] is not None:
@@ -193,13 +194,13 @@ _RESOURCE_VERSION = b'"resourceVersion":"'
 
 
 def at_revision(body: bytes, revision: int) -> bytes:
-    """The same content with another resourceVersion. Before it stand only names and the uid."""
+    """Return the body with another resourceVersion. Only names and the uid precede it."""
     start = body.index(_RESOURCE_VERSION) + len(_RESOURCE_VERSION)
     return b"%b%d%b" % (body[:start], revision, body[body.index(b'"', start) :])
 
 
-# The order in which metadata is shown. The resourceVersion, which is not stored here, goes before
-# the generation.
+# The order in which metadata is shown. The resourceVersion is not stored; it is inserted before the
+# generation.
 _METADATA_ORDER = (
     *("name", "generateName", "namespace", "uid", "generation", "creationTimestamp"),
     *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations"),
@@ -208,13 +209,13 @@ _METADATA_ORDER = (
 
 
 def ordered(value: dict[str, Any]) -> dict[str, Any]:
-    """The object with its metadata first, in its order, and without what is not stored."""
+    """Return the object with its metadata first, sorted, and without fields that are not stored."""
     sent = value.pop("metadata")
     return {"metadata": {name: sent[name] for name in _METADATA_ORDER if name in sent}, **value}
 
 
 def encode(value: dict[str, Any]) -> bytes:
-    """The bytes kept on disk. `value` has no kind, no apiVersion and no resourceVersion; its
+    """Encode an object for the disk. `value` has no kind, apiVersion or resourceVersion; its
     metadata comes first and is not empty. Raises TooLarge, TooDeep."""
     encoded = bounded_json(value, STORED_DEPTH)
     assert encoded.startswith(_DISK_HEAD), encoded[:40]
@@ -223,7 +224,7 @@ def encode(value: dict[str, Any]) -> bytes:
     return encoded
 
 
-# Where clients look for the resourceVersion: behind the names and the uid.
+# The resourceVersion goes behind the names and the uid, where clients expect it.
 _IDENTITY = re.compile(
     rb'\{"metadata":\{"name":"[^"]*",(?:"generateName":"[^"]*",)?(?:"namespace":"[^"]*",)?'
     rb'"uid":"[^"]*",'
@@ -231,14 +232,14 @@ _IDENTITY = re.compile(
 
 
 def body_of(encoded: bytes, revision: int) -> bytes:
-    """The body of a version from what is kept on disk."""
+    """Convert encoded bytes from the disk to the body of a version."""
     identity = _IDENTITY.match(encoded)
     at = identity.end() if identity is not None else len(_DISK_HEAD)
     return b'%b"resourceVersion":"%d",%b' % (encoded[1:at], revision, encoded[at:])
 
 
 def encoded_of(body: bytes) -> bytes:
-    """What is kept on disk of a body: the inverse of `body_of`."""
+    """Convert a body to the encoded bytes on disk: the inverse of `body_of`."""
     start = body.index(_RESOURCE_VERSION)
     end = body.index(b'",', start + len(_RESOURCE_VERSION)) + 2
     return b"{%b%b" % (body[:start], body[end:])

@@ -1,4 +1,4 @@
-"""Making writes over what is newest, committed or not, and sending them to the log."""
+"""Checks writes against the newest version of their key, committed or pending, and commits them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from fairlead.storage.version import Version, body_of, encode
 
 
 class Writes:
-    """A write is checked against the newest version of its key, committed or still on its way to
-    the log, and is acknowledged after its commit."""
+    """Checks each write against the newest version of its key, committed or pending, sends it to
+    the log, and returns after its commit."""
 
     def __init__(self, state: State, log: Log) -> None:
         self._state = state
@@ -71,8 +71,7 @@ class Writes:
         group: list[tuple[Collection, str, dict[str, Any], bytes, int | Write]],
         requires: Sequence[Precondition],
     ) -> list[Pending]:
-        """Put writes into the queue that are to happen together; the conditions are the first
-        one's."""
+        """Queue writes for one commit; the preconditions are attached to the first."""
         written: list[Pending] = []
         for collection, key, value, encoded, expected in group:
             version = self._next_version(collection, key, value, encoded)
@@ -144,7 +143,8 @@ class Writes:
         over: Version | None,
         requires: Sequence[Precondition],
     ) -> int | Write:
-        """What the backend has to find; raises where it is known already that it will not."""
+        """Return the revision, or the pending write, that the backend must find. Raises Conflict or
+        ConditionFailed if the cache already shows a mismatch."""
         current = collection.latest(key)
         if current is not over and (
             current is None or over is None or current.revision != over.revision
@@ -161,7 +161,8 @@ class Writes:
         return current.commit.write if current.commit is not None else current.revision
 
     def _resolved(self, requires: Sequence[Precondition]) -> list[Precondition]:
-        """The same conditions, of the writes where revisions cannot be foreseen."""
+        """Replace revisions in preconditions by the pending writes that will get them, for logs
+        whose revisions cannot be predicted."""
         found = []
         for condition in requires:
             version = self._state.collection(condition.resource).latest(condition.key)
@@ -197,15 +198,15 @@ def _pending(
 
 
 def _await_commit(pending: Pending) -> None:
-    """What builds on a version that is under way builds on its write."""
+    """Register the version as pending: later writes to its key build on its write."""
     version = pending.version
     version.commit = pending
     pending.collection.pending[version.key] = version
 
 
 async def _done(pending: Pending) -> Version:
-    """Wait for a write of one's own; gives what was written. Who waits for another one's is told
-    that it lost."""
+    """Wait for a write and return its version. The writer gets Outdated if the epoch moved; other
+    waiters on the same write get the Conflict."""
     try:
         await pending.settled()
     except EpochMoved:
@@ -216,13 +217,13 @@ async def _done(pending: Pending) -> Version:
     return pending.version
 
 
-# Group commit: whatever is written while a commit runs goes into the next one, together.
+# Group commit: writes that arrive during a commit go into the next one together.
 
 Result = TypeVar("Result")
 
 
 class Listener(Protocol):
-    """Who is told on the loop how commits ended."""
+    """Receives the outcome of commits on the event loop."""
 
     def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None: ...
 
@@ -230,10 +231,10 @@ class Listener(Protocol):
 
 
 class Writer:
-    """Hands writes to the backend from one thread, a batch at a time, in order.
+    """Commits writes through the backend from one thread, in batches and in order.
 
-    Lives on the event loop; only the backend's own calls run in the thread. After a failed commit
-    everything that was queued behind it fails too, since it may build on what was lost.
+    Used on the event loop; only backend calls run in the thread. After a failed commit all queued
+    writes fail too, because they may build on the lost ones.
     """
 
     def __init__(self, backend: Backend, listener: Listener) -> None:
@@ -254,7 +255,7 @@ class Writer:
         self._committer.start()
 
     def write(self, pending: Pending) -> None:
-        """Queue a write; the listener is told once it is on disk or has failed."""
+        """Queue a write; the listener is called when it is on disk or has failed."""
         if self._refusal is not None:
             raise self._refusal
         self._waiting.append(pending)
@@ -264,11 +265,11 @@ class Writer:
             self._loop.call_soon(self._hand_over)
 
     def hold(self) -> None:
-        """Hand nothing more to the backend until `release`."""
+        """Stop passing batches to the backend until `release`."""
         self._held = True
 
     def refuse(self, error: StorageError) -> None:
-        """Fail what waits and what comes, until `release`."""
+        """Fail queued and new writes until `release`."""
         self._held, self._refusal = True, error
         if self._waiting:
             self._fail([], error)
@@ -278,8 +279,8 @@ class Writer:
         self._hand_over()
 
     async def run(self, call: Callable[[], Result]) -> Result:
-        """Run another call on the backend in its thread, between two batches; what it raises
-        comes as a StorageError."""
+        """Run a call on the backend in its thread, between two batches. Its exceptions are raised
+        as StorageError."""
         assert self._loop is not None
         loop: asyncio.AbstractEventLoop = self._loop
         future: asyncio.Future[Any] = loop.create_future()
@@ -301,7 +302,7 @@ class Writer:
         return found
 
     async def stop(self) -> None:
-        """Commit what is queued and end the thread."""
+        """Commit the queued writes and end the thread."""
         if self._held:
             self.refuse(StorageError("the server is shutting down", Fault.PASSING))
         if self._busy or self._waiting:

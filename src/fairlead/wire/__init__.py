@@ -1,5 +1,5 @@
-"""Connections. May use `codec` and `base`.
+"""Network connections. May use `codec` and `base`.
 
-- `incoming/`: HTTP/1.1 on sockets, TLS and WebSockets, as a server
+- `incoming/`: the server side: HTTP/1.1, TLS and WebSockets
 - `outgoing/`: calls to webhooks, extension servers, identity providers, nodes and pods
 """

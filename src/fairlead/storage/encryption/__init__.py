@@ -1,2 +1,2 @@
-"""Encryption at rest: what lies in the store under keys of `--encryption-provider-config`, in the
-form of the reference."""
+"""Encryption at rest: encrypts stored values with the keys of `--encryption-provider-config`, in
+the format of the reference."""

@@ -1,4 +1,4 @@
-"""How one key seals a value. A path is what the value is kept under."""
+"""The ciphers that encrypt a value with one key. `path` is the key under which it is stored."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _TAG = 16
 
 
 class NotOpened(Exception):
-    """A value that was not sealed with this key, or was changed."""
+    """The value was not encrypted with this key, or was modified."""
 
 
 class Cipher(Protocol):
     def seal(self, path: str, value: bytes) -> bytes: ...
 
     def open(self, path: str, sealed: bytes) -> bytes:
-        """Raises NotOpened."""
+        """Decrypt; raises NotOpened."""
 
 
 class AesCbc:
-    """A random start, then blocks whose last one says how much of it fills up. Nothing tells a
-    changed value or one that was moved."""
+    """AES-CBC: a random IV, then the blocks with PKCS#7 padding. Unauthenticated: a modified or
+    moved value is not detected."""
 
     def __init__(self, key: bytes) -> None:
         self._key = AES(key)
@@ -54,8 +54,8 @@ class AesCbc:
 
 
 class AesGcm:
-    """A random nonce, then the value and its tag. The path is part of what the tag is over, so
-    that a value cannot be moved."""
+    """AES-GCM: a random nonce, then ciphertext and tag. The path is associated data, so a value
+    moved to another path is rejected."""
 
     def __init__(self, key: bytes) -> None:
         self._aead = AESGCM(key)
@@ -74,10 +74,10 @@ class AesGcm:
 
 
 class SecretBox:
-    """A random nonce, then what XSalsa20 and Poly1305 make of the value."""
+    """XSalsa20 and Poly1305: a random nonce, then ciphertext and tag."""
 
     def __init__(self, key: bytes) -> None:
-        from nacl.exceptions import CryptoError  # few servers need it
+        from nacl.exceptions import CryptoError  # lazy: few servers need it
         from nacl.secret import SecretBox as Box
 
         self._box = Box(key)

@@ -1,4 +1,4 @@
-"""`--encryption-provider-config`: reading the file and saying what is wrong with it."""
+"""Reads and validates the file of `--encryption-provider-config`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PROVIDERS: dict[str, tuple[Callable[[bytes], Cipher], tuple[int, ...]]] = {
     "secretbox": (SecretBox, SECRETBOX_SIZES),
 }
 _CHOICES = (*_PROVIDERS, "identity")
-# The apiVersions and kinds by which such a file goes; the last one is from old documentation.
+# Accepted apiVersions and kinds; the last pair is from old documentation.
 _NAMES = (
     ("apiserver.config.@/v1", "EncryptionConfiguration"),
     ("v1", "EncryptionConfig"),
@@ -41,11 +41,11 @@ _NAMES = (
 
 
 class EncryptionError(ValueError):
-    """A configuration that cannot be used; the text names the file and the field, never a key."""
+    """The configuration is invalid; the text names the file and the field, never a key."""
 
 
 class _Fault(ValueError):
-    """What is wrong with a field."""
+    """A field is invalid; `place` is its path."""
 
     def __init__(self, place: str, why: str) -> None:
         super().__init__(why)
@@ -53,7 +53,7 @@ class _Fault(ValueError):
 
 
 def read_encryption(path: Path, dialect: Dialect) -> Sealing:
-    """Raises EncryptionError."""
+    """Read the file; raises EncryptionError."""
     try:
         return Sealing(_keys(_decoded(_load(path), dialect)))
     except _Fault as fault:
@@ -93,7 +93,7 @@ def _decoded(value: Object, dialect: Dialect) -> Object:
 
 
 def _keys(value: Object) -> dict[str, list[Key]]:
-    """The keys by resource; one that is named again has those keys too, behind the others."""
+    """Return the keys by resource. A resource listed again gets the later keys appended."""
     found: dict[str, list[Key]] = {}
     entries = value.get("resources") or ()
     if not entries:
@@ -116,7 +116,7 @@ def _keys(value: Object) -> dict[str, list[Key]]:
 
 
 def _stored_name(place: str, name: str) -> str:
-    """How the store names a resource that is given as `secrets` or `deployments.apps`."""
+    """Convert a name such as `secrets` or `deployments.apps` to the store's resource name."""
     plural, dot, group = name.partition(".")
     if not plural or "*" in name or "/" in name or (dot and not group):
         raise _Fault(place, f'"{name}" is no resource such as secrets or deployments.apps')

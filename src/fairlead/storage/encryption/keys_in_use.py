@@ -1,4 +1,4 @@
-"""Which keys seal and open the values of which resource."""
+"""The encryption keys of each resource."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _WORDS_OF_A_PREFIX = 5  # k8s, enc, the provider, its version and the name of th
 
 
 class Sealed(Exception):
-    """A value that no configured key opens; the text names what is kept and the key it says."""
+    """No configured key decrypts the value; the text has its path and the key named in it."""
 
 
 class Key(NamedTuple):
-    """One key of a provider; without a cipher, plain values."""
+    """One key of a provider; without a cipher, values are stored in plain text."""
 
     prefix: bytes
     cipher: Cipher | None
@@ -26,16 +26,16 @@ PLAIN = Key(b"", None)
 
 
 def named_key(provider: str, name: str, cipher: Cipher) -> Key:
-    """A key, its values marked as the reference marks them."""
+    """Return a key with the value prefix that the reference uses."""
     return Key(b"%b%b:v1:%b:" % (SEALED, provider.encode(), name.encode()), cipher)
 
 
 class Sealing:
-    """The keys by resource as the store names it (`core/secrets`): the first of them seals, any
-    opens. Resources without keys are kept plain. Can be used from any thread.
+    """The keys by resource as the store names it (`core/secrets`): the first encrypts, any
+    decrypts. Resources without keys are stored in plain text. Thread-safe.
 
-    `path` is the whole key under which a value is kept in etcd, prefix included; where another
-    store keeps it, what it would be there under the default prefix.
+    `path` is the full key of a value in etcd, prefix included; other stores use the path it would
+    have there under the default prefix.
     """
 
     def __init__(self, keys: Mapping[str, Sequence[Key]] | None = None) -> None:
@@ -53,7 +53,7 @@ class Sealing:
         return value if cipher is None else prefix + cipher.seal(path, value)
 
     def unseal(self, resource: str, path: str, stored: bytes) -> bytes:
-        """Raises Sealed."""
+        """Decrypt; raises Sealed."""
         for prefix, cipher in self._keys.get(resource, (PLAIN,)):
             if cipher is None:
                 if not stored.startswith(SEALED):
@@ -66,9 +66,8 @@ class Sealing:
         raise Sealed(_why(path, stored))
 
     def is_stale(self, resource: str, stored: bytes) -> bool:
-        """Whether a stored value would be sealed in another way if it were written now: then a
-        write that changes nothing has to be done all the same, or an old key could never be given
-        up."""
+        """Whether a stored value would be encrypted differently today. Then even a write without
+        changes must be done, or an old key could never be removed."""
         keys = self._keys.get(resource)
         if keys is None:
             return False

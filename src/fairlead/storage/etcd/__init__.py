@@ -1,1 +1,1 @@
-"""A store that several servers share: etcd v3."""
+"""etcd v3 as a store that several servers share."""

@@ -1,4 +1,4 @@
-"""Calls on a connection, as gRPC puts them into streams."""
+"""gRPC calls on HTTP/2 streams."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from struct import Struct
 from fairlead.storage.etcd.failures import STATUSES, CallFailed
 from fairlead.storage.etcd.http2 import STREAM_WINDOW, Connection, Trailers
 
-_PREFIX = Struct(">BI")  # of a message: whether it is compressed, and its length
+_PREFIX = Struct(">BI")  # message prefix: compressed flag and length
 _MOST_UNGRANTED = STREAM_WINDOW // 2
 
 
@@ -19,7 +19,7 @@ def framed(message: bytes) -> bytes:
 
 
 def _text(value: str) -> bytes:
-    """A string in a head, as it is."""
+    """Encode an HPACK string literal without Huffman coding."""
     raw = value.encode()
     size = len(raw)
     if size < 127:
@@ -29,7 +29,8 @@ def _text(value: str) -> bytes:
 
 
 def head(scheme: str, authority: str, method: str) -> bytes:
-    """The head of a call. A member that knows of no leader refuses it at once, and ends watches."""
+    """Encode the header block of a call. With `hasleader`, a member without a leader rejects calls
+    at once and ends watches."""
     return b"".join(
         (
             b"\x83\x87" if scheme == "https" else b"\x83\x86",  # POST, and the scheme
@@ -41,7 +42,8 @@ def head(scheme: str, authority: str, method: str) -> bytes:
 
 
 class Exchange:
-    """A stream: `window` is what may still be sent on it."""
+    """A stream: collects DATA into messages. `window` is the number of bytes that may still be
+    sent."""
 
     def __init__(self, connection: Connection) -> None:
         self.number = 0
@@ -54,7 +56,7 @@ class Exchange:
         self._needed = _PREFIX.size
 
     def take(self, body: bytes, size: int) -> None:
-        """A part of the messages that come, `size` as flow is counted. Most are one message."""
+        """Add a DATA frame; `size` counts for flow control. Most frames are exactly one message."""
         if not self._held and len(body) >= _PREFIX.size:
             is_compressed, length = _PREFIX.unpack_from(body)
             if not is_compressed and len(body) == _PREFIX.size + length:
@@ -81,7 +83,7 @@ class Exchange:
         raise NotImplementedError
 
     def expire(self) -> None:
-        """Its time is up."""
+        """The deadline has passed."""
         raise NotImplementedError
 
     def ended(self, trailers: Trailers) -> None:
@@ -104,7 +106,7 @@ def _failure(trailers: Trailers) -> CallFailed:
 
 
 class Call(Exchange):
-    """One message each way."""
+    """A unary call."""
 
     def __init__(self, connection: Connection, timeout: float) -> None:
         super().__init__(connection)
@@ -144,7 +146,7 @@ class Call(Exchange):
 
 
 class Stream(Exchange):
-    """Any number of messages from the other side, after the first of ours."""
+    """A server stream: one request, any number of responses."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -154,7 +156,8 @@ class Stream(Exchange):
         self._ungranted = 0
 
     async def read(self) -> bytes:
-        """Raises CallFailed, at the end as well. One at a time."""
+        """Return the next message; raises CallFailed, also at the end of the stream. One reader at
+        a time."""
         while not self._messages:
             if self._failure is not None:
                 raise self._failure

@@ -1,4 +1,4 @@
-"""Calls to whichever member works."""
+"""Calls to a working member of the etcd cluster."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ logger = logging.getLogger("fairlead.storage.etcd")
 
 
 class Timing(NamedTuple):
-    """Seconds."""
+    """Timeouts and intervals in seconds."""
 
     open: float = 20.0  # to find a member at the start
-    request: float = 10.0  # for a call, looking for a member included
-    answer: float = 2.0  # for a look whether all is well; then the store is away
-    stalled: float = 1.0  # without an answer, until others are asked whether they have one
-    probe: float = 5.0  # for a member to show that it works
-    heartbeat: float = 2.0  # between such looks
-    pause: float = 0.05  # between rounds of looking for a member, at first
+    request: float = 10.0  # for a call, including the search for a member
+    answer: float = 2.0  # for a health check; without an answer the store is unavailable
+    stalled: float = 1.0  # without an answer, until other members are probed
+    probe: float = 5.0  # for a member to answer a probe
+    heartbeat: float = 2.0  # between health checks
+    pause: float = 0.05  # between searches for a member, at first
     longest_pause: float = 1.0
 
 
@@ -36,26 +36,26 @@ USUAL = Timing()
 
 
 class Client:
-    """Keeps to one member as long as it answers.
+    """Uses one member as long as it answers.
 
-    One that is lost is looked for anew among all. One that leaves calls unanswered while another
-    one, asked for what most must agree to, answers, is left: what is under way on it fails.
-    `probe_key` is a key that is never there.
+    After a failure all members are probed. A member that leaves calls unanswered while another one
+    answers a linearizable read, which needs a quorum, is dropped: its calls in progress fail.
+    `probe_key` is a key that never exists.
     """
 
     def __init__(
         self, urls: Sequence[str], trust: Trust, probe_key: bytes, timing: Timing = USUAL
     ) -> None:
         self.timing = timing
-        self.error = "no member was asked yet"  # empty while all is well
+        self.error = "no member was asked yet"  # empty while healthy
         self._members = [Member(url, trust) for url in urls]
         self._probe = encode(RangeRequest, key=probe_key, count_only=1)
         self._member: Member | None = None
-        self._former: Member | None = None  # used last, not given up for another one
+        self._former: Member | None = None  # last used, lost and not yet replaced
         self._cluster = 0
         self._search: asyncio.Task[None] | None = None
         self._watchdog: asyncio.Task[None] | None = None
-        self._under_way: dict[int, float] = {}  # when calls began, the oldest first
+        self._under_way: dict[int, float] = {}  # start times of calls, oldest first
         self._count = 0
         self._is_closed = False
 
@@ -72,7 +72,7 @@ class Client:
         self._watchdog = loop.create_task(self._watch_over())
 
     async def close(self) -> None:
-        """End everything: calls under way fail, and no member is looked for any more."""
+        """Fail the calls in progress and stop searching for members."""
         self._is_closed, self._member = True, None
         tasks = [task for task in (self._search, self._watchdog) if task is not None]
         for task in tasks:
@@ -85,13 +85,14 @@ class Client:
 
     @property
     def url(self) -> str:
-        """Of the member in use, empty if there is none."""
+        """The URL of the member in use, empty if none."""
         return self._member.url if self._member is not None else ""
 
     async def call(
         self, method: str, request: bytes, *, is_repeatable: bool = True, timeout: float = 0.0
     ) -> bytes:
-        """Raises CallFailed. What cannot be repeated is, if it certainly was not done."""
+        """Make a call; raises CallFailed. Retries on other members; a call that is not repeatable
+        only if it certainly had no effect."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         ends = began + (timeout or self.timing.request)
@@ -104,7 +105,7 @@ class Client:
             except CallFailed as error:
                 FAILURES.add(of=(error.code,))
                 if error.is_away and not (timeout and error.is_late):
-                    self.lost(member, error)  # one that is slow is not, if little time was given
+                    self.lost(member, error)  # a short timeout says nothing about the member
                 if not error.is_away or not (is_repeatable or error.is_unsent):
                     raise
                 if loop.time() >= ends or self._is_closed:
@@ -119,24 +120,24 @@ class Client:
                 del self._under_way[number]
 
     async def ask_newest(self, timeout: float = 0.0) -> int:
-        """The revision of the store now, as most members see it; raises CallFailed."""
+        """Return the current revision by a linearizable read; raises CallFailed."""
         return read_revision(await self.call(RANGE, self._probe, timeout=timeout))
 
     async def check_kept(self, revision: int) -> None:
-        """Make sure that what came after a revision can be told; raises CallFailed. A watch does
-        not do that: it begins at a compacted revision whose deletions may be gone."""
+        """Raise CallFailed if changes after a revision are compacted. A watch does not check that:
+        it starts at a compacted revision whose deletions may be gone."""
         if revision > 0:
             await self.call(RANGE, self._probe + encode(RangeRequest, revision=revision))
 
     async def watch(self, request: bytes) -> tuple[Member, Stream]:
-        """Who answers a request with a stream, and that; raises CallFailed."""
+        """Start a watch; returns the member and the stream. Raises CallFailed."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + self.timing.request
         member = self._member or await self._await_member(ends)
         return member, await member.watch(request, max(ends - loop.time(), 0.001))
 
     def lost(self, member: Member, error: CallFailed) -> None:
-        """A member did not answer: look for one that does."""
+        """Search for another member after a failure of this one."""
         if self._member is member:
             self._say(f"{member.url}: {error}")
             self._member, self._former = None, member
@@ -195,7 +196,7 @@ class Client:
             logger.warning("etcd: going on with %s", member.url)
 
     async def _first_answer(self, members: Sequence[Member]) -> Member | None:
-        """The first of these that answers what most members must agree to."""
+        """Return the first member that answers a linearizable read, None if none does."""
         loop = asyncio.get_running_loop()
         asked = {loop.create_task(self._works(member)): member for member in members}
         pending = set(asked)
@@ -216,7 +217,7 @@ class Client:
         except CallFailed as error:
             member.is_mistrusted = error.is_mistrust
             if error.is_late and member is not self._member:
-                member.drop()  # perhaps it is the connection that leads nowhere
+                member.drop()  # the connection may be dead
             if self._member is None:
                 self._say(f"{member.url}: {error}")
             return False
@@ -227,7 +228,7 @@ class Client:
         return True
 
     async def _watch_over(self) -> None:
-        """Leave a member that does not answer while another one does."""
+        """Replace a member that stalls while another one answers."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self.timing.stalled / 2)

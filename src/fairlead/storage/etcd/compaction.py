@@ -1,4 +1,4 @@
-"""Compaction by one server at a time, the way in which the reference does it."""
+"""Compaction of etcd by one server at a time, with the protocol of the reference."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from fairlead.storage.etcd.messages import (
     read_txn,
 )
 
-# The reference's own, so that its servers and ours do not do it twice. Its value is the revision
-# up to which was compacted, its version counts the times.
+# The reference's own key, so that its servers and ours do not compact twice. Its value is the
+# compacted revision, its version counts the compactions.
 KEY = b"compact_rev_key"
 
 
 class Compaction:
-    """`floor` is the oldest revision that is known to be kept."""
+    """Compacts etcd. `floor` is the oldest revision known to be kept."""
 
     def __init__(self, client: Client) -> None:
         self.floor = 0
@@ -42,7 +42,7 @@ class Compaction:
         self.floor = max(self.floor, revision)
 
     async def look(self) -> None:
-        """Learn what others compacted; raises CallFailed."""
+        """Read the floor that other servers set; raises CallFailed."""
         found = read_range(await self._client.call(RANGE, encode(RangeRequest, key=KEY)))
         self._learn(found.entries)
 
@@ -53,7 +53,8 @@ class Compaction:
                 self.raise_floor(int(entry.value))
 
     async def compact(self, floor: int) -> None:
-        """Raises CallFailed. If another server did it since the last time, that was enough."""
+        """Compact up to `floor`, unless another server has compacted since the last call. Raises
+        CallFailed."""
         if floor <= self.floor:
             return
         if self._times is None:

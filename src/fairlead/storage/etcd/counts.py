@@ -1,4 +1,4 @@
-"""What is counted of etcd."""
+"""Metrics of etcd calls."""
 
 from __future__ import annotations
 

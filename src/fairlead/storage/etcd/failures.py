@@ -1,4 +1,4 @@
-"""What can go wrong with a call."""
+"""Failures of etcd calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fairlead.storage.backend import Compacted, Fault, StorageError, Unanswered
 _AWAY = frozenset(("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"))
 _BUSY = "etcdserver: too many requests"
 _NO_LEADER = "etcdserver: no leader"
-# By their numbers.
+# gRPC status names by number.
 STATUSES = (
     *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
     *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
@@ -17,23 +17,23 @@ STATUSES = (
 
 
 class CallFailed(Exception):
-    """A call that was not answered, or with a refusal."""
+    """A call without an answer, or with an error status."""
 
     def __init__(self, code: str, details: str, *, is_unsent: bool = False) -> None:
         super().__init__(details or code)
         self.code = code
         self.details = details
-        # Whether it certainly had no effect.
+        # The call certainly had no effect.
         self.is_unsent = is_unsent or details in (_BUSY, _NO_LEADER)
 
     @property
     def is_away(self) -> bool:
-        """Whether another member, or the same one later, may do better."""
+        """Whether another member, or the same one later, may succeed."""
         return self.code in _AWAY or self.details == _BUSY
 
     @property
     def is_late(self) -> bool:
-        """Whether there was no answer in the time that was given."""
+        """Whether the deadline passed without an answer."""
         return self.code == "DEADLINE_EXCEEDED"
 
     @property
@@ -46,21 +46,21 @@ class CallFailed(Exception):
 
     @property
     def is_future(self) -> bool:
-        """Whether a revision was asked for that does not exist yet."""
+        """Whether the requested revision does not exist yet."""
         return self.details.endswith("required revision is a future revision")
 
     @property
     def is_lease_gone(self) -> bool:
-        """Whether a lease that was to be used is over; nothing was written."""
+        """Whether the lease of a write has expired; nothing was written."""
         return self.details == "etcdserver: requested lease not found"
 
     @property
     def is_mistrust(self) -> bool:
-        """Whether the two sides do not accept each other's certificates."""
+        """Whether one side rejected the other's certificate."""
         return "SSL" in self.details or "certificate" in self.details
 
     def storage_error(self) -> StorageError | Compacted:
-        """The same in the words of the store."""
+        """Convert to an exception of the store."""
         if self.is_compacted:
             return Compacted()
         is_open = self.is_away and not self.is_unsent

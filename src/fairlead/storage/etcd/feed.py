@@ -1,4 +1,4 @@
-"""The watch that tells everything that happens."""
+"""The watch that feeds all changes in etcd to the cache."""
 
 from __future__ import annotations
 
@@ -44,13 +44,12 @@ class Denied(Exception):
 
 
 class Watch:
-    """A stream that tells what happened from a revision on. Of no revision is a part told: what
-    came in fragments is joined.
+    """A stream of events from a revision on. Fragments are joined, so a revision is never split.
 
-    All keys of etcd are watched, whosever they are: so each revision shows, and how far the
-    stream has come needs no telling. Notices of progress are not used: they can overtake what they
-    promise (before etcd 3.4.25 and 3.5.8). Where just the prefix may be watched, writing a mark
-    below it shows how far the stream has come.
+    It watches all keys of etcd, including those of other applications: each revision then shows up,
+    and the stream's progress is known without further messages. Progress notifications are not
+    used: before etcd 3.4.25 and 3.5.8 they can overtake events. If only the prefix may be watched,
+    a mark written below it shows the progress.
     """
 
     def __init__(self, client: Client, prefix: bytes, *, is_whole: bool = True) -> None:
@@ -61,7 +60,7 @@ class Watch:
         self._stream: Stream | None = None
 
     async def open(self, start: int, *, with_former: bool = False) -> None:
-        """Raises CallFailed."""
+        """Start the watch; raises CallFailed."""
         key, end = (ALL_KEYS, ALL_KEYS) if self._is_whole else _range(self._prefix)
         request = encode(
             WatchCreate, key=key, range_end=end, start_revision=start, prev_kv=with_former,
@@ -74,8 +73,8 @@ class Watch:
             self._stream.cancel()
 
     async def read(self) -> Told:
-        """The next events, all of their revisions, or none: the watch has begun. Raises CallFailed,
-        Compacted with the revision, Denied."""
+        """Return the next events, with complete revisions; no events when the watch has started.
+        Raises CallFailed, Compacted with the revision, Denied."""
         assert self._stream is not None
         assert self._member is not None
         fragments: list[Event] = []
@@ -96,7 +95,7 @@ class Watch:
 
 
 async def mark(client: Client, prefix: bytes) -> None:
-    """Write something below the prefix that is nobody's; raises CallFailed."""
+    """Write an unused key below the prefix; raises CallFailed."""
     put = encode(PutRequest, key=prefix + _MARK, value=b"")
     request = encode(TxnRequest, success=encode(Operation, put=put))
     await client.call(TXN, request)
@@ -116,17 +115,17 @@ def _ended(told: Told) -> Exception:
 
 
 class Quiet:
-    """Whether a watch of a prefix that tells nothing has told everything, where no mark may be
-    written to see that."""
+    """Determines whether a silent watch of a prefix is up to date, where no mark may be written."""
 
     def __init__(self, client: Client, prefix: bytes) -> None:
         self._client = client
         self._below = dict(zip(("key", "range_end"), _range(prefix), strict=True))
-        self._revision = self._reached = 0  # at the former all was as at the latter
+        self._revision = self._reached = 0  # nothing changed between `_reached` and `_revision`
 
     async def settled(self, reached: Callable[[], int], revision: int) -> int:
-        """Wait until what was reached is all that there is at a revision, and give it; raises
-        CallFailed."""
+        """Wait until the watch reaches `revision`, or nothing has changed between the reached
+        revision and `revision`; gives up after the request timeout. Returns the revision that the
+        feed shows then. Raises CallFailed."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + self._client.timing.request
         while (found := reached()) < revision and loop.time() < ends:
@@ -140,7 +139,8 @@ class Quiet:
         return revision
 
     async def _unchanged_since(self, revision: int) -> int:
-        """The revision now, 0 if there is something newer or no longer all that there was."""
+        """Return the current revision, or 0 if a key is newer than `revision` or was deleted
+        since."""
         newest = await self._range(
             limit=1, keys_only=1, sort_order=DESCENDING, sort_target=BY_MODIFIED
         )
@@ -150,7 +150,7 @@ class Quiet:
             before = await self._range(count_only=1, revision=revision)
         except CallFailed as error:
             if not error.is_compacted:
-                raise  # otherwise what was deleted lately cannot be told from what was before
+                raise  # if compacted, recent deletions cannot be detected
         else:
             if before.total != newest.total:
                 return 0
@@ -162,7 +162,7 @@ class Quiet:
 
 
 class Feed:
-    """Follows one watch at a time. `on_floor` hears of revisions that are forgotten."""
+    """Follows one watch at a time. `on_floor` is called with compacted revisions."""
 
     def __init__(
         self,
@@ -183,14 +183,14 @@ class Feed:
         self._quiet = None if may_write else Quiet(client, prefix)
         self._marking: asyncio.Task[None] | None = None
         self._reached = 0
-        self._reads_since: float | None = None  # when the watch began to wait for the next events
+        self._reads_since: float | None = None  # start of the current wait for events
 
     def know_limited(self) -> None:
-        """Not all keys may be read."""
+        """Watch only the prefix: not all keys may be read."""
         self._is_whole = False
 
     async def follow(self, after: int) -> AsyncIterator[Reached]:
-        """See `Source.feed`."""
+        """As `Source.feed`."""
         try:
             await self._check(after)
             self._rows.forget_all()
@@ -256,8 +256,8 @@ class Feed:
         return Reached(self._reached, rows)
 
     async def show(self, revision: int) -> int:
-        """Have the feed tell that it has come to a revision, where it would not by itself; raises
-        CallFailed. One mark at a time does for all. Gives the revision that it will tell."""
+        """Make a watch of the prefix show that it has reached a revision, with one mark for all
+        waiting callers; raises CallFailed. Returns the revision the feed will reach."""
         while not self._is_whole and self._reached < revision:
             if self._quiet is not None:
                 return await self._quiet.settled(lambda: self._reached, revision)
@@ -273,7 +273,8 @@ class Feed:
         self._marking = None
 
     async def _beat(self, watch: Watch) -> None:
-        """End a watch that does not tell what others are told, or that nobody can say that of."""
+        """Close a watch that lags behind the newest revision, or when that revision cannot be
+        fetched."""
         loop, timing = asyncio.get_running_loop(), self._client.timing
         while True:
             await asyncio.sleep(timing.heartbeat)

@@ -1,4 +1,4 @@
-"""The command line of a store in etcd."""
+"""Command line flags of the etcd store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Reads = Callable[[str], Any]
 
-# What is always current here, or asked for as often as is good.
+# Accepted and ignored: these values are always current here, or polled at a fixed interval.
 _WITHOUT_EFFECT = {
     "--etcd-count-metric-poll-period": 60.0,
     "--etcd-db-metric-poll-interval": 30.0,
@@ -22,11 +22,11 @@ _WITHOUT_EFFECT = {
 
 
 class EtcdFlagError(ValueError):
-    """Flags that cannot be used; the text names them."""
+    """Invalid flags; the text names them."""
 
 
 def add_etcd_flags(parser: argparse.ArgumentParser, duration: Reads, whole_number: Reads) -> None:
-    """`duration` and `whole_number` read the values of flags."""
+    """Add the flags; `duration` and `whole_number` parse values."""
     flag = parser.add_argument_group("etcd").add_argument
     flag(
         "--etcd-servers",
@@ -59,7 +59,7 @@ def add_etcd_flags(parser: argparse.ArgumentParser, duration: Reads, whole_numbe
 
 
 def etcd_flags_without_effect(options: argparse.Namespace) -> list[str]:
-    """Those that were given and change nothing."""
+    """Return the given flags that have no effect."""
     return [name for name in _WITHOUT_EFFECT if _given(options, name) is not None]
 
 
@@ -68,7 +68,7 @@ def _given(options: argparse.Namespace, name: str) -> object:
 
 
 def check_etcd_flags(options: argparse.Namespace) -> None:
-    """Raises EtcdFlagError."""
+    """Validate the flags; raises EtcdFlagError."""
     if options.etcd_servers_overrides:
         raise EtcdFlagError(
             "--etcd-servers-overrides: resources cannot be kept in different clusters, as they"
@@ -122,9 +122,9 @@ def _check_file(name: str, path: object) -> None:
 def build_etcd_source(
     options: argparse.Namespace, codec: Codec, ttl: Ttl | None = None, weighs: Weighs | None = None
 ) -> EtcdSource:
-    """The source that the flags describe, not opened; `ttl` says what lasts for how long, `weighs`
-    what decisions rest on."""
-    # Few servers need them.
+    """Build an unopened source from the flags. `ttl` returns the lifetime of a key, `weighs`
+    whether decisions depend on a resource."""
+    # Lazy: few servers need them.
     from fairlead.storage.etcd.client import USUAL
     from fairlead.storage.etcd.members import Trust
     from fairlead.storage.etcd.source import EtcdSource
@@ -140,5 +140,5 @@ def build_etcd_source(
         timing=USUAL._replace(
             answer=min(options.etcd_healthcheck_timeout, options.etcd_readycheck_timeout)
         ),
-        may_write=not getattr(options, "read_only", False),  # of a server alone
+        may_write=not getattr(options, "read_only", False),  # only the server has this flag
     )

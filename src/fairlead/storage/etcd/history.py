@@ -1,4 +1,4 @@
-"""Older states and changes, and all that there is now."""
+"""Reads snapshots, older states and changes from etcd."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from fairlead.storage.log import Snapshot
 
 _ROWS_A_PIECE = 500
 _BYTES_A_PIECE = 4 << 20
-_MOST_KEYS = 5_000  # of a snapshot's page
+_MOST_KEYS = 5_000  # per page of a snapshot
 _FEWEST_KEYS = 50
-_ROWS_A_TURN = 100  # that are decoded before others get their turn
+_ROWS_A_TURN = 100  # decoded before yielding to the event loop
 _MOST_SNAPSHOTS = 5
 
 
 class History:
-    """All may raise CallFailed and Compacted."""
+    """Reads snapshots, states and changes. All methods may raise CallFailed and Compacted."""
 
     def __init__(
         self, client: Client, prefix: bytes, rows: Rows, *, may_write: bool = True
@@ -44,8 +44,8 @@ class History:
         return read_range(await self._client.call(RANGE, encode(RangeRequest, **given)))
 
     async def snapshot(self) -> Snapshot:
-        """Every live row at one revision: one of its pages may be compacted away meanwhile, then
-        all begins anew."""
+        """Return every live row at one revision. Starts again if its revision is compacted between
+        two pages."""
         for _ in range(_MOST_SNAPSHOTS - 1):
             try:
                 return await self._snapshot()
@@ -67,7 +67,7 @@ class History:
         return Snapshot(revision, rows)
 
     async def _pages(self) -> AsyncIterator[Found]:
-        """The next one is on its way while the caller works on one."""
+        """Yield pages; fetches the next one while the caller processes one."""
         start, end = self._prefix + b"/", end_of(self._prefix + b"/")
         limit = _ROWS_A_PIECE
         found = await self._range(key=start, range_end=end, limit=limit)
@@ -89,7 +89,7 @@ class History:
     async def state(
         self, resource: str, revision: int, after: str, below: str | None, limit: int
     ) -> Slice:
-        """See `Backend.state`."""
+        """As `Backend.state`."""
         if revision <= 0:
             return Slice([], 0)
         first = self._rows.key(resource, "")
@@ -102,14 +102,14 @@ class History:
             more = found.total - len(found.entries)
             if rows or not more:
                 return Slice(rows, more)
-            start = found.entries[-1].key + b"\0"  # none of these could be read
+            start = found.entries[-1].key + b"\0"  # none of these was readable
 
     def _row(self, resource: str, entry: KeyValue) -> Row | None:
         row = self._rows.row(entry)
         return row if row is not None and row.resource == resource else None
 
     async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
-        """See `Backend.changes`."""
+        """As `Backend.changes`."""
         if after >= upto:
             return []
         await self._client.check_kept(after)
@@ -125,7 +125,7 @@ class History:
         found: list[Step] = []
         held = 0
         timing = self._client.timing
-        is_told = is_whole or self._may_write  # when `upto` is reached, else silence has to do
+        is_told = is_whole or self._may_write  # else only a timeout ends the watch
         try:
             await watch.open(after + 1, with_former=True)
             if not is_whole and self._may_write:
@@ -163,5 +163,5 @@ class History:
         previous, api_version = (before.revision, before.api_version) if before else (0, "")
         row = self._rows.step(event, previous, api_version)
         if row is None or (row.value is None and before is None):
-            return None  # neither could be read
+            return None  # both are unreadable
         return Step(row, before)

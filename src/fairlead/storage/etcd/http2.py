@@ -1,6 +1,6 @@
-"""As much of HTTP/2 as a client of gRPC needs, on one connection.
+"""The part of HTTP/2 that a gRPC client needs, on one connection.
 
-grpcio does the same at several times the CPU time: its calls go through threads of their own.
+grpcio takes several times the CPU time: its calls go through its own threads.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _TABLE_SIZE, _PUSHES, _INITIAL_WINDOW, _LARGEST_FRAME = 1, 2, 4, 5
 _CANCEL = b"\0\0\0\x08"
 _REFUSED = 7
 
-_HEAD = Struct(">HBBBI")  # of a frame: its length in two parts, type, flags, stream
+_HEAD = Struct(">HBBBI")  # frame header: length in two parts, type, flags, stream
 _SETTING = Struct(">HI")
 _LONG = Struct(">I")
-_LARGE = 1 << 14  # of a frame, unless the other side allows more
+_LARGE = 1 << 14  # default maximum frame size
 STREAM_WINDOW = 1 << 24
 _WHOLE_WINDOW = 1 << 30
 _MOST_BLOCKS = 256
@@ -48,7 +48,7 @@ _PREFACE = (
         SETTINGS,
         0,
         0,
-        # Without a table of headers equal ones have equal bytes, whatever came before.
+        # Without a dynamic table, equal headers have equal bytes, so decoded blocks can be cached.
         _SETTING.pack(_TABLE_SIZE, 0)
         + _SETTING.pack(_PUSHES, 0)
         + _SETTING.pack(_INITIAL_WINDOW, STREAM_WINDOW),
@@ -58,11 +58,12 @@ _PREFACE = (
 
 
 class ProtocolError(Exception):
-    """The other side does not speak HTTP/2 as it should."""
+    """The peer violates HTTP/2."""
 
 
 class Connection(asyncio.Protocol):
-    """Streams are numbered by it; `on_lost` hears of its end, with the reason if there is one."""
+    """Multiplexes streams over one transport and numbers them. `on_lost` is called at its end, with
+    the reason."""
 
     def __init__(self, on_lost: Callable[[Connection, str], None]) -> None:
         self.is_open = False
@@ -75,20 +76,20 @@ class Connection(asyncio.Protocol):
         self._rest = b""
         self._out: list[bytes] = []
         self._late: list[bytes] = []
-        self._window = 65_535  # that may still be sent
+        self._window = 65_535  # bytes that may still be sent
         self._initial_window = 65_535
         self._largest = _LARGE
-        self._held: deque[tuple[Exchange, bytes]] = deque()  # what waits for a window
+        self._held: deque[tuple[Exchange, bytes]] = deque()  # waits for a flow control window
         self._taken = 0
         self._decoder = Decoder()
         self._blocks: dict[bytes, Trailers] = {}
-        self._block: tuple[int, int, bytes] | None = None  # one that goes on in the next frame
+        self._block: tuple[int, int, bytes] | None = None  # continues in the next frame
         self._why = ""
-        self._expiry = inf  # when the first stream's time may be up
+        self._expiry = inf  # the earliest deadline of a stream
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # that of uvloop is not derived
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
         self.is_open = True
         self.heard_at = self._loop.time()
         self._transport.write(_PREFACE)
@@ -129,12 +130,12 @@ class Connection(asyncio.Protocol):
         return bool(self._streams)
 
     def begin(self, stream: Exchange, block: bytes, body: bytes, *, is_last: bool) -> None:
-        """Open a stream with its head and first message."""
+        """Open a stream with its header block and first message."""
         if not self.is_open:
             stream.refused(is_unsent=True)
             return
         self._number += 2
-        if self._number >= _LAST_STREAM:  # others go over another connection
+        if self._number >= _LAST_STREAM:  # new streams use another connection
             self._close_behind(self._number, "it has no numbers left")
         stream.number = number = self._number
         stream.window = self._initial_window
@@ -154,7 +155,7 @@ class Connection(asyncio.Protocol):
             self._send_held()
 
     def _expire_at(self, moment: float) -> None:
-        """One timer does for all streams: most have ended long before."""
+        """Set the timer shared by all streams: most end long before their deadline."""
         self._expiry = moment
         if self._timer is not None:
             self._timer.cancel()
@@ -167,12 +168,12 @@ class Connection(asyncio.Protocol):
         self._expire_at(min((one.deadline for one in self._streams.values()), default=inf))
 
     def reset(self, stream: Exchange) -> None:
-        """Nobody wants to know the rest."""
+        """Cancel a stream."""
         if self._forget(stream.number) is not None:
             self._write(frame(RESET, 0, stream.number, _CANCEL))
 
     def grant(self, stream: Exchange, size: int) -> None:
-        """The other side may send so much more."""
+        """Extend a stream's receive window."""
         if stream.number in self._streams:
             self._write(frame(WINDOW, 0, stream.number, _LONG.pack(size)))
 
@@ -180,20 +181,20 @@ class Connection(asyncio.Protocol):
         self._write(frame(PING, 0, 0, b"fairlead"))
 
     def abort(self, why: str) -> None:
-        """End it now; all that is under way fails."""
+        """Close the connection now; all calls in progress fail."""
         self._why = self._why or why
         if self._transport is not None:
             self._transport.abort()
 
     def _write(self, data: bytes) -> None:
-        """All that is written in one turn of the loop goes out together."""
+        """Buffer data; everything written in one iteration of the event loop is sent together."""
         if not self._out:
             self._loop.call_soon(self._flush)
         self._out.append(data)
 
     def _write_late(self, data: bytes) -> None:
-        """With what is written next, or by itself before long: etcd sends a ping with nearly every
-        answer, and a packet costs more than a call."""
+        """Send with the next write, or after 20 ms: etcd sends a ping with nearly every answer, and
+        a packet costs more than a call."""
         if not self._late:
             self._loop.call_later(_LATE, self._flush_late)
         self._late.append(data)
@@ -318,12 +319,12 @@ class Connection(asyncio.Protocol):
         self._send_held()
 
     def _take_farewell(self, last: int) -> None:
-        """No more streams are taken; those up to `last` are finished."""
+        """Handle GOAWAY: open no more streams; those up to `last` complete."""
         self._close_behind(last, "it is going away")
         self._forget(0)
 
     def _close_behind(self, last: int, why: str) -> None:
-        """Take no more streams; those up to `last` are finished."""
+        """Open no more streams; those up to `last` complete, later ones are refused as unsent."""
         self.is_open = False
         self._why = why
         for number, stream in list(self._streams.items()):
@@ -333,7 +334,7 @@ class Connection(asyncio.Protocol):
         self._on_lost(self, self._why)
 
     def _forget(self, number: int) -> Exchange | None:
-        """A stream has ended, and with the last one a connection that takes no more."""
+        """Remove a stream; closes a connection that accepts no more streams after its last one."""
         stream = self._streams.pop(number, None)
         if not self.is_open and not self._streams and self._transport is not None:
             self._transport.close()
@@ -341,7 +342,7 @@ class Connection(asyncio.Protocol):
 
 
 def _unpadded(flags: int, body: bytes) -> bytes:
-    """The block of a head without what may stand around it."""
+    """Strip padding and priority from a header block."""
     if flags & _PADDED:
         body = body[1 : len(body) - body[0]]
     return body[5:] if flags & _PRIORITY else body

@@ -1,4 +1,4 @@
-"""The members of an etcd cluster, and the calls to each."""
+"""The members of an etcd cluster and their connections."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fairlead.storage.etcd.messages import COMPACT, GRANT, RANGE, STATUS, TXN, W
 
 _METHODS = (RANGE, TXN, COMPACT, GRANT, STATUS, WATCH)
 _CONNECT = 5.0  # seconds
-# Of silence on a connection that is used: until it is asked for a sign, which etcd resents more
-# often than every 5 seconds, and until it is dead.
+# Seconds of silence on a connection in use: before a ping (etcd rejects pings more frequent than
+# every 5 seconds), and before it counts as dead.
 _QUIET, _DEAD = 10.0, 15.0
 _LOOK = 5.0
 
 
 def _reason(error: OSError) -> str:
-    """Why there is no connection, without where in the program that was found."""
+    """Format a connection error without Python details."""
     if error.filename:
         return f"{error.filename}: {error.strerror}"
     if error.errno and not isinstance(error, ssl.SSLError):
@@ -32,16 +32,16 @@ def _reason(error: OSError) -> str:
 
 
 class Trust(NamedTuple):
-    """Files for members that are reached by TLS; without a CA those of the system are trusted."""
+    """TLS files for members; without a CA, the system's CAs are trusted."""
 
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Reads the files again; raises OSError."""
+        """Create a context from the files as they are now; raises OSError."""
         if self.ca is not None:
-            self.ca.read_bytes()  # what is missing is named by this, not by what follows
+            self.ca.read_bytes()  # a missing file raises here, with its name
         made = ssl.create_default_context(cafile=str(self.ca) if self.ca else None)
         if self.certificate is not None and self.key is not None:
             made.load_cert_chain(self.certificate, self.key)
@@ -50,11 +50,11 @@ class Trust(NamedTuple):
 
 
 class Member:
-    """One address. It is connected to when it is first needed, and again after a loss."""
+    """One endpoint. Connects on first use, and again after a loss."""
 
     def __init__(self, url: str, trust: Trust) -> None:
         self.url = url
-        self.is_mistrusted = False  # as it was asked last
+        self.is_mistrusted = False  # result of the last probe
         self._trust = trust
         parts = urlsplit(url if "://" in url else f"http://{url}")
         self._scheme, self._path = parts.scheme, parts.path
@@ -66,7 +66,7 @@ class Member:
         self._looking: asyncio.TimerHandle | None = None
 
     async def call(self, method: str, request: bytes, timeout: float) -> bytes:
-        """Raises CallFailed."""
+        """Make a unary call; raises CallFailed."""
         connection = self._connection or await self._connected(timeout)
         call = Call(connection, timeout)
         connection.begin(call, self._heads[method], framed(request), is_last=True)
@@ -77,7 +77,7 @@ class Member:
             raise
 
     async def watch(self, request: bytes, timeout: float) -> Stream:
-        """A stream of answers to one request; raises CallFailed."""
+        """Start a watch stream with one request; raises CallFailed."""
         connection = self._connection or await self._connected(timeout)
         stream = Stream(connection)
         connection.begin(stream, self._heads[WATCH], framed(request), is_last=False)
@@ -98,7 +98,7 @@ class Member:
     def _ended(self, task: asyncio.Task[Connection]) -> None:
         self._connecting = None
         if not task.cancelled():
-            task.exception()  # whoever waits is told
+            task.exception()  # retrieved: the waiters raise it
 
     async def _connect(self) -> Connection:
         loop = asyncio.get_running_loop()
@@ -131,7 +131,7 @@ class Member:
             self._connection = None
 
     def _look(self) -> None:
-        """See whether a connection that is used is alive."""
+        """Check the liveness of a connection in use."""
         connection, loop = self._connection, asyncio.get_running_loop()
         if connection is None:
             return
@@ -144,7 +144,7 @@ class Member:
         self._looking = loop.call_later(_LOOK, self._look)
 
     def drop(self) -> None:
-        """Give the connection up: what is under way on it fails at once."""
+        """Abort the connection; its calls in progress fail at once."""
         if self._connecting is not None:
             self._connecting.cancel()
         if self._looking is not None:
@@ -155,4 +155,4 @@ class Member:
 
     async def close(self) -> None:
         self.drop()
-        await asyncio.sleep(0)  # the transport ends behind this
+        await asyncio.sleep(0)  # lets the transport close

@@ -1,4 +1,5 @@
-"""The messages of etcd's v3 interface that are used here, as tables of field numbers."""
+"""The messages of etcd's v3 API used here, as tables of field numbers, with encoders and
+parsers."""
 
 from __future__ import annotations
 
@@ -13,17 +14,17 @@ WATCH = "/etcdserverpb.Watch/Watch"
 GRANT = "/etcdserverpb.Lease/LeaseGrant"
 STATUS = "/etcdserverpb.Maintenance/Status"
 
-# Compare: what is compared with the number that is given, and how.
+# Values of Compare.result and Compare.target.
 EQUAL, GREATER, LESS = 0, 1, 2
 VERSION, CREATED, MODIFIED = 0, 1, 2
 
-ALL_KEYS = b"\0"  # as the start of a range the least key, as its end none
+ALL_KEYS = b"\0"  # as range start the lowest key, as range end no limit
 
 Table = Mapping[str, tuple[bytes, bytes]]
 
 
 def _table(**numbers: int) -> Table:
-    """The heads of a message's fields: as a number, and as bytes."""
+    """Return the wire keys of a message's fields: as varint and as bytes."""
     return {name: (key(number, VARINT), key(number, BYTES)) for name, number in numbers.items()}
 
 
@@ -43,7 +44,7 @@ WatchCreate = _table(key=1, range_end=2, start_revision=3, prev_kv=6, fragment=8
 
 
 def encode(table: Table, **given: int | bytes | list[bytes]) -> bytes:
-    """A message with these fields; a list is a repeated one."""
+    """Encode a message; a list is a repeated field."""
     parts: list[bytes] = []
     for name, value in given.items():
         number, head = table[name]
@@ -58,7 +59,7 @@ def encode(table: Table, **given: int | bytes | list[bytes]) -> bytes:
 
 
 def end_of(prefix: bytes) -> bytes:
-    """The end of the range of all keys with a prefix; its last byte is not 255."""
+    """Return the end of the range of all keys with a prefix, whose last byte is not 255."""
     return prefix[:-1] + bytes((prefix[-1] + 1,))
 
 
@@ -70,7 +71,7 @@ class KeyValue(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The answer to a range: `total` is how many keys there are, those left out included."""
+    """A range response; `total` counts all keys in the range, including those beyond the limit."""
 
     revision: int
     entries: list[KeyValue]
@@ -78,7 +79,7 @@ class Found(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The answer to a transaction: `answers` are those of its operations, as bytes."""
+    """A transaction response; `answers` are the encoded responses of its operations."""
 
     revision: int
     succeeded: bool
@@ -92,8 +93,8 @@ class Event(NamedTuple):
 
 
 class Told(NamedTuple):
-    """An answer on a watch. If it is `is_cancelled` there will be no more, for a reason: if that
-    is it, the revision up to which etcd was `compacted`."""
+    """A watch response. After `is_cancelled` no more follow; `compacted` is the compacted revision
+    if that is the reason."""
 
     events: list[Event]
     is_fragment: bool = False
@@ -107,8 +108,8 @@ class Header(NamedTuple):
     revision: int
 
 
-# The readers of what comes with every write go by the order in which etcd writes the fields, which
-# is that of their numbers; what is written otherwise is read field by field.
+# The fast parsers rely on etcd writing fields in the order of their numbers; messages in another
+# order are parsed field by field.
 _VARINT = rb"([\x80-\xff]*[\x00-\x7f])"
 _SKIPPED = rb"[\x80-\xff]*[\x00-\x7f]"
 _HEADER = re.compile(
@@ -130,7 +131,7 @@ _SUCCEEDED = b"\x10\x01"
 
 
 def _number(raw: bytes) -> int:
-    """The number of a varint; most are short."""
+    """Decode a varint; most are short."""
     size = len(raw)
     if size == 1:
         return raw[0]
@@ -143,12 +144,12 @@ def _number(raw: bytes) -> int:
 
 
 def _last(raw: bytes) -> dict[int, Any]:
-    """The fields of a message that has no repeated ones."""
+    """Return the fields of a message without repeated ones."""
     return {number: value for number, _, value in fields(raw)}
 
 
 def read_header(raw: bytes) -> Header:
-    """The header of any answer: its first field."""
+    """Parse the header of any response: its first field."""
     for number, _, value in fields(raw):
         if number == 1 and isinstance(value, bytes):
             found = _last(value)
@@ -157,7 +158,7 @@ def read_header(raw: bytes) -> Header:
 
 
 def read_revision(raw: bytes) -> int:
-    """The revision in the header of any answer."""
+    """Parse the revision in the header of any response."""
     found = _HEADER.match(raw)
     return _number(found[1]) if found else read_header(raw).revision
 
@@ -189,7 +190,7 @@ def read_range(raw: bytes) -> Found:
 
 
 def read_txn(raw: bytes) -> Outcome:
-    """The answers only of one that did not succeed: nobody asks for the others."""
+    """Parse a transaction response; skips the answers of a successful one, which are unused."""
     if (found := _HEADER.match(raw)) and raw.startswith(_SUCCEEDED, found.end()):
         return Outcome(_number(found[1]), True, [])
     succeeded = False
@@ -203,7 +204,7 @@ def read_txn(raw: bytes) -> Outcome:
 
 
 def read_answer(raw: bytes) -> bytes:
-    """What the answer to an operation of a transaction holds, whichever it is."""
+    """Return the response inside an operation's response, of any type."""
     for _, _, value in fields(raw):
         if isinstance(value, bytes):
             return value
@@ -231,7 +232,7 @@ def read_watch(raw: bytes) -> Told:
 
 
 def _one_event(raw: bytes) -> Event | None:
-    """What was put, if that is all that is told: read in place, as it is most of what comes."""
+    """Parse a response with a single put in place, the most frequent one; None for any other."""
     found = _ONE_EVENT.match(raw)
     if found is None:
         return None
@@ -253,7 +254,7 @@ def _one_event(raw: bytes) -> Event | None:
 
 
 def _only_events(raw: bytes, at: int) -> list[Event]:
-    """What is behind the header if that is nothing but events."""
+    """Parse the rest of a response if it consists of events only, else return an empty list."""
     if found := _WATCH_ID.match(raw, at):
         at = found.end()
     events: list[Event] = []
@@ -289,6 +290,6 @@ def read_lease(raw: bytes) -> int:
 
 
 def read_database_size(raw: bytes) -> int:
-    """From the status of a member."""
+    """Parse a status response of a member."""
     size: int = _last(raw).get(3, 0)
     return size

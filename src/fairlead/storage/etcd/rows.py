@@ -1,4 +1,4 @@
-"""Between etcd's entries and rows."""
+"""Converts etcd entries to rows and back."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ _MOST_OWN = 4096
 
 
 class Rows:
-    """Keys below a prefix. What is written here is remembered until it comes back, so that it need
-    not be decoded. What is sealed and cannot be opened is fatal, or left out with all else that
-    cannot be read: who took it for missing would act upon that.
+    """Converts the keys below a prefix.
+
+    Values written here are remembered until the feed returns them, which saves decoding. An
+    encrypted value without its key is fatal, because a server that took it for missing would act on
+    that; with `leaves_sealed_out` it is skipped like any other unreadable value.
     """
 
     def __init__(self, prefix: bytes, codec: Codec, *, leaves_sealed_out: bool = False) -> None:
@@ -28,7 +30,7 @@ class Rows:
         self._below = prefix + b"/"
         self._codec = codec
         self._leaves_sealed_out = leaves_sealed_out
-        self._stale: dict[tuple[str, str], int] = {}  # the revisions of such values
+        self._stale: dict[tuple[str, str], int] = {}  # revisions of values under an outdated key
         self._own: dict[bytes, tuple[bytes, str, bytes]] = {}
         self._unreadable = Tally(logger, logging.WARNING, "values in etcd that cannot be read")
 
@@ -36,7 +38,7 @@ class Rows:
         return self._prefix + self._codec.path(resource, key).encode()
 
     def place(self, key: bytes) -> tuple[str, str] | None:
-        """The resource and key of a key in etcd; None if it is nothing to us."""
+        """Return the resource and key of an etcd key; None if it is not served."""
         if not key.startswith(self._below):
             return None
         try:
@@ -45,7 +47,7 @@ class Rows:
             return None
 
     def encode(self, write: Write, key: bytes) -> bytes | None:
-        """What is to lie at the key; None for a deletion."""
+        """Return the value to store; None for a deletion."""
         if write.value is None:
             return None
         raw = self._codec.encode(write.resource, write.key, write.api_version, write.value)
@@ -54,7 +56,7 @@ class Rows:
         return raw
 
     def forget(self, keys: Sequence[bytes]) -> None:
-        """What was to be written there will perhaps not come back."""
+        """Forget remembered values of failed writes: the feed may never return them."""
         for key in keys:
             self._own.pop(key, None)
 
@@ -62,7 +64,7 @@ class Rows:
         self._own.clear()
 
     def row(self, entry: KeyValue, previous: int = 0) -> Row | None:
-        """The row of an entry; None if it is nothing to us or cannot be read."""
+        """Convert an entry to a row; None if it is not served or unreadable."""
         place = self.place(entry.key)
         if place is None:
             return None
@@ -79,7 +81,7 @@ class Rows:
                 raise StorageError(f"etcd: {error}", Fault.FATAL) from None
             self._unread(resource, key, error)
             return None
-        except Exception as error:  # whatever others put there
+        except Exception as error:  # values of other clients can be anything
             self._unread(resource, key, error)
             return None
         if self._codec.is_stale(resource, entry.value):
@@ -95,8 +97,8 @@ class Rows:
         return self._stale.get((resource, key)) == revision
 
     def step(self, event: Event, previous: int = 0, api_version: str = "") -> Row | None:
-        """The row of an event; a value that cannot be read counts as a deletion, as the one before
-        it is no longer there."""
+        """Convert an event to a row. An unreadable value becomes a deletion, since the previous
+        value is gone."""
         if not event.is_deletion:
             row = self.row(event.entry, previous)
             if row is not None:

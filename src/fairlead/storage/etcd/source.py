@@ -1,4 +1,4 @@
-"""etcd as what a store follows."""
+"""etcd as a `Source`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from fairlead.storage.etcd.rows import Rows
 from fairlead.storage.etcd.transactions import Epoch, Put, refusal, request_of
 from fairlead.storage.log import Reached, Snapshot
 
-# How many seconds what is written at a key lasts; None for ever.
+# Lifetime in seconds of an object by resource and key; None: unlimited.
 Ttl = Callable[[str, str], int | None]
-# Whether decisions rest on the objects of a resource.
+# Whether decisions depend on objects of a resource.
 Weighs = Callable[[str], bool]
 _EPOCH = b"/\0epoch"
 
@@ -40,12 +40,13 @@ _EPOCH = b"/\0epoch"
 class EtcdSource:
     """A `Source`: the keys below a prefix of an etcd cluster.
 
-    `Row.previous` is 0 in snapshots and the feed, and the apiVersion of a deletion is empty there:
-    etcd does not tell them, and who follows knows what was there before. What cannot be decoded
-    is left out of snapshots and states, and comes through the feed as a deletion. Without
-    `may_write` not even marks are written, by which a feed of only the prefix shows its progress.
-    Writes of what `weighs` move the epoch. What goes along with another write does not: whoever
-    decides by that compares it.
+    In snapshots and the feed, `Row.previous` is 0 and the apiVersion of a deletion is empty: etcd
+    does not send them, and the follower knows the previous version. Values that cannot be decoded
+    are left out of snapshots and states; the feed reports them as deletions. Without `may_write`
+    nothing is written, not even the marks that show the progress of a watch limited to the prefix.
+
+    Writes to resources for which `weighs` returns True move the epoch. Companions of another write
+    do not: requests that depend on them use preconditions.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class EtcdSource:
 
     @property
     def fault(self) -> str:
-        """What is wrong now, as far as is known; empty if nothing is."""
+        """The current failure as far as known, empty if there is none."""
         return self.client.error
 
     async def open(self) -> None:
@@ -103,8 +104,7 @@ class EtcdSource:
         await self.client.close()
 
     async def check(self, timeout: float) -> None:
-        """See whether most members agree to an answer within so many seconds; raises
-        StorageError."""
+        """Check that a linearizable read succeeds within `timeout` seconds; raises StorageError."""
         try:
             async with asyncio.timeout(timeout):
                 await self.client.ask_newest(timeout)
@@ -168,13 +168,13 @@ class EtcdSource:
         return outcome.revision
 
     def _lasts(self, write: Write) -> int:
-        """How many seconds what is written lasts, 0 for ever."""
+        """Return the lifetime of a write in seconds, 0 for unlimited."""
         if self._ttl is None or write.value is None:
             return 0
         return self._ttl(write.resource, write.key) or 0
 
     async def _take_leases(self, lasts: Sequence[int]) -> list[int]:
-        """The number of a lease for each of these times, 0 for none."""
+        """Return a lease for each lifetime, 0 for none."""
         try:
             return [await self._leases.lease(seconds) if seconds else 0 for seconds in lasts]
         except CallFailed as error:
@@ -199,8 +199,8 @@ class EtcdSource:
             raise self._meaning(error, revision) from None
 
     def _meaning(self, error: CallFailed | StorageError, revision: int) -> Exception:
-        """What was superseded may lie under a key that was given up since: it is not known any
-        more."""
+        """Convert an exception. A fatal one means Compacted here: superseded values may be
+        encrypted with a key that has been removed."""
         if isinstance(error, StorageError):
             return Compacted(revision) if error.fault is Fault.FATAL else error
         if error.is_compacted:
@@ -226,9 +226,9 @@ class EtcdSource:
         return size
 
 
-# Leases: what lies under one ends with it. Many keys share one.
+# Leases: etcd deletes the keys of a lease when it expires. Many keys share a lease.
 
-_LARGEST_SHARE = 0.05  # of its time that a key may last longer, for the sake of sharing
+_LARGEST_SHARE = 0.05  # of its lifetime by which a key may outlive it, for sharing
 
 
 class _Lease(NamedTuple):
@@ -238,7 +238,8 @@ class _Lease(NamedTuple):
 
 
 class Leases:
-    """`reuse` is for how many seconds a lease is given to new keys, `most` to how many of them."""
+    """Shared leases: each is assigned to new keys for `reuse` seconds and to at most `most`
+    keys."""
 
     def __init__(self, client: Client, reuse: int = 60, most: int = 1000) -> None:
         self._client = client
@@ -249,7 +250,8 @@ class Leases:
         self._used: dict[int, int] = {}
 
     async def lease(self, ttl: int) -> int:
-        """One that lasts for so many seconds from now, and little longer; raises CallFailed."""
+        """Return a lease that lasts `ttl` seconds from now, or a little longer; raises
+        CallFailed."""
         loop = asyncio.get_running_loop()
         async with self._lock:
             found = self._current.get(ttl)
@@ -265,7 +267,7 @@ class Leases:
             return self._current[ttl].number
 
     def forget(self, number: int) -> None:
-        """It is over, whatever was thought of it."""
+        """Drop a lease that has expired in etcd."""
         for ttl, lease in list(self._current.items()):
             if lease.number == number:
                 del self._current[ttl]

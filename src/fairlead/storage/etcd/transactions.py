@@ -1,4 +1,4 @@
-"""A group of writes as one transaction, and what its answer says."""
+"""Encodes a group of writes as one etcd transaction, and interprets a refusal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fairlead.storage.etcd.messages import (
 
 
 class Put(NamedTuple):
-    """A write with its key in etcd and what is to lie there; no value deletes."""
+    """A write with its etcd key, encoded value (None deletes) and lease."""
 
     write: Write
     key: bytes
@@ -37,15 +37,15 @@ class Put(NamedTuple):
 
 
 class Epoch:
-    """A key that is put with every write that decisions of others may rest on: by its revision
-    they see whether there was one. Its value means nothing."""
+    """A key that is put together with every write that decisions of other requests may depend on.
+    Its mod_revision shows when that last happened; its value is unused."""
 
     def __init__(self, key: bytes) -> None:
         self.move = encode(Operation, put=encode(PutRequest, key=key))
         self._compare = encode(Compare, result=LESS, target=MODIFIED, key=key)
 
     def unmoved(self, since: int) -> bytes:
-        """That it was not put after a revision."""
+        """Return the comparison that it was not put after a revision."""
         return self._compare + _REVISION + varint(since + 1)
 
 
@@ -61,8 +61,8 @@ _COMPARE, _SUCCESS, _FAILURE = (TxnRequest[name][1] for name in ("compare", "suc
 
 
 def request_of(puts: Sequence[Put], epoch: Epoch | None = None, *, moves: bool = False) -> bytes:
-    """All of these or none. Where it does not hold, the revisions of all that was compared tell
-    why; if they do not, it was the epoch."""
+    """Encode a transaction that does all writes or none. On failure it returns the revisions of all
+    compared keys, which show the reason; if they all match, the epoch moved."""
     compares: list[bytes] = []
     operations: list[bytes] = []
     looks: list[bytes] = []
@@ -84,7 +84,7 @@ def request_of(puts: Sequence[Put], epoch: Epoch | None = None, *, moves: bool =
 
 
 def _compare(key: bytes, revision: int | None) -> bytes:
-    """That a key has this revision: 0 is for none, None for any."""
+    """Encode the comparison of a key's revision: 0 for an absent key, None for any revision."""
     if revision:
         head, tail = _AT_REVISION, _REVISION + varint(revision)
     else:
@@ -108,7 +108,7 @@ def _operation(put: Put, key: bytes) -> bytes:
 
 
 def refusal(puts: Sequence[Put], outcome: Outcome) -> Conflict | ConditionFailed:
-    """Which of the comparisons failed, by what was found instead."""
+    """Return the reason of a failed transaction, from the revisions it found."""
     answers = iter(outcome.answers)
 
     def found() -> int:

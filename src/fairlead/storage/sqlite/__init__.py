@@ -1,6 +1,6 @@
-"""The embedded log: one SQLite file in WAL mode in a data directory of its own.
+"""The embedded log: one SQLite file in WAL mode in its own data directory.
 
-- `log`: the log that the store works on
-- `backend`: commits and reads; `history`: older states
-- `directory`, `files`, `format`, `loader`, `read_only`: the directory and the file in it
+- `log`: the log under the store
+- `backend`: commits and current rows; `history`: older states
+- `directory`, `files`, `format`, `loader`, `read_only`: the directory and the database file
 """

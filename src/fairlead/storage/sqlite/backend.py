@@ -44,10 +44,10 @@ def _insertion(rows: int) -> str:
 
 
 class SqliteBackend:
-    """A directory's store. The directory belongs to one process at a time.
+    """The store in a directory, which one process uses at a time.
 
-    `dialect` is what it is written in: a directory of another one is refused. With
-    `accept_lost_writes` a store that lost acknowledged writes is taken as it is.
+    A directory written in another `dialect` is refused. With `accept_lost_writes`, a store that
+    lost acknowledged writes is opened as it is.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SqliteBackend:
         self._old_names = old_names or OldNames()
         self._accept_lost_writes = accept_lost_writes
         self._connection: sqlite3.Connection | None = None
-        self._checked_by: sqlite3.Connection | None = None  # the connection of a running check
+        self._checked_by: sqlite3.Connection | None = None  # connection of a running check
         self._is_ending = False
         self._past = SqliteHistory(self._directory.database)
         self._names = Names(iter(()))
@@ -120,7 +120,7 @@ class SqliteBackend:
         self._directory.finish_database()
 
     def _prepare(self) -> None:
-        """Bring the file to the current format, if it is ours and of this dialect."""
+        """Check the file's kind and dialect, and migrate it to the current format."""
         db = self._db
         found = file_format.check_kind(db, self.path)
         if found < file_format.FORMAT:
@@ -161,7 +161,7 @@ class SqliteBackend:
         self._check_complete()
 
     def _check_complete(self) -> None:
-        """Whether everything is there that anybody was told of."""
+        """Raise StorageError if acknowledged revisions are missing, unless that is accepted."""
         told = self._acknowledged.read()
         if told <= self.revision:
             return
@@ -195,7 +195,7 @@ class SqliteBackend:
         rows: list[Row] = []
         outcomes: list[Outcome] = []
         live = self._live
-        moved: dict[tuple[str, str], int] = {}  # what this batch did so far
+        moved: dict[tuple[str, str], int] = {}  # revisions after this batch's earlier writes
         revision = self.revision
         for write in writes:
             resource, key, value = write.resource, write.key, write.value
@@ -242,7 +242,7 @@ class SqliteBackend:
         try:
             self._acknowledged.write(self.revision)
         except OSError as error:
-            # The writes are safe; only the loss of them would go unseen.
+            # The writes are durable; only a later loss of them would go unnoticed.
             if not self._warned:
                 self._warned = True
                 logger.warning("cannot note the acknowledged revision: %s", error.strerror)
@@ -267,7 +267,8 @@ class SqliteBackend:
         self._names = names
 
     def _insert(self, values: list[int | str | bytes | None]) -> None:
-        """One statement for many rows: it lets go of the interpreter lock once, not once a row."""
+        """Insert many rows with one statement, which releases the GIL once instead of once per
+        row."""
         self._db.execute(_insertion(len(values) // COLUMN_COUNT), values)
 
     @contextmanager
@@ -278,7 +279,7 @@ class SqliteBackend:
             raise self._failure(what, error) from error
 
     def _failure(self, what: str, error: BaseException) -> StorageError:
-        """Undo what was begun, and say what the error means for the file."""
+        """Roll back and classify the error."""
         fault = fault_of(error)
         message = f"cannot {what} {self.path}: {error}"
         try:
@@ -309,7 +310,8 @@ class SqliteBackend:
             if found is None or found[0] < self.revision:
                 raise StorageError(f"{self.path} lost writes that were acknowledged", Fault.FATAL)
             self._db.execute("BEGIN")
-            # What a failed commit may have left behind was refused, and stays so.
+            # Rows that a failed commit left behind were refused to their writers, so they are
+            # deleted.
             self._db.execute("DELETE FROM log WHERE revision > ?", (self.revision,))
             self._db.execute("UPDATE state SET value = value + 1 WHERE name = 'probe'")
             self._db.execute("COMMIT")
@@ -333,9 +335,9 @@ class SqliteBackend:
     def stop_check(self) -> None:
         self._is_ending = True
         while (db := self._checked_by) is not None:
-            with suppress(sqlite3.ProgrammingError):  # it has just been closed
+            with suppress(sqlite3.ProgrammingError):  # just closed
                 db.interrupt()
-            time.sleep(0.01)  # it may not have begun when it was interrupted
+            time.sleep(0.01)  # it may have been interrupted before its query began
 
     def compact(self, floor: int) -> bool:
         with self._guarded("compact"):
@@ -359,7 +361,7 @@ class SqliteBackend:
             return swept < floor or self._give_back()
 
     def _give_back(self) -> bool:
-        """Return some free space to the file system, if much is free; True if there is more."""
+        """Return free pages to the file system if there are many; True if there are more."""
         free = self._number("freelist_count")
         enough = max(_PAGES_A_VACUUM * 4, self._number("page_count") // 4)
         if free <= enough:

@@ -1,4 +1,4 @@
-"""The data directory as the store uses it: one process at a time, private, and complete."""
+"""The data directory: locked by one process, private, and with a complete database."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ class Directory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.database = path / "fairlead.db"
-        self.unfinished = path / "fairlead.db.new"  # a database that is being made
+        self.unfinished = path / "fairlead.db.new"  # a database under construction
         self._lock_path = path / "lock"
         self._lock: int | None = None
 
     def lock(self) -> None:
-        """Raises StorageError if another server has it, or if nothing can be written here."""
+        """Take the lock; raises StorageError if another server holds it or the directory is not
+        writable."""
         if self._lock is not None:
             return
         try:
@@ -45,7 +46,7 @@ class Directory:
             os.fchmod(lock, PRIVATE)
 
     def remove_empty(self) -> None:
-        """Take away a directory that has nothing but the lock."""
+        """Remove a directory that holds nothing but the lock."""
         with suppress(OSError):
             self._lock_path.unlink()
             self.path.rmdir()
@@ -56,7 +57,8 @@ class Directory:
             self._lock = None
 
     def holds_database(self) -> bool:
-        """Whether there is one; raises StorageError if there must have been one."""
+        """Whether there is a database; raises StorageError if other files show that one is
+        missing."""
         try:
             size = self.database.stat().st_size
         except FileNotFoundError:
@@ -81,7 +83,7 @@ class Directory:
         return False
 
     def start_database(self) -> Path:
-        """An empty private file in which a new database can be made."""
+        """Create an empty private file for a new database."""
         self.drop_unfinished()
         os.close(os.open(self.unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
         return self.unfinished
@@ -91,7 +93,7 @@ class Directory:
             self._with_suffix(self.unfinished, suffix).unlink(missing_ok=True)
 
     def finish_database(self) -> None:
-        """Put the database that was made in its place: there is never half a one there."""
+        """Rename the new database into place, so that an incomplete one is never visible."""
         os.replace(self.unfinished, self.database)
         for suffix in _PAIRED:
             self._paired(suffix).unlink(missing_ok=True)
@@ -102,7 +104,8 @@ class Directory:
             os.close(directory)
 
     def make_private(self) -> None:
-        """Files of older releases may be readable by others; new ones take after the database."""
+        """Make files of older releases private. SQLite creates new ones with the mode of the
+        database."""
         for suffix in ("", *_PAIRED):
             path = self._paired(suffix)
             with suppress(OSError):
@@ -125,15 +128,15 @@ class Directory:
 
 
 class Acknowledged:
-    """The highest revision that anybody was told of, kept apart from the database: so that what a
-    damaged file lost is noticed. Written after each commit, not synced."""
+    """The highest acknowledged revision, in its own file, to detect writes lost from a damaged
+    database. Written after each commit, not synced."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "acknowledged"
         self._file: int | None = None
 
     def read(self) -> int:
-        """0 if there is nothing that can be read; a torn write is no worse than none."""
+        """Return the revision, 0 if the file is missing or torn."""
         try:
             number, _, checksum = self._path.read_bytes().partition(b" ")
             return int(number) if crc32(number) == int(checksum, 16) else 0

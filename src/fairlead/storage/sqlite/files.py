@@ -1,4 +1,4 @@
-"""Opening SQLite files, and what their errors and rows tell."""
+"""Opens SQLite files, and classifies their errors and rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fault_of(error: BaseException) -> Fault:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a file that exists; who uses the connection sees to it that only one thread does."""
+    """Open an existing file. The caller serializes use of the connection between threads."""
     return sqlite3.connect(
         f"file:{quote(str(path))}?mode=rw",
         uri=True,
@@ -41,7 +41,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def sound(names: Names, raw: RawRow, path: Path) -> Row:
-    """What a row says; raises StorageError if it cannot be what was written."""
+    """Decode a row; raises StorageError if its checksum or types are wrong."""
     row = names.row(raw)
     if row is None:
         raise StorageError(f"{path} is damaged at revision {raw[0]}", Fault.FATAL)

@@ -1,4 +1,4 @@
-"""The database file: its tables, its checksums, and how a new or an older one becomes current."""
+"""The format of the database file: tables, checksums, creation and migration."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ RawRow = tuple[int, int, str, int, int, int, bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class OldNames:
-    """What files of format 1 did not say: the resource and apiVersion that a prefix stood for, and
-    the system namespace of each dialect."""
+    """Names missing in files of format 1: the resource and apiVersion of each key prefix, and the
+    system namespace of each dialect."""
 
     prefixes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     system_namespaces: Mapping[str, str] = field(default_factory=dict)
 
 
 def checksum(row: Row) -> int:
-    """Over all of a row, so that nothing in it can change or move unseen."""
+    """Return a checksum over all columns, so that a changed or moved value is detected."""
     revision, resource, key, previous, api_version, value = row
     if value is None:
         return crc32(f"{revision} {previous} {resource} {api_version} -{key}".encode())
@@ -46,14 +46,14 @@ def checksum(row: Row) -> int:
 
 
 class Names:
-    """Resources and apiVersions by the small numbers that rows have instead."""
+    """The table of resources and apiVersions, which rows refer to by small numbers."""
 
     def __init__(self, rows: Iterator[tuple[int, str]]) -> None:
         self.by_number: dict[int, str] = dict(rows)
         self.numbers: dict[str, int] = {name: number for number, name in self.by_number.items()}
 
     def know(self, rows: list[Row]) -> bool:
-        """Whether all names of these rows have numbers."""
+        """Whether all names in these rows have numbers."""
         numbers = self.numbers
         for row in rows:
             if row.resource not in numbers or row.api_version not in numbers:
@@ -61,7 +61,7 @@ class Names:
         return True
 
     def missing(self, rows: list[Row]) -> dict[str, int]:
-        """Numbers for the names of these rows that have none yet."""
+        """Return new numbers for the names in these rows that have none."""
         found: dict[str, int] = {}
         numbers = self.numbers
         for row in rows:
@@ -76,7 +76,7 @@ class Names:
             self.by_number[number] = name
 
     def row(self, raw: RawRow) -> Row | None:
-        """What a row says; None if it cannot be what was written."""
+        """Decode a row; None if its types or checksum are wrong."""
         revision, resource, key, previous, version, total, value = raw
         names = self.by_number
         if resource not in names or version not in names or type(key) is not str:
@@ -87,7 +87,7 @@ class Names:
         return row if checksum(row) == total else None
 
     def values(self, rows: Iterable[Row]) -> list[int | str | bytes | None]:
-        """What is bound to insert these rows, whose names have numbers."""
+        """Return the parameters to insert these rows; all names must have numbers."""
         numbers = self.numbers
         found: list[int | str | bytes | None] = []
         for row in rows:
@@ -98,7 +98,7 @@ class Names:
 
 
 def create(db: sqlite3.Connection, dialect: str) -> None:
-    """Make a new database of an empty file."""
+    """Create the tables in an empty file."""
     db.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("BEGIN")
@@ -117,7 +117,7 @@ def _create_tables(db: sqlite3.Connection, dialect: str, **state: int) -> None:
 
 
 def check_kind(db: sqlite3.Connection, path: object) -> int:
-    """The format of a database; raises StorageError if it is not one that can be read."""
+    """Return the format of a database; raises StorageError if this release cannot read it."""
     if _number(db, "application_id") != APPLICATION_ID:
         raise StorageError(f"{path} is not a Fairlead store")
     found = _number(db, "user_version")
@@ -133,7 +133,7 @@ def _number(db: sqlite3.Connection, pragma: str) -> int:
 
 
 def old_dialect(db: sqlite3.Connection, names: OldNames) -> str:
-    """The dialect of a file of format 1, by the system namespace in it; nothing if it has none."""
+    """Return the dialect of a file of format 1, judged by its system namespace; "" if unknown."""
     for dialect, namespace in names.system_namespaces.items():
         query = "SELECT 1 FROM log WHERE key = ? LIMIT 1"
         if db.execute(query, (f"namespaces:{namespace}",)).fetchone():
@@ -142,7 +142,7 @@ def old_dialect(db: sqlite3.Connection, names: OldNames) -> str:
 
 
 def migrate(db: sqlite3.Connection, path: object, dialect: str, old: OldNames) -> None:
-    """Bring a file of format 1 to this one, in one transaction."""
+    """Migrate a file from format 1 to the current one, in one transaction."""
     db.execute("BEGIN")
     state = dict(db.execute("SELECT name, value FROM state"))
     db.execute("ALTER TABLE log RENAME TO old_log")

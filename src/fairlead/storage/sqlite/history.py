@@ -1,4 +1,4 @@
-"""Reading older states and changes of a SQLite store, beside the writer."""
+"""Reads older states and changes of a SQLite store, concurrently with the writer."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _MOST_LISTINGS = 4
 
 
 class SqliteHistory:
-    """A connection of its own, opened when it is first needed. Every answer is of one moment, and
-    of a bounded size. `names` are the backend's at the time of the call."""
+    """Reads through its own connection, opened on first use. Each result comes from one read
+    transaction and is bounded in size. `names` is the backend's table at the time of the call."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -38,7 +38,8 @@ class SqliteHistory:
 
     @contextmanager
     def _snapshot(self, oldest: int) -> Iterator[sqlite3.Connection]:
-        """A reading transaction in which everything after a revision is there, or Compacted."""
+        """Yield a connection in a read transaction that has everything after a revision; raises
+        Compacted if the floor is higher."""
         with self._lock:
             try:
                 if self._connection is None:
@@ -133,7 +134,8 @@ class SqliteHistory:
     def _listing(
         self, db: sqlite3.Connection, names: Names, resource: str, revision: int
     ) -> list[tuple[str, int]]:
-        """The keys of a resource at a revision and where they are; kept for the pages to come."""
+        """Return the sorted keys of a resource at a revision with their row revisions; cached for
+        the following pages."""
         wanted = (resource, revision)
         listing = self._listings.get(wanted)
         if listing is None:

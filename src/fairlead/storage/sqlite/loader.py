@@ -1,4 +1,4 @@
-"""Making the store of a directory from the rows of another one."""
+"""Creates the store of a directory from rows of another store."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _TWICE = (
 
 
 def load(directory: Path, dialect: str, rows: Iterable[Row], above: int, gap: int = 0) -> int:
-    """Make a store of live rows, whole or not at all; gives its revision.
+    """Create a store from live rows, completely or not at all; returns its revision.
 
-    Rows keep their revisions. The store's own is higher than `above` and everything that was ever
-    acknowledged in this directory by `gap`, and its history begins there: whoever knows an older
-    one is told so. Rows of one commit may share a revision; all but one of them get fresh ones.
-    Raises StorageError: if there is a store already, if it cannot be written.
+    Rows keep their revisions. The store's own revision exceeds `above`, and all revisions ever
+    acknowledged in this directory, by `gap`; its history begins there, so clients with older
+    revisions get Compacted. Rows of one commit may share a revision; all but one of them get new
+    ones. Raises StorageError if a store exists already or cannot be written.
     """
     with _empty(directory) as place:
         path = place.start_database()
@@ -50,7 +50,8 @@ def load(directory: Path, dialect: str, rows: Iterable[Row], above: int, gap: in
 
 @contextmanager
 def _empty(directory: Path) -> Iterator[Directory]:
-    """A locked directory without a store, as it was before if the block fails."""
+    """Yield a locked directory without a store; restores its previous contents if the block
+    fails."""
     existed = directory.exists()
     place = Directory(directory)
     place.lock()
@@ -71,7 +72,7 @@ def _empty(directory: Path) -> Iterator[Directory]:
 
 
 def _fill(db: sqlite3.Connection, rows: Iterable[Row], revision: int) -> int:
-    """Insert all rows; gives the highest revision, which is at least the one given."""
+    """Insert all rows; returns the highest revision, at least the given one."""
     names = Names(iter(()))
     rows = iter(rows)
     while group := list(islice(rows, _ROWS_A_COMMIT)):
@@ -100,7 +101,7 @@ def _set_revision(db: sqlite3.Connection, revision: int) -> None:
 
 
 def _settle(db: sqlite3.Connection) -> None:
-    """Have all of it in the one file that is about to be renamed."""
+    """Checkpoint the WAL, so that the file about to be renamed is complete."""
     busy, left, moved = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy or left != moved:
         raise StorageError("the database could not be brought into one file")

@@ -1,4 +1,4 @@
-"""The log in a file of this process, which others may write through."""
+"""The log over a file of this process; other processes may write through it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 
 class Sealing(Protocol):
-    """Makes values unreadable on disk for those without a key."""
+    """Encrypts values at rest."""
 
     def seal(self, resource: str, key: str, value: bytes) -> bytes: ...
 
@@ -40,17 +40,17 @@ class Sealing(Protocol):
 
 
 class Sharing(Protocol):
-    """Who hears of every commit before its writers do."""
+    """Receives every commit before its writers are acknowledged."""
 
     def committed(self, rows: Sequence[Row]) -> None: ...
 
     def compacted(self, floor: int) -> None:
-        """What was before a revision is being forgotten."""
+        """History before a revision is being compacted."""
 
 
 class EmbeddedLog:
-    """Writes in groups from one thread, reads history in another one, and mends itself after
-    failures as `Health` says."""
+    """Commits in batches from one thread, reads history in another, and recovers from failures with
+    `Health`."""
 
     foresees = True
     has_epoch = False
@@ -63,7 +63,7 @@ class EmbeddedLog:
         self._reader = ThreadPoolExecutor(1, "fairlead-reader")
         self._checking: asyncio.Task[None] | None = None
         self._cache: Cache
-        self._stale: dict[tuple[str, str], int] = {}  # the revisions of such values
+        self._stale: dict[tuple[str, str], int] = {}  # revisions of values under an outdated key
         self.sharing: Sharing | None = None
 
     @property
@@ -100,7 +100,8 @@ class EmbeddedLog:
         self._checking = asyncio.create_task(self._check())
 
     async def _check(self) -> None:
-        """Look for damage beside the work: that would hold up the start of a large store."""
+        """Check the file for damage in the background: it would delay the start of a large
+        store."""
         try:
             await self._read(self._backend.check)
         except StorageError as error:
@@ -121,11 +122,11 @@ class EmbeddedLog:
             requires += (Precondition(write.resource, write.key, write.expected), *write.requires)
             write.requires = (Precondition(first.resource, first.key, first),)
         first.requires = requires
-        for pending in group:  # what is submitted without a pause is committed together
+        for pending in group:  # writes queued in one iteration are committed together
             self.write(pending)
 
     def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
-        """A batch reached the disk."""
+        """A batch is on disk."""
         self._health.worked()
         if self.sharing is not None:
             rows = _rows(batch, outcomes)
@@ -135,7 +136,7 @@ class EmbeddedLog:
         self._cache.committed(batch, outcomes)
 
     def failed(self, batch: Sequence[Pending], error: StorageError) -> None:
-        """A batch did not reach the disk, and what was queued behind it will not."""
+        """A batch failed, and with it all writes queued behind it."""
         self._cache.refused(batch, error)
         self._health.failed(error)
 
@@ -143,7 +144,7 @@ class EmbeddedLog:
         return True
 
     async def catch_up(self) -> None:
-        """The cache has everything as soon as it is committed."""
+        """Nothing to do: the cache is updated on commit."""
 
     async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
         steps = await self._read(lambda: self._backend.changes(resource, after, upto, key))
@@ -153,7 +154,7 @@ class EmbeddedLog:
         return [Step(next(rows), next(rows) if before is not None else None) for _, before in steps]
 
     async def feed(self, after: int, upto: int) -> list[Row]:
-        """As `Backend.feed`, for those who share this log."""
+        """As `Backend.feed`, for the processes that share this log."""
         return self._past(await self._read(lambda: self._backend.feed(after, upto)), after)
 
     async def state(
@@ -165,8 +166,8 @@ class EmbeddedLog:
         return Slice(self._past(rows, revision), more)
 
     def _past(self, rows: Iterable[Row], revision: int) -> list[Row]:
-        """Rows that may have been superseded long ago; raises Compacted if some of them lie under
-        a key that was given up since."""
+        """Decrypt rows that may be superseded; raises Compacted if some are encrypted with a key
+        that has been removed since."""
         try:
             return list(self._readable(rows))
         except StorageError:
@@ -176,7 +177,7 @@ class EmbeddedLog:
         return await asyncio.get_running_loop().run_in_executor(self._reader, call)
 
     async def compact(self, floor: int) -> None:
-        """In small steps between commits."""
+        """Compact in small steps between commits."""
         if self.sharing is not None:
             self.sharing.compacted(floor)
         try:
@@ -197,8 +198,8 @@ class EmbeddedLog:
         await self._writer.stop()
 
     async def close(self) -> None:
-        """Let go of the file in a thread: a check that runs has to end, and SQLite writes the rest
-        of its journal."""
+        """Close the file in a thread: a running check has to end, and SQLite checkpoints its
+        WAL."""
         if self._checking is not None:
             self._checking.cancel()
         await asyncio.get_running_loop().run_in_executor(None, self._let_go)
@@ -234,7 +235,7 @@ class EmbeddedLog:
 
 
 def _checked(row: Row) -> Row:
-    """Values are objects; what was sealed is not, and nothing could be done with it."""
+    """Raise StorageError for an encrypted value (objects begin with `{`): no key is configured."""
     if row.value is not None and row.value[:1] != b"{":
         raise StorageError(
             f"{row.resource} {row.key} is stored under a key: start with"

@@ -1,4 +1,4 @@
-"""Stores that are read and never written."""
+"""Read-only access to stores."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ _FILES = ("fairlead.db", "fairlead.db-wal", "acknowledged")
 
 
 class ReadOnlySource:
-    """A source as it is, but for what would change it: writes are refused, and what others do not
-    compact is kept."""
+    """Wraps a source; refuses writes and never compacts."""
 
     has_epoch = False
 
@@ -68,9 +67,9 @@ class ReadOnlySource:
 
 
 def copy_of_store(directory: Path, scratch: Path | None = None) -> Path:
-    """A directory, below `scratch` if that is given, with a copy of a store that no server has, for
-    as long as this process runs: even to be read the database would write beside it. Raises
-    StorageError."""
+    """Copy a store that no server uses to a temporary directory (below `scratch` if given) and
+    return it. The copy is deleted at exit. SQLite needs the copy because even readers write files
+    beside the database. Raises StorageError."""
     given = Directory(directory)
     if not given.holds_database():
         raise StorageError(f"{directory} holds no store that could be read")

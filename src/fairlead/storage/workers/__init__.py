@@ -1,1 +1,1 @@
-"""Several processes of one server on one embedded log: its owner, and those who follow it."""
+"""One embedded log shared by several processes of a server: the owner and its followers."""

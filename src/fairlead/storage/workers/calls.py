@@ -1,4 +1,4 @@
-"""Calls from one process of a server to another, and their answers."""
+"""Remote calls between the processes of a server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger("fairlead.storage")
 
 _GONE = "the process that owns the store does not answer"
 
-# What a message to the caller is: a part of an answer, the last part, or why there is none.
+# Kinds of reply: part of a result, its last part, or an error.
 PART, DONE, FAILED = "part", "done", "failed"
 UNASKED = 0  # the number of messages that answer no call
 
@@ -33,8 +33,9 @@ Handler = Callable[..., Awaitable[Any]]
 
 
 class Desk:
-    """Answers the calls of other processes, on a socket that their parent listens at: it outlives
-    who answers. `offers` are by name; they get the channel and the number of the call first."""
+    """Serves calls from other processes on a socket that the parent created, so it survives a
+    restart of this process. `offers` maps names to handlers, which get the channel and the call
+    number as first arguments."""
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
@@ -74,7 +75,7 @@ class Desk:
             self._deserted.set()
 
     async def deserted(self, patience: float) -> None:
-        """Wait until nobody is connected any more."""
+        """Wait until no process is connected, for up to `patience` seconds."""
         self._deserted.clear()
         if self._channels:
             with suppress(TimeoutError):
@@ -91,8 +92,8 @@ class Desk:
 
 
 class Caller:
-    """The other end of a `Desk`: one connection, made by `connect`. After `lost` is set every call
-    fails. `unasked` is given what comes without a call."""
+    """The client side of a `Desk`: one connection, made by `connect`. After `lost` is set every
+    call fails. `unasked` receives messages that answer no call."""
 
     def __init__(self, unasked: Callable[[Message], None] | None = None) -> None:
         self._numbers = count(UNASKED + 1)
@@ -102,20 +103,20 @@ class Caller:
         self.lost = asyncio.Event()
 
     async def connect(self, path: str) -> None:
-        """Raises OSError."""
+        """Connect; raises OSError."""
         loop = asyncio.get_running_loop()
         _, self.channel = await loop.create_unix_connection(
             lambda: Channel(self._received, self._closed), path
         )
 
     async def call(self, name: str, *arguments: Any) -> Any:
-        """The answer's last part; raises what the other side raised, or StorageError if it has
-        gone."""
+        """Return the last part of the result; raises the handler's exception, or StorageError if
+        the connection is lost."""
         answer, _ = await self._ask(name, arguments)
         return answer
 
     async def gather(self, name: str, *arguments: Any) -> tuple[Any, list[Any]]:
-        """The same, and the parts before the last one."""
+        """Return the last part of the result and the list of earlier parts."""
         return await self._ask(name, arguments)
 
     async def _ask(self, name: str, arguments: Sequence[Any]) -> tuple[Any, list[Any]]:
@@ -139,7 +140,7 @@ class Caller:
             return
         waiting = self._waiting.get(number)
         if waiting is None or waiting[0].done():
-            return  # nobody waits for it any more
+            return  # the caller is gone
         future, parts = waiting
         if kind == PART:
             parts.append(content[0])
@@ -161,7 +162,7 @@ class Caller:
 
 
 async def ask(path: str, name: str, *arguments: Any, patience: float) -> Any:
-    """One call on a connection of its own; raises StorageError where no answer comes in time."""
+    """Make one call on a separate connection; raises StorageError if no answer comes in time."""
     caller = Caller()
     try:
         async with asyncio.timeout(patience):
@@ -178,7 +179,7 @@ def gone() -> StorageError:
 
 
 def _described(error: Exception) -> Message:
-    """An error as it can be sent."""
+    """Convert an exception to a message."""
     if isinstance(error, Conflict):
         return "conflict", str(error), error.at
     if isinstance(error, ConditionFailed):
@@ -193,7 +194,8 @@ def _described(error: Exception) -> Message:
 
 
 def _raised(described: Sequence[Any]) -> Exception:
-    """The error that was sent. Of what the store's owner suffers nothing is wrong here."""
+    """Convert a message back to an exception. A StorageError becomes PASSING: only the owner's data
+    is affected, not this process."""
     kind, *content = described
     if kind == "conflict":
         conflict = Conflict(content[0])

@@ -1,7 +1,7 @@
 """Messages between the processes of one server, over a unix socket.
 
-A message is a tuple of what `marshal` knows. The processes come from one parent, so they run the
-same interpreter; anybody else's are turned away.
+A message is a tuple of types supported by `marshal`. All processes are forked from one parent, so
+they run the same interpreter; processes of other users are rejected.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, cast
 
 Message = tuple[Any, ...]
 
-MOST_FRAME = 256 << 20  # a frame that says it is longer is nonsense
-MOST_UNREAD = 64 << 20  # what the other side may leave unread before it is cut off
+MOST_FRAME = 256 << 20  # a longer frame is a protocol error
+MOST_UNREAD = 64 << 20  # unsent bytes before the connection is aborted
 _HIGH_WATER = 1 << 20
 _LENGTH = struct.Struct("=I")
 _CREDENTIALS = struct.Struct("=iII")
@@ -29,8 +29,8 @@ def framed(message: Message) -> bytes:
 
 
 class Channel(asyncio.Protocol):
-    """One connection. What is sent in one turn of the loop is written at once. `received` is called
-    with every message, `lost` when there will be no more."""
+    """One connection. Messages sent in one iteration of the event loop are written together.
+    `received` is called with every message, `lost` when the connection ends."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Channel(asyncio.Protocol):
         self.send_frame(framed(message))
 
     def send_frame(self, frame: bytes) -> None:
-        """Send what was framed before, for several."""
+        """Send a frame that was encoded once for several channels."""
         if not self._outgoing:
             self._loop.call_soon(self._flush)
         self._outgoing.append(frame)
@@ -106,7 +106,7 @@ class Channel(asyncio.Protocol):
         self._writable.set()
 
     async def drained(self) -> None:
-        """Wait until the other side has read most of what was sent."""
+        """Wait until the write buffer is below its high-water mark."""
         await asyncio.sleep(0)
         await self._writable.wait()
 
@@ -128,7 +128,7 @@ class Channel(asyncio.Protocol):
 
 
 def is_own(peer: socket.socket) -> bool:
-    """Whether the other side of a unix socket is a process of the same user."""
+    """Whether the peer of a unix socket is a process of the same user."""
     raw = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     uid: int = _CREDENTIALS.unpack(raw)[1]
     return uid == os.geteuid()

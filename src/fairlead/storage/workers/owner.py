@@ -1,4 +1,4 @@
-"""The side of the process that owns the log: it answers those who follow it."""
+"""The owner's side: serves the log to the processes that follow it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROWS_A_PIECE = 1000
 
 
 class History(Protocol):
-    """What is asked of the log beside the store."""
+    """The part of the log that is read without the store."""
 
     async def feed(self, after: int, upto: int) -> list[Row]:
         """As `Backend.feed`."""
@@ -61,17 +61,17 @@ class Owner(Protocol):
     def collections(self) -> list[Collection]: ...
 
     async def append(self, group: Sequence[Write]) -> list[int]:
-        """Take all of these or none, in one commit."""
+        """Commit all of these writes or none."""
 
 
 class Sharing:
-    """Tells followers of every commit, in order, and does what they ask for. `committed` has to be
-    called with the rows of each commit before anybody is told of it."""
+    """Sends every commit to the followers, in order, and answers their calls. `committed` must be
+    called with the rows of each commit before its writers are acknowledged."""
 
     def __init__(self, page: Page, desk: Desk, log: History) -> None:
         self._page = page
         self._log = log
-        self._live: set[Channel] = set()  # those who have everything up to the page's revision
+        self._live: set[Channel] = set()  # followers with all commits up to the page's revision
         self._store: Owner
         desk.on_lost.append(self._live.discard)
         desk.offers |= {
@@ -85,7 +85,7 @@ class Sharing:
         }
 
     def begin(self, store: Owner) -> None:
-        """The store is open and nobody was told of it yet."""
+        """Publish the state of the open store on the shared page, before it is used."""
         self._store = store
         self._page.set_floor(store.floor)
         self.tell_health()
@@ -124,10 +124,10 @@ class Sharing:
         return revision
 
     async def _feed(self, channel: Channel, number: int, after: int) -> None:
-        """First what happened before, from the disk, then what happens."""
+        """Send older rows from the disk, then add the channel to those that get new commits."""
         self._live.discard(channel)
         if after > self._page.revision:
-            raise Compacted(after)  # it has seen what never was: let it begin again
+            raise Compacted(after)  # it followed a state that was lost: rebuild
         while after < self._page.revision:
             upto = self._page.revision
             rows = await self._log.feed(after, upto)
@@ -136,7 +136,7 @@ class Sharing:
                 channel.send((UNASKED, PART, piece[-1][0], piece))
             await channel.drained()
         if channel.is_open:
-            channel.send((UNASKED, PART, after, []))  # that is all, even if it is nothing
+            channel.send((UNASKED, PART, after, []))  # end of the backlog, even an empty one
             self._live.add(channel)
 
     async def _write(self, channel: Channel, number: int, group: list[tuple[Any, ...]]) -> Any:
@@ -198,7 +198,7 @@ def _row(resource: str, version: Version) -> Row:
 
 
 def _pieces(rows: Iterable[Row]) -> Iterator[list[tuple[Any, ...]]]:
-    """Parts of a bounded size, as they are sent."""
+    """Yield rows as tuples in batches of bounded size."""
     piece: list[tuple[Any, ...]] = []
     held = 0
     for row in rows:

@@ -1,7 +1,6 @@
-"""Memory that all workers of a server share: how far the store has come, and what each has open.
+"""Shared memory of all workers of a server: the progress of the store and the load of each worker.
 
-Every word has one writer. A word is eight aligned bytes, so that whoever reads one sees what was
-written before or after, nothing in between.
+Every word has one writer. A word is eight aligned bytes, so reads and writes of it are atomic.
 """
 
 from __future__ import annotations
@@ -11,15 +10,16 @@ from collections.abc import Iterator
 from time import monotonic_ns
 
 _WORD = 8
-# What is read all the time has a line of the processor's cache for itself.
+# Frequently read words get a cache line of their own.
 _REVISION, _FLOOR, _WELL_UNTIL, _SEALS, _HEAD = 0, 1, 2, 3, 8
 READING, WRITING, CONNECTIONS, COMING, _PID, _READY, _SLOT = 0, 1, 2, 3, 4, 5, 8
 _ADDRESSES = 4096
-_WELL_FOR = 5_000_000_000  # nanoseconds: an owner may be busy for long
+_WELL_FOR = 5_000_000_000  # nanoseconds; an owner may be busy for long
 
 
 class Page:
-    """Made before the workers are. Worker 0 writes the revision, each one its own slot."""
+    """The shared memory, created before the workers are forked. Worker 0 writes the head, each
+    worker its own slot."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -32,38 +32,39 @@ class Page:
 
     @property
     def revision(self) -> int:
-        """The newest revision that anybody may have been told of."""
+        """The newest revision that may have been acknowledged to any client."""
         return self._words[_REVISION]
 
     @property
     def floor(self) -> int:
-        """The oldest revision whose state the owner of the log can tell."""
+        """The oldest revision whose state the owner of the log can read."""
         return self._words[_FLOOR]
 
     def reach(self, revision: int) -> None:
-        """For the owner, before it tells anybody of the revision."""
+        """Set the revision, before it is acknowledged. Called by the owner."""
         self._words[_REVISION] = revision
 
     def set_floor(self, floor: int) -> None:
-        """For the owner."""
+        """Called by the owner."""
         self._words[_FLOOR] = floor
 
     @property
     def seals(self) -> bool:
-        """Whether the owner keeps some values under keys."""
+        """Whether the owner encrypts some values."""
         return bool(self._words[_SEALS])
 
     def say_seals(self, seals: bool) -> None:
-        """For the owner."""
+        """Called by the owner."""
         self._words[_SEALS] = seals
 
     @property
     def healthy(self) -> bool:
-        """Whether the owner has said of late that it can write."""
+        """Whether the owner has reported within the last 5 seconds that it can write."""
         return monotonic_ns() < self._words[_WELL_UNTIL]
 
     def set_healthy(self, healthy: bool) -> None:
-        """For the owner, again and again: one that says nothing any more stands still."""
+        """Report health. The owner calls it periodically, so a stalled owner counts as
+        unhealthy."""
         self._words[_WELL_UNTIL] = monotonic_ns() + _WELL_FOR if healthy else 0
 
     def slot(self, worker: int) -> Slot:
@@ -72,16 +73,16 @@ class Page:
         return Slot(self, self._words[start : start + _SLOT], addresses)
 
     def total(self, kind: int) -> int:
-        """The sum over all workers of READING, WRITING, CONNECTIONS or COMING."""
+        """Return the sum over all workers of READING, WRITING, CONNECTIONS or COMING."""
         return sum(self._columns[kind])
 
     def of_address(self, address: str) -> int:
-        """How many connections there are of a client's address; more if another one falls into
-        the same place, of which there are many."""
+        """Return the number of connections from a client address. Addresses share 4,096 counters,
+        so collisions can make it too high."""
         return sum(self._addresses[_place(address) :: _ADDRESSES])
 
     def loads(self) -> Iterator[int]:
-        """The connections of each worker that takes some."""
+        """Yield the connection count of each worker that accepts connections."""
         for pid, ready, count, coming in zip(
             *(self._columns[kind] for kind in (_PID, _READY, CONNECTIONS, COMING)), strict=True
         ):
@@ -90,7 +91,7 @@ class Page:
 
 
 class Slot:
-    """What one worker counts; `counts` are its requests under way, READING and WRITING."""
+    """The counters of one worker; `counts` are its requests in progress, READING and WRITING."""
 
     def __init__(self, page: Page, words: memoryview, addresses: memoryview) -> None:
         self.page = page
@@ -99,17 +100,17 @@ class Slot:
         self.counts = words[: WRITING + 1]
 
     def clear(self) -> None:
-        """For the parent: the worker has ended, and with it what it had under way."""
+        """Reset all counters after the worker has ended. Called by the parent."""
         for place in range(len(self._words)):
             self._words[place] = 0
         self._addresses[:] = memoryview(bytes(self._addresses.nbytes)).cast("I")
 
     def occupy(self, pid: int) -> None:
-        """For the parent: there is a worker."""
+        """Register a started worker. Called by the parent."""
         self._words[_PID] = pid
 
     def set_ready(self, ready: bool) -> None:
-        """Whether it takes connections."""
+        """Set whether the worker accepts connections."""
         self._words[_READY] = ready
 
     @property
@@ -117,7 +118,7 @@ class Slot:
         return self._words[CONNECTIONS] + self._words[COMING]
 
     def expect(self, by: int) -> None:
-        """Connections that were accepted and are not counted otherwise yet."""
+        """Count connections that are accepted but not yet counted as CONNECTIONS."""
         self._words[COMING] += by
 
     def connected(self, address: str, by: int) -> None:
@@ -126,14 +127,15 @@ class Slot:
 
     @property
     def connections(self) -> int:
-        """Of all workers."""
+        """Connections of all workers."""
         return self.page.total(CONNECTIONS)
 
     def of_address(self, address: str) -> int:
-        """Of all workers."""
+        """Connections of all workers from an address."""
         return self.page.of_address(address)
 
 
 def _place(address: str) -> int:
-    """The processes of one parent have the hash's secret in common, clients do not know it."""
+    """Return the counter of an address. All processes of one parent share the hash seed; clients do
+    not know it, so they cannot force collisions."""
     return hash(address) % _ADDRESSES

@@ -1,4 +1,4 @@
-"""The log of another process of this server, as a source that a store follows."""
+"""The log of another process of this server, as a `Source`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from fairlead.storage.workers.calls import Caller, gone
 from fairlead.storage.workers.channel import Message
 from fairlead.storage.workers.page import Page
 
-_PATIENCE = 30.0  # for an owner that is being started again
-_MOST_UNTAKEN = 1000  # pieces of the feed that wait here before no more are read
+_PATIENCE = 30.0  # seconds, while the owner restarts
+_MOST_UNTAKEN = 1000  # batches of the feed queued before reading pauses
 
 
 class SharedSource:
-    """Calls the owner at a socket at which its parent listens: while there is no owner, or it is
-    still starting, whoever connects waits. What was not sent yet is sent to the next owner; of a
-    call whose answer got lost nobody knows whether it was heeded."""
+    """Calls the owner over a unix socket on which the parent listens: connections wait in the
+    backlog while the owner is starting or restarting.
+
+    Calls not sent yet go to the next owner; the outcome of a call whose answer was lost is unknown.
+    """
 
     has_epoch = False
 
@@ -38,7 +40,7 @@ class SharedSource:
         return self._page.floor
 
     async def open(self) -> None:
-        """However long the owner takes to start: its parent sees to it that there is one."""
+        """Connect, without a timeout: the parent makes sure that an owner starts."""
         await self._connected(None)
 
     async def _connected(self, patience: float | None = _PATIENCE) -> Caller:
@@ -52,7 +54,7 @@ class SharedSource:
                 try:
                     async with asyncio.timeout(patience):
                         await caller.connect(self._path)
-                        await caller.call("size")  # it is accepted when there is an owner
+                        await caller.call("size")  # answered only when there is an owner
                 except (OSError, TimeoutError):
                     caller.close()
                     raise gone() from None
@@ -90,7 +92,7 @@ class SharedSource:
             losing.cancel()
             asking.cancel()
             await asyncio.gather(asking, losing, return_exceptions=True)
-            if self._caller is caller:  # what still comes of this feed is for nobody
+            if self._caller is caller:  # discards the rest of this feed
                 caller.close()
 
     def _unasked(self, message: Message) -> None:
@@ -104,7 +106,7 @@ class SharedSource:
             self._caller.channel.pause_reading()
 
     def _taken(self, caller: Caller) -> Reached:
-        """All that has come, as one."""
+        """Return all received batches merged into one."""
         fed, self._fed = self._fed, deque()
         if self._paused and caller.channel is not None:
             self._paused = False
@@ -154,7 +156,7 @@ class SharedSource:
         return found
 
     async def compact(self, floor: int) -> None:
-        """The owner does."""
+        """Nothing to do: the owner compacts."""
 
     async def size(self) -> int:
         found: int = await self._call("size")

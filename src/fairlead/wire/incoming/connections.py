@@ -1,4 +1,4 @@
-"""All connections of a server: how many there are, whose they are, and when their time is up."""
+"""All connections of a server: their number, their addresses and their deadlines."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ logger = logging.getLogger("fairlead.wire.incoming")
 Application = Callable[["Exchange"], Awaitable[None]]
 
 _SPARE_DESCRIPTORS = 128  # for the store, outgoing calls and files
-_SETTLING = 0.1  # what was sent before a drain is read within this time
+_SETTLING = 0.1  # seconds to read requests sent before a drain
 _COMPLAIN_EVERY = 60.0
 
 
 class Shared(Protocol):
-    """Where the processes of one server count their connections together."""
+    """Counters that the processes of one server share."""
 
     @property
     def connections(self) -> int:
-        """Of all of them."""
+        """Connections of all processes."""
 
     def of_address(self, address: str) -> int:
-        """Of all of them, from one address."""
+        """Connections of all processes from one address."""
 
     def connected(self, address: str, by: int) -> None: ...
 
 
 class Connections:
-    """The registry. `application` answers the requests of all of them. The limits are those of all
-    processes that share a count."""
+    """The registry of open connections. `application` answers all requests. With `shared`, the
+    limits apply to all processes together."""
 
     def __init__(
         self, limits: Limits, application: Application, shared: Shared | None = None
     ) -> None:
         self.limits = limits
-        self.coarse = 10 * limits.tick  # seconds, beside which it does not matter how often we look
+        self.coarse = 10 * limits.tick  # seconds; the periodic check is precise enough above it
         self.application = application
         self.holdings: Holdings[HttpProtocol] = Holdings(limits.unread_bytes_in_all)
         self.uploads = Uploads(
@@ -68,7 +68,7 @@ class Connections:
         return len(self._open)
 
     def add(self, connection: HttpProtocol, address: str) -> bool:
-        """Take a connection in; False if there are too many."""
+        """Register a connection; False if there are too many."""
         own = self._by_address.get(address, 0)
         total, count = len(self._open), own
         if self._shared is not None:
@@ -104,7 +104,7 @@ class Connections:
             logger.warning("%s: more are turned away", why)
 
     async def look_after(self) -> None:
-        """For ever: end what is out of time, and keep the date."""
+        """Enforce deadlines and refresh the Date header, forever."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self.limits.tick)
@@ -115,8 +115,8 @@ class Connections:
             self.holdings.count_again()
 
     async def drain(self, grace: float, hurry: asyncio.Event) -> None:
-        """Answer what was sent before, take no more, and cut off what is left after the grace or
-        as soon as there is a hurry."""
+        """Finish requests that were already sent, accept no more, and cut off the remaining
+        connections after `grace` seconds or when `hurry` is set."""
         self.draining = True
         await either(hurry, asyncio.sleep(_SETTLING))
         for connection in list(self._open):
@@ -131,7 +131,7 @@ class Connections:
 
 
 async def either(event: asyncio.Event, other: Awaitable[object]) -> None:
-    """Wait until one of the two has come about."""
+    """Wait for the first of the two."""
     tasks = [asyncio.ensure_future(other), asyncio.ensure_future(event.wait())]
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:
@@ -140,7 +140,7 @@ async def either(event: asyncio.Event, other: Awaitable[object]) -> None:
 
 
 def _descriptors() -> int:
-    """How many files this process may open, after asking for as many as it can get."""
+    """Raise the limit on open files as far as possible and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
@@ -151,12 +151,12 @@ def _descriptors() -> int:
     return soft if soft != resource.RLIM_INFINITY else 1 << 20
 
 
-# A connection whose protocol has changed.
+# A connection whose protocol was switched.
 
 
 class HandedOver(asyncio.Protocol):
-    """Passes everything on to the successor. `on_full` is told whether the peer has too much to
-    read, `on_lost` of the end, after the successor."""
+    """Forwards everything to the successor. `on_full` is called when the write buffer fills and
+    drains, `on_lost` at the end, after the successor."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Work that is begun at once and goes on in a task only if it has to wait: most reads do not, and
-making a task costs as much as a tenth of them.
+"""Runs a coroutine at once and creates a task only if it has to wait. Most reads do not, and
+creating a task costs a tenth of a read.
 
-Not compiled: an exception, which the end of a coroutine is, costs more there.
+Not compiled: exceptions, with which coroutines end, cost more in compiled code.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Work = Coroutine[Any, Any, None]
 
 
 class _Stand:
-    """Stands for the task as long as there is none: whoever sets a limit of time holds on to the
-    task that is current then."""
+    """Stands in for the current task until there is one: `asyncio.timeout` keeps a reference to the
+    current task."""
 
     __slots__ = ("task",)
 
@@ -35,7 +35,7 @@ class _Stand:
 
 
 class _Rest:
-    """What is left of work that waits for something."""
+    """Awaitable for the rest of a coroutine that has begun to wait."""
 
     __slots__ = ("_waits_for", "_work")
 
@@ -59,7 +59,7 @@ class _Rest:
             except StopIteration:
                 return
             finally:
-                failure = None  # whose traceback has this frame
+                failure = None  # breaks the cycle through its traceback
 
 
 async def _end(rest: _Rest) -> None:
@@ -67,8 +67,8 @@ async def _end(rest: _Rest) -> None:
 
 
 def begin(work: Work, loop: asyncio.AbstractEventLoop) -> asyncio.Task[None] | None:
-    """Do what can be done without waiting; gives the task that goes on, None if all is done. Within
-    a task, where nothing else can be begun, all is left to a new one."""
+    """Run a coroutine until it first waits. Returns the task that continues it, None if it has
+    completed. Inside another task, all of it goes to a new task."""
     if asyncio.current_task(loop) is not None:
         return loop.create_task(work)
     stand: Any = _Stand()

@@ -1,4 +1,4 @@
-"""One request and its answer."""
+"""One request and its answer, as the application sees them."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 SWITCHING_PROTOCOLS = 101
 _WITHOUT_BODY = (204, 304)
 _PIECE = 256 * 1024
-_SMALL_PIECE = 64 * 1024 - 8  # as a chunk it fills whole records of TLS
+_SMALL_PIECE = 64 * 1024 - 8  # as a chunk it fills whole TLS records
 
 _NEVER = float("inf")
 
-# All that is left of the head of a request whose answer goes on without a task.
+# Minimal heads that replace the request's own while a detached answer stays open.
 _STAYS = Head(b"GET", b"/", [], {}, {})
 _ENDS = Head(b"GET", b"/", [], {}, {})
 _ENDS.keep_alive = False
 
-# Waits until so many small pieces may be sent, or something be done that takes as long.
+# Waits for the turn of the request's flow: to send so many small pieces, or for equal work.
 Turn = Callable[[int], Awaitable[None]]
 
 
 class ClientGone(Exception):
-    """The client has left or was cut off: nobody waits for the answer."""
+    """The client has disconnected or was cut off."""
 
 
 class BodyTooLarge(Exception):
-    """There is more of the body than the limit allows."""
+    """The body exceeds the limit."""
 
 
 class Exchange:
-    """What the application reads from and writes to. Reading the body and sending the answer
-    raise ClientGone when the connection is lost; `respond` just does nothing then."""
+    """The application's interface to a request. Reading the body and sending the answer raise
+    ClientGone when the connection is lost; `respond` does nothing then."""
 
     __slots__ = (
         "_alarm",
@@ -81,23 +81,23 @@ class Exchange:
         self.peer = peer
         self.began = began
         self.deadline = began + connection.limits.request_seconds
-        self._alarm: asyncio.TimerHandle | None = None  # where looking now and then is too coarse
-        self.started = False  # some of the answer was sent
+        self._alarm: asyncio.TimerHandle | None = None  # if the periodic check is too coarse
+        self.started = False  # part of the answer was sent
         self.timed_out = False
         self.body_complete = False
         self.body_limit = connection.limits.body_bytes
         self.too_large = head.length > self.body_limit
-        self.wanted = False  # the application has asked for the body
-        self.can_be_cut = False  # nobody waits for its end when the server ends
-        self.detached = False  # the answer goes on, and no task is at work on it
-        self.turn: Turn | None = None  # waited for before anything large is sent
-        self.keeps = 0  # bytes that exist only until the whole answer is sent
-        self.lines = b""  # of the head of the answer, whichever it will be
+        self.wanted = False  # the application has called `read`
+        self.can_be_cut = False  # shutdown does not wait for its end
+        self.detached = False  # the answer stays open without a task
+        self.turn: Turn | None = None  # awaited before anything large is sent
+        self.keeps = 0  # bytes that live until the whole answer is sent
+        self.lines = b""  # header lines added to any answer
         self._parts: list[bytes] = []
         self._size = 0
         self._reserved: tuple[Uploads, str, int] | None = None
         self._in_chunks = False
-        self._in_parts = False  # the body is read as it comes
+        self._in_parts = False  # the body is read as it arrives
         self._waiter: asyncio.Future[None] | None = None
         self._on_gone: Callable[[], object] | None = None
         self._on_over: Callable[[bool], None] | None = None
@@ -106,15 +106,15 @@ class Exchange:
     def gone(self) -> bool:
         return self._connection is None
 
-    # What the protocol calls
+    # Called by the protocol
 
     @property
     def come(self) -> int:
-        """Bytes of the body that have come and were not read."""
+        """Bytes of the body that have arrived and are unread."""
         return self._size
 
     def take(self, part: bytes) -> int:
-        """Take a part of the body; gives how much is held."""
+        """Add a part of the body; returns the number of bytes held."""
         self._size += len(part)
         if self._size > self.body_limit:
             self.too_large = True
@@ -131,13 +131,13 @@ class Exchange:
             self._waiter.set_result(None)
 
     def release(self) -> None:
-        """The connection has done with this request."""
+        """Detach from the connection: the request is complete."""
         self._connection = self._on_gone = None
         if self._alarm is not None:
             self._silence()
 
     def lose(self) -> None:
-        """The connection is no more."""
+        """Detach from a lost connection and wake waiters."""
         self._connection = None
         self._silence()
         told, self._on_gone = self._on_gone, None
@@ -145,22 +145,22 @@ class Exchange:
             told()
         self.wake()
 
-    # What the application calls
+    # Called by the application
 
     def belongs_to(self, owner: str) -> None:
-        """Say who has to pay for what this connection makes the server hold."""
+        """Set the owner that is charged for the memory this connection uses."""
         if self._connection is not None:
             self._connection.owner = owner
 
     def waits_elsewhere(self, size: int) -> None:
-        """Say how many bytes wait for another server that does not read what the client sends."""
+        """Report the bytes that wait for another server that does not read the client's data."""
         if self._connection is not None:
             self._connection.held_up_elsewhere = size
             self._connection.count()
 
     async def read(self) -> bytes:
-        """The whole body. Raises BodyTooLarge, TooManyBodies if there is no room for it, and
-        ClientGone if it was cut off."""
+        """Return the whole body. Raises BodyTooLarge, TooManyBodies if there is no memory for it,
+        and ClientGone if it was cut off."""
         await self._reserve()
         while not self.body_complete and not self.too_large:
             connection = self._connection
@@ -176,7 +176,7 @@ class Exchange:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def _reserve(self) -> None:
-        """Have the body counted among those of the connection's owner, and wait for room."""
+        """Reserve memory for the body, charged to the connection's owner; waits if none is free."""
         connection = self._connection
         size = self.body_limit if self.head.chunked else self.head.length
         if connection is None or self._reserved is not None or self.too_large:
@@ -195,15 +195,16 @@ class Exchange:
         self._reserved = uploads, owner, size
 
     def forget_body(self) -> None:
-        """Nobody works on the request any more."""
+        """Release the memory reserved for the body."""
         reserved, self._reserved = self._reserved, None
         if reserved is not None:
             uploads, owner, size = reserved
             uploads.give_back(owner, size)
 
     async def read_part(self) -> bytes:
-        """What has come of a body of any size, nothing at its end; more is taken in only as far as
-        this is called. Raises ClientGone if it was cut off."""
+        """Return the part of the body that has arrived, empty at its end. Applies backpressure:
+        more is received only as it is called. The size is unlimited. Raises ClientGone if it was
+        cut off."""
         if not self._in_parts:
             self._in_parts = True
             self.body_limit, self.too_large = sys.maxsize, False
@@ -230,8 +231,8 @@ class Exchange:
             self._waiter = None
 
     def limit(self, seconds: float) -> None:
-        """Let the request take no longer than this, from when its head had come. If that is over
-        already, it is out of time from now on."""
+        """Limit the time of the request, counted from the arrival of its head. If that has passed
+        already, the request is timed out now."""
         deadline = self.began + seconds
         if deadline >= self.deadline or self._connection is None:
             return
@@ -245,12 +246,12 @@ class Exchange:
             alarm.cancel()
 
     def no_deadline(self) -> None:
-        """For answers that go on and on: only reading them may not stop."""
+        """Remove the deadline, for long-running answers; the limit on unread data stays."""
         self.deadline = _NEVER
 
     def detach(self) -> None:
-        """From now on there is little to send, for long perhaps: the answer goes on when the task
-        that works on it has ended. Whoever sends the rest tells `over`."""
+        """Let the answer continue without a task, and free memory: little will be sent from now on,
+        perhaps for long. The sender of the rest calls `over` at the end."""
         if self._connection is None:
             raise ClientGone
         if self.head.method != "HEAD":
@@ -259,13 +260,14 @@ class Exchange:
         self._connection.settle()
 
     def resume(self, work: Callable[[Exchange], Awaitable[None]]) -> None:
-        """Have a task work on a detached answer until that is whole or detached again."""
+        """Start a task that works on a detached answer until it is complete or detached again."""
         self.detached = False
         if self._connection is not None:
             self._connection.resume(self, work)
 
     def when_over(self, call: Callable[[bool], None]) -> None:
-        """Have something called when a detached answer is over, with whether it was whole."""
+        """Register a callback for the end of a detached answer; it gets whether the answer is
+        complete."""
         self._on_over = call
 
     def over(self, whole: bool) -> None:
@@ -275,19 +277,19 @@ class Exchange:
             told(whole)
 
     def when_gone(self, call: Callable[[], object]) -> None:
-        """Have something called when the client leaves before the answer is whole."""
+        """Register a callback for a client that disconnects before the answer is complete."""
         if self._connection is None:
             call()
         else:
             self._on_gone = call
 
     def abort(self) -> None:
-        """Cut the connection off, whatever is still to be sent."""
+        """Abort the connection and drop unsent data."""
         if self._connection is not None:
             self._connection.abort()
 
     def respond(self, code: int, headers: Iterable[Header], body: bytes) -> None:
-        """Hand over a whole answer."""
+        """Send a complete answer."""
         connection = self._connection
         if connection is None:
             return
@@ -303,7 +305,7 @@ class Exchange:
         connection.finish(self)
 
     async def respond_in_pieces(self, code: int, headers: Iterable[Header], body: bytes) -> None:
-        """The same for answers of any size: waits while the client does not read."""
+        """Send a complete answer of any size; waits while the client does not read."""
         if len(body) <= _PIECE:
             self.respond(code, headers, body)
             return
@@ -327,15 +329,15 @@ class Exchange:
             self._in_chunks = True
             last = CHUNKED
         else:
-            self.head.keep_alive = False  # its end is the end of the connection
+            self.head.keep_alive = False  # HTTP/1.0: the body ends with the connection
             last = b""
         if not connection.stays(self):
             last += CLOSE
         connection.write(head_bytes(code, connection.date, headers, self.lines + last))
 
     def hand_over(self, headers: Iterable[Header], successor: asyncio.Protocol) -> None:
-        """Answer that the protocol changes, and leave the connection to who speaks the new one,
-        who is given what the client has sent already. Its time is not limited any more."""
+        """Answer 101 and pass the connection, with the input received so far, to another protocol.
+        Removes the deadline."""
         connection = self._connection
         if connection is None:
             raise ClientGone
@@ -346,8 +348,7 @@ class Exchange:
         connection.hand_over(successor)
 
     def switch(self, headers: Iterable[Header], takes: Callable[[bytes], None]) -> None:
-        """Answer that the protocol changes, and go on: pieces are sent as they are, and whatever
-        the client sends is given to `takes`."""
+        """Answer 101 and continue: pieces are sent unframed, and all input goes to `takes`."""
         connection = self._connection
         if connection is None:
             raise ClientGone
@@ -358,18 +359,18 @@ class Exchange:
 
     @property
     def takes_chunks(self) -> bool:
-        """Whether an answer in pieces that has begun is one of chunks."""
+        """Whether the answer uses chunked encoding."""
         return self._in_chunks
 
     @property
     def can_send_now(self) -> bool:
-        """Whether the client reads what it is sent."""
+        """Whether the write buffer has room."""
         connection = self._connection
         return connection is not None and connection.full is None and self.head.method != "HEAD"
 
     def send_now(self, data: bytes) -> bool:
-        """Send pieces, which are chunks already if it takes chunks, without waiting; False if that
-        cannot be."""
+        """Send data without waiting, already chunked if `takes_chunks`; False if that is not
+        possible."""
         connection = self._connection
         if connection is None or connection.full is not None or self.head.method == "HEAD":
             return False
@@ -385,12 +386,12 @@ class Exchange:
         if len(piece) <= _PIECE:
             await self._send(piece, self._in_chunks)
             return
-        view = memoryview(piece)  # so that little is sealed that the client does not read
+        view = memoryview(piece)  # encrypts little ahead of a client that does not read
         for start in range(0, len(piece), _SMALL_PIECE):
             await self._send(view[start : start + _SMALL_PIECE], self._in_chunks)
 
     async def send_made(self, data: bytes) -> None:
-        """The same with what `send_now` could be given."""
+        """As `send`, for data that is already chunked."""
         self._hold(data)
         if self.turn is not None:
             await self._send_in_turn(data, self.turn, False)
@@ -398,12 +399,12 @@ class Exchange:
         await self._send(data, False)
 
     def _hold(self, piece: bytes) -> None:
-        """A piece is there until all of it is sent."""
+        """Count a piece as held until all of it is sent."""
         if self._connection is not None:
             self._connection.held = self.keeps + len(piece)
 
     async def _send_in_turn(self, piece: bytes, turn: Turn, as_chunks: bool) -> None:
-        """Send a piece in small ones, each in its turn."""
+        """Send a piece in small parts, waiting for a turn before each."""
         view = memoryview(piece)
         for start in range(0, len(piece), _SMALL_PIECE):
             await turn(1)
@@ -434,14 +435,14 @@ def _leave(granted: asyncio.Future[None]) -> None:
         granted.set_exception(ClientGone())
 
 
-# Who is at the other end of a connection.
+# The peer of a connection.
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """`certificates` are the DER certificates that the client sent, its own first; it has proved
-    to hold the key of the first. `problem` tells why TLS did not find them good, if so. `address`
-    is where it connects from."""
+    """`certificates` are the DER certificates of the client, its own first, whose private key it
+    has proved to hold. `problem` is the reason why TLS did not verify them, empty if it did.
+    `address` is the client's IP address."""
 
     certificates: tuple[bytes, ...] = ()
     problem: str = ""
@@ -451,7 +452,7 @@ class Peer:
 NOBODY = Peer()
 
 
-# Answers as bytes.
+# Encoding of answers.
 
 Header = tuple[bytes, bytes]
 
@@ -480,7 +481,7 @@ def date_line() -> bytes:
 
 
 def head_bytes(code: int, date: bytes, headers: Iterable[Header], last: bytes) -> bytes:
-    """The head of an answer up to its empty line; `last` are ready-made lines."""
+    """Encode the head of an answer up to its empty line; `last` is a block of encoded lines."""
     parts = [_STATUS_LINES[code], date]
     for name, value in headers:
         parts += (name, b": ", value, b"\r\n")
@@ -493,7 +494,7 @@ def chunk(data: bytes | memoryview) -> bytes:
 
 
 def refusal(code: int, message: str, date: bytes) -> bytes:
-    """The whole answer to a request that was not taken; the connection ends with it."""
+    """Encode the whole answer to a rejected request; the connection closes after it."""
     status = StatusError(code, _REASONS.get(code, ""), message).status()
     body = json.dumps(status, separators=(",", ":")).encode() + b"\n"
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]

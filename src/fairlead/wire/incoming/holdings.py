@@ -1,8 +1,9 @@
-"""What clients make the server hold: answers that they do not read, and bodies that they send.
+"""Memory that clients make the server hold: answers they do not read, and bodies they send.
 
 A connection may hold some hundred kilobytes of either, which is little for one and too much for
-thousands. So all of them share a total, and whoever holds most of it pays for what is over it. The
-owner of a connection is who sent its last request, or an address before anybody is known.
+thousands. So all connections share a total; above it, the owners that hold most lose connections or
+wait. The owner of a connection is the user of its last request, or its address before the first
+one.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ CUT_OFF = REGISTRY.counter(
     "fairlead_http_unread_connections_cut_off",
     "Connections that were closed because too many answers were not read.",
 )
-_LEFT = 0.75  # of the total, once room is made
+_LEFT = 0.75  # share of the limit that remains after making room
 _COMPLAIN_EVERY = 60.0
 
 
 class Holder(Protocol):
-    """A connection. `unread` are the bytes that it holds because somebody does not read."""
+    """A connection. `unread` is the number of bytes it holds because a peer does not read."""
 
     owner: str
 
@@ -35,25 +36,24 @@ class Holder(Protocol):
     def unread(self) -> int: ...
 
     def cut_off(self) -> None:
-        """End, behind whatever is going on."""
+        """Abort in the next iteration of the event loop."""
 
 
 H = TypeVar("H", bound=Holder)
 
 
 class Holdings(Generic[H]):
-    """The connections whose clients do not read, and how many bytes wait for them. Above `most`
-    bytes in all the owners who hold most lose connections, those first that have not been read for
-    longest."""
+    """Connections whose clients do not read, and the bytes that wait for them. Above `most` bytes
+    in total, the owners that hold most lose connections, the longest unread first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._unread: dict[H, int] = {}  # who has not been read for longest is first
+        self._unread: dict[H, int] = {}  # longest unread first
         self.total = 0
         self._complained = float("-inf")
 
     def note(self, holder: H, size: int) -> None:
-        """Count a connection with so many bytes."""
+        """Set the number of bytes that a connection holds."""
         self.total += size - self._unread.get(holder, 0)
         if size:
             self._unread[holder] = size
@@ -63,7 +63,7 @@ class Holdings(Generic[H]):
             self._make_room()
 
     def count_again(self) -> None:
-        """Sizes change without notice: what waits is sent little by little."""
+        """Refresh all sizes: they shrink without notice as data is sent."""
         for holder in self._unread:
             self._unread[holder] = holder.unread
         self.total = sum(self._unread.values())
@@ -94,7 +94,8 @@ class Holdings(Generic[H]):
 
 
 def fair_share(held: Iterable[int], room: int) -> int:
-    """How much each may hold so that all of them fit: who holds less leaves the rest to others."""
+    """Return the equal share per owner that fits in `room`; owners below it leave their rest to
+    others (max-min fairness)."""
     amounts = sorted(held)
     for index, amount in enumerate(amounts):
         share = room // (len(amounts) - index)
@@ -105,14 +106,16 @@ def fair_share(held: Iterable[int], room: int) -> int:
 
 
 class TooManyBodies(Exception):
-    """So much of other bodies of the same owner waits already that no more is taken in."""
+    """Too many bytes of the owner's other bodies wait already."""
 
 
 class Uploads:
-    """Memory for bodies of requests, reserved before they are read and given back when they are
-    answered. An owner has up to `most_of_an_owner` bytes while there are `most` in all, and one
-    body in any case. The bodies of an owner that do not fit wait for each other; there is no more
-    to wait for when `most_waiting` bytes of them have come already."""
+    """Memory for request bodies, reserved before they are read and released after the answer.
+
+    An owner may reserve up to `most_of_an_owner` bytes as long as the total stays below `most`, and
+    one body in any case. Further bodies of the owner wait in a queue, until `most_waiting` bytes of
+    them have arrived; then TooManyBodies is raised.
+    """
 
     def __init__(self, most: int, most_of_an_owner: int, most_waiting: int) -> None:
         self._most = most
@@ -124,7 +127,7 @@ class Uploads:
         self.total = 0
 
     def try_to_reserve(self, owner: str, size: int) -> bool:
-        """Whether there is room at once."""
+        """Reserve without waiting; False if that is not possible."""
         if owner in self._waiting or not self._fits(owner, size):
             return False
         self._take(owner, size)
@@ -133,8 +136,8 @@ class Uploads:
     async def reserve(
         self, owner: str, size: int, come: int, granted: asyncio.Future[None]
     ) -> None:
-        """Wait for room for a body of which some bytes have come. Raises TooManyBodies, or what
-        `granted` is told by others meanwhile."""
+        """Wait for memory for a body of which `come` bytes have arrived. Raises TooManyBodies, or
+        the exception that another party sets on `granted`."""
         if self._waiting_bytes[owner] + come > self._most_waiting:
             raise TooManyBodies
         self._waiting_bytes[owner] += come
@@ -158,7 +161,7 @@ class Uploads:
             self._let_in(owner)
 
     def _let_in(self, owner: str) -> None:
-        """Grant what fits to those who wait; who has left waits no longer."""
+        """Grant waiting reservations that fit; drops those whose client is gone."""
         waiting = self._waiting.get(owner)
         while waiting and (waiting[0][0].done() or self._fits(owner, waiting[0][1])):
             granted, size = waiting.popleft()

@@ -1,4 +1,4 @@
-"""How much of everything a client may use."""
+"""Limits on the resources a client may use."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ MOST_CONNECTIONS, MOST_CONNECTIONS_OF_AN_ADDRESS = 10_000, 5_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Times are in seconds. A connection holds at most a head, a body, and a piece of the answer
-    that is being sent; what all connections hold is bounded as well."""
+    """Limits of a server; times are in seconds. A connection holds at most a head, a body, and a
+    piece of the answer being sent; the total over all connections is limited as well."""
 
     head_bytes: int = 64 * KIB
     header_fields: int = 200
     body_bytes: int = 3 * MIB
-    chunk_overhead_bytes: int = 64 * KIB  # sizes, extensions and trailers, beside 16 a byte of body
-    small_body_bytes: int = 4 * KIB  # which are not counted
-    body_bytes_in_all: int = 64 * MIB  # of requests that are being read or answered
+    chunk_overhead_bytes: int = 64 * KIB  # sizes, extensions, trailers; plus 16 per body byte
+    small_body_bytes: int = 4 * KIB  # not counted against the totals
+    body_bytes_in_all: int = 64 * MIB  # of requests being read or answered
     body_bytes_of_an_owner: int = 16 * MIB
-    waiting_body_bytes_of_an_owner: int = 8 * MIB  # that have come of bodies there is no room for
-    unwanted_body_bytes: int = 64 * KIB  # taken in before the application asks for the body
-    skipped_body_bytes: int = 256 * KIB  # read past after an answer that did not need them
-    unread_bytes: int = 4 * KIB  # that may wait to be sent before nothing more is written
+    waiting_body_bytes_of_an_owner: int = 8 * MIB  # received of bodies that wait for memory
+    unwanted_body_bytes: int = 64 * KIB  # buffered before the application reads the body
+    skipped_body_bytes: int = 256 * KIB  # skipped after an answer that did not need them
+    unread_bytes: int = 4 * KIB  # write buffer size at which writing pauses
     unread_bytes_in_all: int = 64 * MIB  # of all connections whose clients do not read
-    linger_bytes: int = 192 * MIB  # thrown away after a refusal, so that the client sees it
+    linger_bytes: int = 192 * MIB  # discarded after a refusal, so that the client can read it
 
     handshake_seconds: float = 10.0
     head_seconds: float = 30.0
@@ -39,7 +39,7 @@ class Limits:
 
     @property
     def tick(self) -> float:
-        """How often deadlines are looked at."""
+        """Seconds between two checks of deadlines."""
         times = (
             self.handshake_seconds, self.head_seconds, self.request_seconds, self.idle_seconds,
             self.unread_seconds, self.linger_seconds,

@@ -1,7 +1,7 @@
-"""Reading requests from the bytes of a connection.
+"""Parses requests from the bytes of a connection.
 
-The parser is given a head when it is whole and never more than the request at hand, so nothing that
-follows a request is taken for a part of it, nor a part of it for the next request.
+llhttp gets only complete heads and never more than the current request, so bytes behind a request
+are never taken for part of it, nor part of it for the next request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HEADS_KNOWN = 4
 _METHODS = (b"GET", b"DELETE", b"HEAD", b"POST", b"PUT", b"PATCH")
 _LINE = re.compile(rb"(" + b"|".join(_METHODS) + rb") (/[!\"$-~]*) HTTP/1\.1\r\n")
 _METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?= )")
-# Any other token is a method, too: one that nothing here has, not a malformed request.
+# Any other token is a valid method that nothing here serves, not a malformed request.
 _PARSED = (*_METHODS, b"CONNECT", b"PRI")
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")
 _LENGTH, _LENGTH_IN_LOWER_CASE = b"\nContent-Length: ", b"\ncontent-length: "
@@ -31,8 +31,8 @@ _MOST_DIGITS = 15
 
 
 def _without_length(data: bytes, line: re.Match[bytes], end: int) -> tuple[int, bytes]:
-    """The length of the body that fields announce in the usual way, 0 if they do not, and the
-    fields without that."""
+    """Return the Content-Length in its usual spelling (0 if absent), and the header fields without
+    it."""
     start = line.end()
     if line[1] not in _WITH_BODY:
         return 0, data[start:end]
@@ -49,8 +49,8 @@ def _without_length(data: bytes, line: re.Match[bytes], end: int) -> tuple[int, 
 
 
 class Reader:
-    """Reads one request after the other; `next` lets it go on. `on_part` is given the parts of
-    bodies. What it cannot take raises Refused, and ends it."""
+    """Reads one request after the other; `next` prepares for the following one. `on_part` gets the
+    parts of bodies. Raises Refused, after which the reader is unusable."""
 
     __slots__ = (
         "_counted",
@@ -74,35 +74,36 @@ class Reader:
     def __init__(self, limits: Limits, on_part: Callable[[bytes], None]) -> None:
         self._limits = limits
         self._on_part: Callable[[bytes], None] | None = on_part
-        self._parser: httptools.HttpRequestParser | None = None  # while it is needed
-        self._known: dict[bytes, Head] = {}  # by their fields, the length left out
+        self._parser: httptools.HttpRequestParser | None = None  # created on demand
+        self._known: dict[bytes, Head] = {}  # by fields without Content-Length
         self.next()
 
     def next(self) -> None:
-        self._method = b""  # if the parser was told another
+        self._method = b""  # if llhttp got another one
         self._target = b""
         self._fields: list[Field] = []
         self._fed = 0
-        self._counted = False  # the parser knows nothing of this request
+        self._counted = False  # the body is counted here, not parsed by llhttp
         self._head_done = False
         self._keep_alive = True
         self._passes_all = False
-        self.begun = False  # something of the request has come
+        self.begun = False  # part of the request has arrived
         self.complete = False  # all of it has
-        self.overrun = False  # and what followed it was lost to the parser
-        self.body_left = 0  # bytes of a body whose length is known
+        self.overrun = False  # bytes behind it were lost to llhttp
+        self.body_left = 0  # of a body with Content-Length
 
     def close(self) -> None:
-        """Let go of what holds this reader and what it holds."""
+        """Break reference cycles and free memory."""
         self._parser = self._on_part = None
         self._known = {}
 
     def pass_all(self) -> None:
-        """What comes from now on is of another protocol: parts, and no end of them."""
+        """Pass all further bytes to `on_part`: another protocol follows."""
         self._passes_all, self.complete = True, False
 
     def read_head(self, data: bytes) -> tuple[Head | None, bytes]:
-        """A head, and what follows it; or None, and what is to be given again with more behind."""
+        """Return a head and the bytes behind it; or None and the bytes to pass again with more
+        appended."""
         self.begun = True
         empty = _EMPTY_LINES.match(data)
         if empty is not None:
@@ -138,7 +139,7 @@ class Reader:
         return head, rest
 
     def _in_known_words(self, head: bytes) -> bytes:
-        """The parser knows some methods and refuses all others: it is told of a known one."""
+        """Replace an unknown method by POST, because llhttp rejects it; `_method` keeps it."""
         found = _METHOD.match(head)
         if found is None or found[0] in _PARSED:
             return head
@@ -146,7 +147,7 @@ class Reader:
         return b"POST" + head[found.end() :]
 
     def _feed(self, data: bytes) -> bool:
-        """Give bytes to the parser; whether it found a change of protocols."""
+        """Feed llhttp; returns whether it found an upgrade."""
         if self._parser is None:
             self._parser = httptools.HttpRequestParser(self)
         try:
@@ -171,19 +172,19 @@ class Reader:
         return head
 
     def _remember(self, head: Head, length: int, fields: bytes) -> None:
-        """Clients send the same header fields again and again. Those that were found good, and are
-        followed by nothing or by a body of a length, need not be looked at another time."""
+        """Cache a checked head by its field bytes: clients repeat the same fields. Only heads
+        without a body or with a Content-Length are cached."""
         if not head.is_simple or not head.keep_alive or len(fields) > _MOST_KNOWN:
             return
         if length != head.length or (not length and b"content-length" in head.named):
-            return  # the length is written in another way, and would be overlooked
+            return  # the length has an unusual spelling that `_without_length` misses
         if len(self._known) >= _HEADS_KNOWN:
             self._known.clear()
         self._known[fields] = head
 
     def _read_body_apart(self, head: Head) -> None:
-        """Nothing here changes protocols. The parser is through with this connection, and what may
-        follow is the body of this request, which it leaves unread, or nothing."""
+        """Read the body of an upgrade request with a second parser: upgrades are not done here, and
+        llhttp stops at them. The connection closes after the request."""
         head.keep_alive = False
         self.complete = True
         if not head.has_body:
@@ -196,11 +197,11 @@ class Reader:
 
     @property
     def is_costly(self) -> bool:
-        """Whether many small things may be in the bytes that come: chunks, or frames."""
+        """Whether the input may hold many small items: chunks or frames."""
         return self._passes_all or not self.body_left
 
     def read_body(self, data: bytes) -> bytes:
-        """Read of a body, a slice if that is costly; gives what follows."""
+        """Read part of a body, at most a slice if it is costly; returns the bytes behind it."""
         left = self.body_left
         if left:
             part = data if len(data) <= left else data[:left]
@@ -225,7 +226,7 @@ class Reader:
             raise Refused(400, "too much beside the chunks of the body")
         return data[len(part) :]
 
-    # What the parser finds
+    # Callbacks of llhttp
 
     def on_message_begin(self) -> None:
         if self.complete:
@@ -236,7 +237,7 @@ class Reader:
             self._target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._head_done:  # trailers are no headers
+        if not self._head_done:  # trailers are ignored
             self._fields.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
@@ -260,25 +261,24 @@ def _settled() -> Reader:
     return reader
 
 
-# In place of a reader whose request has come as a whole while the next one will not for long.
+# Replaces the reader of a connection whose answer stays open; shared, to save memory.
 SETTLED = _settled()
 
 
-# The head of a request, and what is wrong with it beyond what the parser refuses by itself.
-#
-# The parser (llhttp, strict) refuses bare line feeds, folded lines, control characters, spaces
-# before colons, repeated or odd lengths, and lengths beside transfer codings.
+# Request heads, with checks beyond those of llhttp. In strict mode llhttp rejects bare line feeds,
+# folded lines, control characters, spaces before colons, repeated or odd lengths, and lengths
+# beside transfer codings.
 
 Field = tuple[bytes, bytes]
 
-UNRESERVED = "/:@!$&'()*+,;=-._~"  # in a path: stands for itself, as letters and digits do
+UNRESERVED = "/:@!$&'()*+,;=-._~"  # in a path: not percent-encoded, like letters and digits
 _VERSIONS = ("1.1", "1.0")
 _ONCE = (b"host", b"transfer-encoding", b"content-length", b"expect")
 _HOST = re.compile(rb"[A-Za-z0-9\-._~%!$&'()*+,;=:\[\]]*\Z")
 
 
 class Refused(Exception):
-    """A request that is not looked at further: the status code, and what is wrong."""
+    """The request is rejected with a status code and a message."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -287,8 +287,8 @@ class Refused(Exception):
 
 
 class Head:
-    """Names in `fields` and `named` are in lower case; `named` has the first value of each. `path`
-    is decoded; `target` is what was asked for as it came."""
+    """A request head. Names in `fields` and `named` are in lower case; `named` has the first value
+    of each. `path` is decoded; `target` is the raw request target."""
 
     __slots__ = (
         "chunked",
@@ -317,8 +317,8 @@ class Head:
         self.method = method.decode("ascii")
         self.fields = fields
         self.named = named
-        # What others found out from the fields; shared by all heads of a connection that have the
-        # same ones.
+        # Cache for values derived from the fields; shared by all heads of a connection with equal
+        # fields.
         self.facts = facts
         self.keep_alive = True
         self.modern = True  # HTTP/1.1 rather than 1.0
@@ -329,7 +329,7 @@ class Head:
         self.path, self.query = _split(target)
 
     def check(self, version: str) -> None:
-        """Raise Refused for what the parser lets pass and we do not; find out about the body."""
+        """Raise Refused for heads that llhttp accepts and we do not; set the body's framing."""
         if version not in _VERSIONS:
             raise Refused(505, f"HTTP/{version} is not spoken here")
         self.modern = version == "1.1"
@@ -372,28 +372,28 @@ class Head:
 
     @property
     def is_simple(self) -> bool:
-        """Whether what follows, if anything does, is a body whose length was said."""
+        """Whether it has no body, or one with a Content-Length."""
         return not self.chunked and not self.expects_continue
 
     def for_target(self, method: bytes, target: bytes, length: int) -> Head:
-        """The head of another request with the same fields, but for the length, of a simple one."""
+        """Return a head with the same fields and another target and length; this one is simple."""
         return Head(method, target, self.fields, self.named, self.facts, length)
 
 
 def _split(target: bytes) -> tuple[str, bytes]:
-    """The decoded path and the raw query."""
+    """Return the decoded path and the raw query."""
     raw, query = raw_parts(target)
     path = raw.decode("ascii", "surrogateescape")
     return (unquote(path) if "%" in path else path), query
 
 
 def raw_parts(target: bytes) -> tuple[bytes, bytes]:
-    """The path and the query, still encoded."""
-    if target[:1] == b"/" and target.find(b"#") < 0:  # `in` tries bytes as a number first
+    """Return the path and the query, both still encoded."""
+    if target[:1] == b"/" and target.find(b"#") < 0:  # `in` is slower: tries an integer first
         path, _, query = target.partition(b"?")
         return path, query
     try:
-        parsed: Any = httptools.parse_url(target)  # whose parts may be None, whatever is said
+        parsed: Any = httptools.parse_url(target)  # parts may be None despite the type stubs
     except httptools.HttpParserInvalidURLError:
-        return b"", b""  # CONNECT and `OPTIONS *`; nothing is served there
+        return b"", b""  # CONNECT and `OPTIONS *`: nothing is served there
     return parsed.path or b"/", parsed.query or b""

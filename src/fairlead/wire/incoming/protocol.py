@@ -1,4 +1,4 @@
-"""A connection: one request is read, answered, and only then the next one looked at."""
+"""One connection: reads a request, answers it, and only then reads the next."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from fairlead.wire.incoming.tls_records import slices_of
 
 logger = logging.getLogger("fairlead.wire.incoming")
 
-_CLOCK_STEP = 0.001  # seconds; the loop's clock may stand still for as long
+_CLOCK_STEP = 0.001  # resolution of the event loop's clock in seconds
 _FOREVER = float("inf")
-_FEW_CHUNKS = 1024  # bytes, in which chunks or frames are read at once
+_FEW_CHUNKS = 1024  # bytes below which chunks or frames are parsed at once
 
 
 class HttpProtocol:
-    """An asyncio protocol; its transport may be TCP or TLS over it. `secured` says who the peer is,
-    once that is known.
+    """An asyncio protocol over a TCP or TLS transport. `secured` is called with the peer after the
+    TLS handshake.
 
-    Between requests `_exchange` is None. Bytes that came before their time wait in `_waiting`, and
-    reading is paused while there are any.
+    Between requests `_exchange` is None. Bytes that arrive early wait in `_waiting`; reading is
+    paused while there are any.
     """
 
     __slots__ = (
@@ -66,17 +66,17 @@ class HttpProtocol:
         self._connections = connections
         self._loop = loop
         self.limits = connections.limits
-        self.full: asyncio.Future[None] | None = None  # while the peer has too much to read
+        self.full: asyncio.Future[None] | None = None  # while the write buffer is full
         self._full_since = 0.0
         self._holdings = connections.holdings
         self._slices = slices_of(loop)
-        self._is_in_slices = False  # what waits is taken a slice at a time
+        self._is_in_slices = False  # `_waiting` is parsed in slices
         self._is_counted = self._is_tunnel_full = False
-        # Bytes that are held beside those of the transport: of the answer while the client does not
-        # read, and of what goes to another server that does not read.
+        # Bytes held beside the transport's buffer: of the answer while the client does not read,
+        # and of data for another server that does not read.
         self.held = self.held_up_elsewhere = 0
-        self.owner = ""  # who is asked to pay for them: an address, or who sent the last request
-        self._held_up = False  # the next request waits until the answers before it are read
+        self.owner = ""  # charged for them: an address, or the sender of the last request
+        self._held_up = False  # the next request waits until the previous answers are read
         self._address = ""
         self._peer = NOBODY
         self._reader = Reader(self.limits, self._take_part)
@@ -88,7 +88,7 @@ class HttpProtocol:
         self._paused = False
         self._closing = False
         self._lingered = 0
-        self._skipping = False  # past the body of a request that was answered without it
+        self._skipping = False  # skips the body of a request that was answered without it
 
     # The transport
 
@@ -124,7 +124,7 @@ class HttpProtocol:
             exchange.lose()
 
     def eof_received(self) -> bool:
-        """Who sends no more is sent no more either."""
+        """Close: a client that has closed its sending side gets no answer."""
         return False
 
     def pause_writing(self) -> None:
@@ -145,7 +145,7 @@ class HttpProtocol:
 
     @property
     def unread(self) -> int:
-        """Bytes that are held because somebody does not read, or sends before its time."""
+        """Bytes held because a peer does not read or because the client sends too early."""
         unread = self.held_up_elsewhere
         if unread and self._exchange is not None:
             unread += self._exchange.come
@@ -156,8 +156,7 @@ class HttpProtocol:
         return unread
 
     def count(self) -> None:
-        """Have the bytes counted that are held because somebody does not read, or sends before its
-        time."""
+        """Report `unread` to the holdings."""
         unread = self.unread
         if unread or self._is_counted:
             self._is_counted = unread > 0
@@ -221,12 +220,12 @@ class HttpProtocol:
                 data = self._take_body(data)
 
     def _wait_with(self, data: bytes) -> None:
-        """Look at this later, and read no more before."""
+        """Keep data for later and pause reading."""
         self._waiting = data
         self.pause_reading()
 
     def _take_slice(self) -> None:
-        """Take some of a body in chunks, or of frames, which may be very many."""
+        """Parse a slice of a chunked body or of frames; there may be very many of them."""
         self._is_in_slices = False
         data, self._waiting = self._waiting, b""
         if self._closing or not data:
@@ -248,7 +247,7 @@ class HttpProtocol:
                 self.resume_reading()
 
     def _take_head(self, data: bytes) -> bytes:
-        """Start with a request if its head is whole; gives what follows the head."""
+        """Start a request if its head is complete; returns the bytes behind the head."""
         reader = self._reader
         if not reader.begun:
             self._deadline = self._loop.time() + self.limits.head_seconds
@@ -265,8 +264,8 @@ class HttpProtocol:
         return self._put_off(rest) if rest else rest
 
     def _put_off(self, data: bytes) -> bytes:
-        """What follows a head, if that can be looked at now. Where a request was answered at once,
-        others have their turns before the one behind it."""
+        """Return the bytes behind a head if they belong to the current request. After a request
+        that was answered at once, the next one waits for the next iteration of the event loop."""
         if self._exchange is not None:
             return data
         if not self._closing:
@@ -304,7 +303,7 @@ class HttpProtocol:
         return self._connections.uploads
 
     def _begin(self, exchange: Exchange, work: Application) -> None:
-        """Work on the answer; what is only read is mostly there at once."""
+        """Start the application. A GET runs eagerly: most complete without waiting."""
         if exchange.head.method != "GET" or not exchange.body_complete:
             self.resume(exchange, work)
             return
@@ -313,7 +312,7 @@ class HttpProtocol:
             self._task = task
 
     def resume(self, exchange: Exchange, work: Application) -> None:
-        """Have a task work on the answer."""
+        """Start a task that works on the answer."""
         self._task = self._loop.create_task(self._answer(exchange, work))
 
     async def _answer(self, exchange: Exchange, work: Application) -> None:
@@ -325,22 +324,22 @@ class HttpProtocol:
             logger.exception("cannot answer a request")
         finally:
             exchange.forget_body()
-            if not exchange.gone and not exchange.detached:  # it was left without a whole answer
+            if not exchange.gone and not exchange.detached:  # the answer is incomplete
                 self.abort()
 
     def stays(self, exchange: Exchange) -> bool:
-        """Whether the connection goes on after an answer that begins now."""
+        """Whether the connection stays open after an answer that begins now."""
         head = exchange.head
         if not head.keep_alive or self._reader.overrun or self._connections.draining:
             head.keep_alive = False
         elif not exchange.body_complete:
-            # What is left of the body must be read past before another request can begin.
+            # The rest of the body must be skipped before the next request.
             small = not head.chunked and self._reader.body_left <= self.limits.skipped_body_bytes
             head.keep_alive = small and not head.expects_continue
         return head.keep_alive
 
     def finish(self, exchange: Exchange) -> None:
-        """The answer is whole."""
+        """Complete the answer and go on with the next request, or close."""
         self._exchange = self._task = None
         self.held = 0
         exchange.release()
@@ -355,7 +354,7 @@ class HttpProtocol:
             self.resume_reading()
 
     def _next(self) -> None:
-        """Look at the next request, of which something may be there already."""
+        """Prepare for the next request, part of which may have arrived."""
         if self._reader is SETTLED:
             self._reader = Reader(self.limits, self._take_part)
         else:
@@ -364,7 +363,7 @@ class HttpProtocol:
             self._end(unread=False)
             return
         self._deadline = self._loop.time() + self.limits.idle_seconds
-        if self.full is not None:  # who does not read answers gets no further ones
+        if self.full is not None:  # no further answers for a client that does not read
             self._held_up = True
             self.pause_reading()
         else:
@@ -384,18 +383,18 @@ class HttpProtocol:
         self._take(data)
 
     def settle(self) -> None:
-        """The answer goes on and on, mostly in silence: hold no more than that takes."""
+        """Free memory for an answer that stays open and mostly idle, such as a watch."""
         self._task = None
         if self._reader.complete and not self._reader.overrun:
             self._reader.close()
             self._reader = SETTLED
-        settle = getattr(self._transport, "settle", None)  # TCP has nothing to let go of
+        settle = getattr(self._transport, "settle", None)  # TCP has no buffers to free
         if settle is not None:
             settle()
 
     def hand_over(self, successor: asyncio.Protocol) -> None:
-        """What comes from now on is for somebody else; only the end is told here, too. The
-        exchange goes on until the application is through with it."""
+        """Pass the connection to another protocol; `connection_lost` is still called here too. The
+        exchange goes on until the application returns."""
         waiting, self._waiting = self._waiting, b""
         full, self.full = self.full, None
         self._transport.set_protocol(
@@ -411,7 +410,7 @@ class HttpProtocol:
         self.resume_reading()
 
     def listen(self, takes: Callable[[bytes], None]) -> None:
-        """What comes from now on is for somebody else, while the exchange goes on sending."""
+        """Pass all further input to `takes`; the exchange keeps sending."""
         self._reader.close()
         self._reader = Reader(self.limits, takes)
         self._reader.pass_all()
@@ -420,7 +419,8 @@ class HttpProtocol:
     # Ending
 
     def _refuse(self, code: int, message: str) -> None:
-        """Answer what is no request; if one is being answered it has lost its body."""
+        """Answer a malformed request. A request in progress loses its body; if its answer has
+        begun, abort."""
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
             started = exchange.started
@@ -433,7 +433,7 @@ class HttpProtocol:
 
     def _end(self, *, unread: bool) -> None:
         """Close once everything is sent. A client that is still sending would lose the answer if
-        its bytes met a closed socket, so they are taken and dropped for a while."""
+        its bytes met a closed socket, so its input is read and discarded for a while."""
         self._closing = True
         self._waiting = b""
         self._deadline = self._loop.time() + self.limits.linger_seconds
@@ -448,11 +448,12 @@ class HttpProtocol:
         self._transport.abort()
 
     def cut_off(self) -> None:
-        """End behind whatever is going on, which may be a write to this connection."""
+        """Abort in the next iteration of the event loop: the caller may be writing to this
+        connection."""
         self._loop.call_soon(self.abort)
 
     def cancel(self) -> None:
-        """Cut off, and stop working on the answer."""
+        """Abort, and cancel the task that works on the answer."""
         if self._task is not None:
             self._task.cancel()
         self.abort()
@@ -467,8 +468,8 @@ class HttpProtocol:
             self._end(unread=False)
 
     def alarm(self, exchange: Exchange, seconds: float) -> asyncio.TimerHandle | None:
-        """Have a request looked at when its time is up, if it has so little that looking now and
-        then would be too coarse."""
+        """Set a timer for a deadline that is too short for the periodic check; None if the check is
+        precise enough or the time is up."""
         if seconds >= self._connections.coarse:
             return None
         deadline, now = exchange.deadline, self._loop.time()
@@ -479,10 +480,10 @@ class HttpProtocol:
 
     def _ring(self, exchange: Exchange, deadline: float) -> None:
         if self._exchange is exchange and exchange.deadline <= deadline:
-            self.check_time(max(deadline, self._loop.time()))  # timers may be early
+            self.check_time(max(deadline, self._loop.time()))  # timers may fire early
 
     def check_time(self, now: float) -> None:
-        """End what takes too long."""
+        """Abort or cancel work whose deadline has passed."""
         exchange = self._exchange
         if self.full is not None and now - self._full_since > self.limits.unread_seconds:
             self.abort()
@@ -497,6 +498,6 @@ class HttpProtocol:
             self._task.cancel()
 
     def _run_out(self, exchange: Exchange, now: float) -> None:
-        """A request is out of time; what is left is for saying so."""
+        """Mark a request as timed out and extend its deadline for the error response."""
         exchange.timed_out = True
         exchange.deadline = now + self.limits.linger_seconds

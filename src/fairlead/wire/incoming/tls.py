@@ -1,8 +1,8 @@
 """TLS between a TCP transport and the HTTP protocol.
 
-OpenSSL works on memory buffers here. It is given whole records only, so that it is known after each
-read whether there is more to be had; and in small portions, because its buffers keep their largest
-size as long as the connection lives.
+OpenSSL works on memory buffers. It gets whole records only, so after each read it is known whether
+more can be read; and in small portions, because its buffers keep their largest size as long as the
+connection lives.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from fairlead.wire.incoming.tls_records import (
 
 _HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + PLAIN + 2048, 5
 _MOST_UNREAD = 512 * 1024
-_MOST_RECORDS = 64  # that are taken at once; full ones are fewer in what is read at once
-_GREETINGS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # how requests of plain HTTP begin
-# Of AES the quickest and smallest first, as the reference has it.
+_MOST_RECORDS = 64  # parsed at once; one read holds fewer full-sized records
+_GREETINGS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # first bytes of plain HTTP requests
+# AES-128 before AES-256: faster and smaller, and the order of the reference.
 _SUITES = b"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 _CIPHERS = b"@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!SHA1:!AESCCM"
 
 
-# X509_V_ERR_… numbers of OpenSSL that are worth telling apart in a log.
+# OpenSSL's X509_V_ERR_… numbers with a message of their own in the log.
 _PROBLEMS = {
     7: "the certificate's signature is wrong",
     18: "the certificate was issued by an unknown authority",
@@ -46,7 +46,7 @@ _PROBLEMS = {
     21: "the certificate was issued by an unknown authority",
     26: "the certificate is not for client authentication",
 }
-# When a certificate is good is asked at each request, by the clock that tests can move.
+# Validity dates are checked at each request, against a clock that tests can move.
 _OF_TIME = (9, 10)
 
 
@@ -78,19 +78,19 @@ class TlsTransport(Party):
     ) -> None:
         ssl = SSL.Connection(context, None)
         ssl.set_accept_state()
-        ssl.set_app_data([])  # for problems
-        self._ssl: SSL.Connection | None = ssl  # until the handshake is over
+        ssl.set_app_data([])  # collects verification errors
+        self._ssl: SSL.Connection | None = ssl  # until the handshake is complete
         self._records: Records | None = sealing.of(ssl)
         self._round = rounds
         self._inner: Any = inner  # an asyncio protocol, None at the end
         self._on_secured: Callable[[Peer], None] | None = inner.secured
         self._is_handed_over = False
         self._begun = self._secured = self._shut = False
-        self._has_ended = self._goes_on = False  # the peer has said that nothing more comes
-        self._rest = b""  # of a record that is not whole, or what is taken in slices
+        self._has_ended = self._goes_on = False  # the peer has closed its sending side
+        self._rest = b""  # an incomplete record, or data that is taken in slices
         self._is_in_slices = self._is_paused = False
 
-    # To TCP
+    # The TCP side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._tcp = cast(asyncio.Transport, transport)
@@ -105,7 +105,7 @@ class TlsTransport(Party):
             inner.connection_lost(error)
 
     def eof_received(self) -> bool:
-        """TCP stays open where somebody may still have something to send."""
+        """Return whether TCP stays open because data may still be sent."""
         return self._take_end()
 
     def pause_writing(self) -> None:
@@ -119,7 +119,7 @@ class TlsTransport(Party):
     def data_received(self, data: bytes) -> None:
         if self._shut:
             if self._inner is not None:
-                self._inner.data_received(data)  # to be counted
+                self._inner.data_received(data)  # only counts it
             return
         if self._rest:
             data = self._rest + data
@@ -136,9 +136,9 @@ class TlsTransport(Party):
             and len(data) > _RECORD_HEAD
             and data[3] * 256 + data[4] + _RECORD_HEAD == len(data)
         ):
-            self._take(data, 1)  # as nearly always
+            self._take(data, 1)  # nearly always
             return
-        if self._ssl is not None:  # a signature takes as long as many requests
+        if self._ssl is not None:  # a handshake signature takes as long as many requests
             self._take_later(data)
         else:
             self._take_records(data)
@@ -150,13 +150,13 @@ class TlsTransport(Party):
         slices_of(asyncio.get_running_loop()).add(self._take_slice)
 
     def _take_records(self, data: bytes) -> None:
-        """Cut into portions of whole records."""
+        """Split the input into portions of whole records."""
         start = end = count = total = 0
         size = len(data)
         while size - end >= _RECORD_HEAD and total < _MOST_RECORDS:
             length = data[end + 3] * 256 + data[end + 4] + _RECORD_HEAD
             if length > _LONGEST_RECORD:
-                end, count = size, count + 1  # OpenSSL says what is wrong with it
+                end, count = size, count + 1  # OpenSSL reports the error
                 break
             if length > size - end:
                 break
@@ -173,7 +173,7 @@ class TlsTransport(Party):
             self._take_later(self._rest)
 
     def _take_slice(self) -> None:
-        """Go on with a handshake, or with very many small records."""
+        """Continue a handshake, or the parsing of very many small records."""
         self._is_in_slices = False
         data, self._rest = self._rest, b""
         if not self._shut:
@@ -182,7 +182,7 @@ class TlsTransport(Party):
             self._tcp.resume_reading()
 
     def _hang_up(self, data: bytes) -> None:
-        """Something else than TLS: tell those who speak plain HTTP, and hang up."""
+        """Close a connection that does not speak TLS; plain HTTP gets an error response."""
         if data[0] in _GREETINGS:
             self._tcp.write(PLAIN_HTTP)
         self._shut = True
@@ -197,14 +197,14 @@ class TlsTransport(Party):
             if self._ssl is not None:
                 self._ssl.do_handshake()
                 self._greeted(self._ssl)
-                records = len(data)  # any number of them may have been waiting
+                records = len(data)  # upper bound: any number of records may have been waiting
             for _ in range(records):
                 plain = sealed.read()
                 self._round.take(self, plain)
         except SSL.WantReadError:
             self._flush()
             if self._tcp.get_write_buffer_size() > _MOST_UNREAD:
-                self.abort()  # it makes OpenSSL talk and does not listen
+                self.abort()  # the peer triggers answers and does not read them
         except SSL.ZeroReturnError:
             if not self._take_end():
                 self._hang_up_after_all()
@@ -212,7 +212,7 @@ class TlsTransport(Party):
             self._hang_up_after_all()
 
     def _take_end(self) -> bool:
-        """The peer sends no more; whether it may still be sent something."""
+        """Handle the end of input; returns whether data may still be sent."""
         self._round.end()
         if self._shut or self._inner is None or not self._secured:
             return False
@@ -237,21 +237,21 @@ class TlsTransport(Party):
             told(_peer(ssl))
 
     def _flush(self) -> None:
-        """Send what OpenSSL has to say."""
+        """Send OpenSSL's output."""
         while self._records is not None and (said := self._records.said()):
             self._tcp.write(said)
 
-    # To the HTTP protocol
+    # The HTTP side
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """After the handshake: have what comes taken by another protocol."""
+        """Replace the inner protocol, after the handshake."""
         self._inner = protocol
         self._is_handed_over = True
 
     def settle(self) -> None:
-        """Let go of buffers, which are as large as the largest record."""
+        """Free the buffers, which are as large as the largest record."""
         if self._records is not None and self._secured:
-            self._round.flush()  # which may need the buffers
+            self._round.flush()  # may need the buffers
             self._flush()
             self._records.settle()
 
@@ -284,7 +284,8 @@ class TlsTransport(Party):
         return True
 
     def write_eof(self) -> None:
-        """Say that nothing more comes, and go on reading. What HTTP reads then is only counted."""
+        """Close the sending side and keep reading. Further input only counts toward HTTP's linger
+        limit."""
         self._say_goodbye()
         self._shut = not self._is_handed_over
         if self._tcp.can_write_eof() and not self._tcp.is_closing():
@@ -330,8 +331,8 @@ class TlsTransport(Party):
 
 
 def server_context(certificate: Path, key: Path, authorities: Iterable[Certificate]) -> SSL.Context:
-    """Settings that ask clients for certificates of these CAs, and let others pass with a problem
-    noted. Sessions are never resumed: that would skip the check against the CAs of the day.
+    """Create a context that requests client certificates of these CAs and accepts others with a
+    problem noted. Session resumption is off: it would skip the check against the current CAs.
     Raises SSL.Error if certificate and key cannot be used."""
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
@@ -367,7 +368,7 @@ def _peer(ssl: SSL.Connection) -> Peer:
     own = ssl.get_peer_certificate()
     if own is None:
         return NOBODY
-    # Not parsed here: what OpenSSL can read others may not.
+    # Not parsed here: other libraries may reject certificates that OpenSSL reads.
     sent = [own, *(ssl.get_peer_cert_chain() or [])]
     chain = tuple(dict.fromkeys(crypto.dump_certificate(crypto.FILETYPE_ASN1, c) for c in sent))
     problem = _PROBLEMS.get(problems[0], "the certificate cannot be verified") if problems else ""

@@ -1,8 +1,8 @@
-"""Encrypting and decrypting for one connection, over and over.
+"""Encrypts and decrypts the TLS records of connections.
 
-Every request and every event comes through here. The methods of pyOpenSSL check, allocate and copy
-more than the encryption itself takes, so that OpenSSL's functions are called as they are; where the
-library keeps them elsewhere, its methods do the same.
+Every request and event passes through here. pyOpenSSL's methods check, allocate and copy more than
+the encryption itself costs, so OpenSSL's functions are called directly; if this version of the
+library does not expose them, its methods are used.
 """
 
 from __future__ import annotations
@@ -19,46 +19,46 @@ from OpenSSL import SSL
 
 from fairlead.base.compiled import mypyc_attr
 
-PLAIN = 16384  # bytes of a record
-_MORE = 1024  # room for what a record adds to its content
+PLAIN = 16384  # maximum bytes in a record
+_MORE = 1024  # overhead of a record
 
 
 class Records:
-    """What OpenSSL does with the records of one connection. All raise SSL.Error."""
+    """The record layer of one connection. All methods raise SSL.Error."""
 
     __slots__ = ()
 
     def put(self, data: bytes) -> None:
-        """Take whole records that came."""
+        """Add whole received records."""
         raise NotImplementedError
 
     def read(self) -> bytes:
-        """What is in one of them; SSL.WantReadError if there is none."""
+        """Return the content of one record; SSL.WantReadError if there is none."""
         raise NotImplementedError
 
     def seal(self, data: bytes | memoryview) -> bytes:
-        """A record with at most `PLAIN` bytes, and what else OpenSSL has to say."""
+        """Return a record with at most `PLAIN` bytes, and any other pending output of OpenSSL."""
         raise NotImplementedError
 
     def seal_all(self, data: bytes | memoryview) -> bytes | memoryview:
-        """The same with any number of bytes, in as many records as it takes."""
+        """Return records for any number of bytes."""
         raise NotImplementedError
 
     def said(self) -> bytes:
-        """What OpenSSL has to say by itself; nothing at the end."""
+        """Return OpenSSL's pending output, empty if there is none."""
         raise NotImplementedError
 
     def settle(self) -> None:
-        """The handshake is over, or there will be silence: buffers can go."""
+        """Free buffers, after the handshake or before an idle time."""
         raise NotImplementedError
 
     def end(self) -> bytes:
-        """What tells the peer that nothing more comes."""
+        """Return the close_notify alert."""
         raise NotImplementedError
 
 
 class ByMethods(Records):
-    """By the methods of the library."""
+    """Uses the methods of pyOpenSSL."""
 
     __slots__ = ("_connection",)
 
@@ -88,7 +88,7 @@ class ByMethods(Records):
             return b""
 
     def settle(self) -> None:
-        pass  # no method lets go of them
+        pass  # not possible with methods
 
     def end(self) -> bytes:
         self._connection.shutdown()
@@ -96,8 +96,8 @@ class ByMethods(Records):
 
 
 class _Functions:
-    """OpenSSL's functions that are called all the time, looked up once, with what all connections
-    of a loop share: a buffer, and what raises what a function has said."""
+    """OpenSSL's functions, looked up once, with a scratch buffer and the error function that all
+    connections of a loop share."""
 
     def __init__(self) -> None:
         self.ssl_read: Any = _lib.SSL_read
@@ -110,8 +110,8 @@ class _Functions:
 
 
 class ByFunctions(Records):
-    """By the functions of OpenSSL. Of the library's connection nothing is kept but OpenSSL's own.
-    There are no buffers from when it settles until one is needed."""
+    """Uses OpenSSL's functions. Keeps only OpenSSL's own object of pyOpenSSL's connection. Has no
+    buffers between `settle` and their next use."""
 
     __slots__ = ("_from", "_functions", "_into", "_ssl")
 
@@ -147,7 +147,7 @@ class ByFunctions(Records):
         return self._written()
 
     def seal_all(self, data: bytes | memoryview) -> memoryview:
-        # Copies are what it costs: records are read to where they are sent from.
+        # Copying dominates the cost, so records are read directly into the buffer that is sent.
         if self._from is None:
             self._make_buffers()
         functions = self._functions
@@ -169,8 +169,8 @@ class ByFunctions(Records):
     def settle(self) -> None:
         if self._into is None:
             return
-        early = self._taken_out(self._into)  # what was sent behind a handshake
-        _lib.SSL_set_bio(self._ssl, _ffi.NULL, _ffi.NULL)  # which frees them
+        early = self._taken_out(self._into)  # sent right behind the handshake
+        _lib.SSL_set_bio(self._ssl, _ffi.NULL, _ffi.NULL)  # frees them
         self._into = self._from = None
         if early:
             self.put(early)
@@ -183,7 +183,7 @@ class ByFunctions(Records):
         return self.said()
 
     def _written(self) -> bytes:
-        """As much of what OpenSSL has written as a record may have."""
+        """Read up to one record of OpenSSL's output."""
         functions = self._functions
         size = functions.bio_read(self._from, functions.scratch, PLAIN + _MORE)
         written: bytes = functions.content[:size] if size > 0 else b""
@@ -220,7 +220,7 @@ except ImportError:
 
 
 class Sealing:
-    """Makes what seals the records of connections; one for all those of a loop."""
+    """Creates the record layer of connections; one instance per event loop."""
 
     def __init__(self, *, by_methods: bool = not _has_functions) -> None:
         self._functions = None if by_methods else _Functions()
@@ -231,14 +231,13 @@ class Sealing:
         return ByFunctions(connection, self._functions)
 
 
-# What connections receive and send in one round of the loop, done together at its end.
+# Batches the reads and writes of all connections in one iteration of the event loop.
 #
-# To open a record, to answer a request, to seal the answer and to hand it to the system are
-# each more code than the nearest cache of a processor holds. Done in turn for every connection
-# they drive each other out of it; each done for all connections before the next they cost half
-# as much.
+# The code of each step (decrypt a record, answer a request, encrypt the answer, write it to the
+# socket) is larger than the processor's first-level cache. Done connection by connection, the steps
+# evict each other from it; done step by step for all connections, they cost half as much.
 
-_MOST_BYTES = 256 * 1024  # that wait for the end of a round, either way
+_MOST_BYTES = 256 * 1024  # queued in either direction before a batch ends early
 _SECONDS_OF_SLICES = 0.004
 
 Data = bytes | memoryview
@@ -246,20 +245,20 @@ Data = bytes | memoryview
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Party:
-    """A connection. What it raises ends it, and no other."""
+    """A connection. An exception in one of its methods aborts this connection only."""
 
     __slots__ = ()
 
     def received(self, data: bytes) -> None:
-        """Take what came, which may be answered at once."""
+        """Process received data, possibly answering at once."""
         raise NotImplementedError
 
     def sealed(self, data: Data) -> Data:
-        """A record of data; nothing if it cannot be sent any more."""
+        """Encrypt data; empty if the connection cannot send any more."""
         raise NotImplementedError
 
     def pass_on(self, sealed: Data) -> None:
-        """Send that record. They come in the order in which they were sealed."""
+        """Send encrypted data. Called in the order of `sealed`."""
         raise NotImplementedError
 
     def abort(self) -> None:
@@ -267,21 +266,21 @@ class Party:
 
 
 class Round:
-    """One for all connections of a loop. Who is alone waits for nobody."""
+    """The batch of one event loop. While only one connection is active its data is not queued."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._context = Context()  # what is begun has nothing of whoever happened to send first
+        self._context = Context()  # empty: the callback inherits nothing from the first sender
         self._came: list[tuple[Party, bytes]] = []
         self._senders: list[Party] = []
-        self._waiting: list[Data] = []  # of each of them
+        self._waiting: list[Data] = []  # one item per sender
         self._came_size = self._waiting_size = 0
         self._came_last: Party | None = None
         self._sent_last: Party | None = None
         self._is_to_end = False
 
     def take(self, party: Party, data: bytes) -> None:
-        """Have data received, behind all that came before."""
+        """Queue received data, in order."""
         if not self._came and party is self._came_last:
             party.received(data)
             return
@@ -294,8 +293,8 @@ class Round:
             self._end_soon()
 
     def send(self, party: Party, data: Data) -> None:
-        """Have data sent, behind all that was sent before."""
-        if len(data) > PLAIN:  # which is a loop of its own
+        """Queue data to send, in order."""
+        if len(data) > PLAIN:  # many records, which form a batch by themselves
             self.flush()
         elif self._waiting or party is not self._sent_last:
             self._keep(party, data)
@@ -305,7 +304,7 @@ class Round:
     def _keep(self, party: Party, data: Data) -> None:
         self._sent_last = party
         self._senders.append(party)
-        # Whose memory it is may write to it again.
+        # Copy: the caller may reuse its buffer.
         self._waiting.append(data if isinstance(data, bytes) else bytes(data))
         self._waiting_size += len(data)
         if self._waiting_size > _MOST_BYTES:
@@ -321,11 +320,11 @@ class Round:
     def _ended(self) -> None:
         self.end()
         self._is_to_end = False
-        if self._waiting:  # since the end began
+        if self._waiting:  # queued while the batch was processed
             self._end_soon()
 
     def end(self) -> None:
-        """Take and send all of it now."""
+        """Process all received and queued data now."""
         came = self._came
         if came:
             self._came, self._came_size = [], 0
@@ -337,7 +336,7 @@ class Round:
         self.flush()
 
     def flush(self) -> None:
-        """Send all of it now."""
+        """Encrypt and send all queued data now."""
         waiting = self._waiting
         if not waiting:
             return
@@ -362,9 +361,9 @@ class Round:
 
 
 class Slices:
-    """Bytes that cost much to take apart, such as chunks of one byte, are taken in slices. All
-    connections of a loop together get some milliseconds of a round for that, one after the other,
-    so that others wait no longer the more of them there are."""
+    """Schedules input that is costly to parse, such as one-byte chunks, in slices. All connections
+    of a loop together get 4 ms per iteration, in turn, so the delay for others does not grow with
+    their number."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -372,7 +371,7 @@ class Slices:
         self._waiting: deque[Callable[[], None]] = deque()
 
     def add(self, take: Callable[[], None]) -> None:
-        """Have one slice taken in a later round."""
+        """Schedule one slice for a later iteration."""
         self._waiting.append(take)
         if len(self._waiting) == 1:
             self._loop.call_soon(self._take, context=self._context)
@@ -387,7 +386,7 @@ class Slices:
             except Exception as error:
                 context = {"message": "a connection failed", "exception": error}
                 self._loop.call_exception_handler(context)
-        # Those who were added meanwhile are behind those who still wait.
+        # Callbacks added meanwhile go behind those that still wait.
         had_none = not self._waiting
         waiting.extend(self._waiting)
         self._waiting = waiting
@@ -399,7 +398,7 @@ _slices: WeakKeyDictionary[asyncio.AbstractEventLoop, Slices] = WeakKeyDictionar
 
 
 def slices_of(loop: asyncio.AbstractEventLoop) -> Slices:
-    """The one of a loop."""
+    """Return the instance of an event loop."""
     found = _slices.get(loop)
     if found is None:
         found = _slices[loop] = Slices(loop)

@@ -1,4 +1,4 @@
-"""WebSockets (RFC 6455) as a server speaks them that sends messages and wants none."""
+"""WebSocket framing (RFC 6455) for a server that sends messages and ignores received ones."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 NORMAL, PROTOCOL_ERROR = 1000, 1002
 
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-_LAST = 0x80  # of the frames of a message
+_LAST = 0x80  # final frame of a message
 _MASKED = 0x80
 _OPCODE, _CONTROL = 0x0F, 0x08
 _MOST_CONTROL = 125
-_SHORT, _LONG = 126, 127  # lengths that say that the length follows, in so many bytes
+_SHORT, _LONG = 126, 127  # markers for a length in the following 2 or 8 bytes
 _LENGTH_BYTES = {_SHORT: 2, _LONG: 8}
 _MASK_BYTES = 4
 
 
 def acceptance(key: bytes) -> bytes:
-    """What shows the client that its key was understood."""
+    """Return the value of Sec-WebSocket-Accept for a key."""
     return b64encode(sha1(key + _GUID, usedforsecurity=False).digest())
 
 
 def message(opcode: int, payload: bytes) -> bytes:
-    """A whole message in one frame."""
+    """Encode a message as one frame."""
     size = len(payload)
     if size < _SHORT:
         return bytes((_LAST | opcode, size)) + payload
@@ -40,13 +40,12 @@ def closing(code: int) -> bytes:
 
 
 class _Malformed(Exception):
-    """No frame that a client may send."""
+    """The client sent an invalid frame."""
 
 
 class Incoming:
-    """Reads what a client sends: its messages are passed over, `on_ping` is given what a pong must
-    hold, and `on_close` is told once that the client closes, or with what to tell it if it breaks
-    the rules."""
+    """Parses frames from a client. Data messages are skipped, `on_ping` gets the payload for the
+    pong, and `on_close` is called once, with the close code to send."""
 
     __slots__ = ("_held", "_is_over", "_on_close", "_on_ping", "_passed_over")
 
@@ -54,7 +53,7 @@ class Incoming:
         self._on_ping = on_ping
         self._on_close = on_close
         self._held = b""
-        self._passed_over = 0  # bytes of a message that are still to come
+        self._passed_over = 0  # remaining bytes of a skipped message
         self._is_over = False
 
     def take(self, data: bytes) -> None:
@@ -75,8 +74,8 @@ class Incoming:
         self._held = b"" if self._is_over else data[at:]
 
     def _take_frame(self, data: bytes, at: int) -> int:
-        """Take a frame, up to its payload unless that is needed; gives how much of it was taken,
-        0 if too little is there."""
+        """Parse a frame, without its payload if that is skipped; returns the number of bytes
+        consumed, 0 if more are needed."""
         if len(data) < at + 2:
             return 0
         first, second = data[at], data[at + 1]

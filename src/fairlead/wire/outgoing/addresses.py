@@ -1,7 +1,8 @@
-"""Which addresses may be reached on behalf of users, who can write any into a node or a pod.
+"""Decides which addresses may be reached on behalf of users, who can write any into a node or a
+pod.
 
-A name is looked up once, every address that it has is judged, and the connection goes to an
-address that was judged, so that a name cannot mean something else a moment later.
+A name is resolved once, all of its addresses are checked, and the connection goes to a checked
+address, so a second lookup cannot return another one (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -16,28 +17,28 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _THIS_NETWORK = ipaddress.IPv4Network("0.0.0.0/8")
 _BROADCAST = ipaddress.IPv4Address("255.255.255.255")
-# Networks whose addresses end with the IPv4 address that they stand for: of NAT64, of stateless
-# translation, and the compatible ones of old.
+# Networks whose addresses end with the IPv4 address that they map to: NAT64, stateless translation,
+# and the old IPv4-compatible addresses.
 _ENDING_IN_IPV4 = tuple(
     ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96")
 )
-# These stand for IPv4 addresses as well, at a place that only local operators know (NAT64 of their
-# own), or of a tunnel's far end (Teredo). Nothing in a cluster has such an address.
+# These also embed IPv4 addresses, at a position that only local operators know (their own NAT64),
+# or of a tunnel's far end (Teredo). Nothing in a cluster has such an address.
 _OPAQUE = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b:1::/48", "2001::/32"))
-_ISATAP = 0x5EFE  # behind it an interface identifier has an IPv4 address; 0x0200 marks a global one
+_ISATAP = 0x5EFE  # interface identifier before an embedded IPv4 address; 0x0200 marks a global one
 
 
 class NotAllowed(Exception):
-    """The address is one of the server's own surroundings."""
+    """The address belongs to this machine or its link."""
 
 
 def parse_allowed(text: str) -> list[Network]:
-    """Networks of a comma-separated list; raises ValueError."""
+    """Parse a comma-separated list of networks; raises ValueError."""
     return [ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip()]
 
 
 class AddressPolicy:
-    """Ordinary addresses are allowed, and those in the networks that the administrator named."""
+    """Allows ordinary addresses, and those in the networks that the administrator named."""
 
     def __init__(self, allowed: Sequence[Network] = ()) -> None:
         self._allowed = tuple(allowed)
@@ -51,12 +52,12 @@ class AddressPolicy:
         )
 
     async def resolve(self, host: str, port: int) -> list[str]:
-        """The addresses of a host, as texts that mean only themselves. Raises NotAllowed if one
-        of them is not allowed, OSError if there are none."""
+        """Resolve a host to numeric addresses. Raises NotAllowed if one of them is not allowed,
+        OSError if there are none."""
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except UnicodeError:  # no name at all
+        except UnicodeError:  # an invalid name
             raise OSError(f"lookup {host}: no such host") from None
         addresses = [entry[4][0] for entry in found]
         for text in addresses:
@@ -68,8 +69,8 @@ class AddressPolicy:
 
 
 def _meanings(address: Address) -> list[Address]:
-    """The addresses that may be reached by connecting to one: the IPv4 address inside an IPv6 one
-    that stands for it, beside it where a network decides which of both."""
+    """Return the addresses that a connection to this one may reach: the embedded IPv4 address, or
+    both if the network decides between them."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     last = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)

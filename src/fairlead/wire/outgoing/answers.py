@@ -1,4 +1,4 @@
-"""What an answer that is no success says, in the words in which clients of the API know it."""
+"""Converts unsuccessful answers to error messages that API clients know, and parses reviews."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ WORDS = {
 
 
 def seconds_to_wait(reply: Reply) -> int | None:
-    """After how many seconds the same call is wanted again by one who cannot answer it now."""
+    """Return the Retry-After seconds of a 429 or 5xx answer, None if there are none."""
     if reply.status != 429 and reply.status < 500:
         return None
     return int(reply.retry_after) if _SECONDS.fullmatch(reply.retry_after) else None
 
 
 def check_success(reply: Reply) -> None:
-    """Raises CallError with the code of an answer that is no success."""
+    """Raise CallError with the status code unless the answer is a success."""
     if not 200 <= reply.status <= 206:
         raise CallError(_said(reply), reply.status, retryable=reply.status >= 500)
 
@@ -71,7 +71,7 @@ def _said(reply: Reply) -> str:
 
 
 def _status_message(reply: Reply) -> str:
-    """What a Status in the answer says; empty if there is none."""
+    """Return the message of a Status in the answer; empty if there is none."""
     try:
         found = orjson.loads(reply.content)
     except orjson.JSONDecodeError:
@@ -82,7 +82,7 @@ def _status_message(reply: Reply) -> str:
     return message[:_MOST_SHOWN_BYTES] if isinstance(message, str) else ""
 
 
-# Reading the review with which a webhook answers one.
+# Parsing a webhook's review.
 
 _VERSIONS = ("v1", "v1beta1")
 
@@ -90,8 +90,8 @@ _VERSIONS = ("v1", "v1beta1")
 def read_review(
     content: bytes, group: str, kind: str, version: str, most_values: int = MOST_VALUES
 ) -> dict[str, Any]:
-    """The review in an answer to one of a version; raises CallError, also for one with more lists
-    and objects than it may have. What does not say what it is is taken for one."""
+    """Parse a webhook's answer as a review; one without kind and apiVersion is accepted. Raises
+    CallError, also for an answer with more than `most_values` lists and objects."""
     try:
         check_values(content, most_values)
         value = orjson.loads(content)
@@ -113,7 +113,7 @@ def read_review(
 
 
 def _read_slowly(content: bytes) -> Any:
-    """What is not JSON may be YAML; says what is wrong with anything else."""
+    """Parse an answer that orjson rejects: as JSON for an error message, else as YAML."""
     if content.lstrip().startswith(b"{"):
         try:
             return parse_json(content)

@@ -1,4 +1,4 @@
-"""X.509 certificates of other servers, and the bundles that they come in."""
+"""X.509 certificates of other servers, and PEM bundles."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from cryptography.x509.oid import ExtensionOID, NameOID
 
 Address = IPv4Address | IPv6Address
 
-_MOST_RSA_BITS = 8192  # a check takes time that grows with the square of it
-# Extensions that are understood, so that they may be critical.
+_MOST_RSA_BITS = 8192  # verification time grows with its square
+# Supported extensions, which may therefore be critical.
 _KNOWN_EXTENSIONS = {
     ExtensionOID.KEY_USAGE,
     ExtensionOID.BASIC_CONSTRAINTS,
@@ -36,18 +36,18 @@ _KNOWN_EXTENSIONS = {
 }
 _KNOWN_NAMES = (x509.DNSName, x509.IPAddress, x509.RFC822Name, x509.UniformResourceIdentifier)
 
-# The body has no "-", so that a text with many beginnings and no end is gone through once.
+# The body excludes "-", so a text with many BEGIN lines and no END takes linear time.
 _PEM_BLOCK = re.compile(
     rb"^-----BEGIN ([^-\r\n]*)-----[ \t\r]*\n([A-Za-z0-9+/=\s]*)-----END \1-----", re.MULTILINE
 )
 
 
 class BundleError(ValueError):
-    """A bundle without a certificate that can be used."""
+    """The bundle has no usable certificate."""
 
 
 class Certificate:
-    """What trust depends on in a certificate; raises ValueError for one that cannot be read."""
+    """The parts of a certificate that verification needs; raises ValueError if it is malformed."""
 
     def __init__(self, der: bytes) -> None:
         self.der = der
@@ -107,14 +107,14 @@ class Certificate:
 
     @property
     def shown_name(self) -> str:
-        """How messages call an authority."""
+        """The name of an authority in messages."""
         if self.common_name:
             return self.common_name
         found = self.parsed.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
         return str(found[0].value) if found else f"serial:{self.parsed.serial_number}"
 
     def is_like(self, other: Certificate) -> bool:
-        """Whether both have the same subject, key and names, as cross-signed ones have."""
+        """Whether both have the same subject, key and names, as cross-signed certificates do."""
         return (
             self.subject == other.subject
             and _key_bytes(self.key) == _key_bytes(other.key)
@@ -133,14 +133,14 @@ def _subtrees(constraints: x509.NameConstraints) -> list[x509.GeneralName]:
 
 
 def plain_address(address: Address) -> Address:
-    """An IPv4 address that is written as IPv6 as what it is."""
+    """Convert an IPv4-mapped IPv6 address to IPv4."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 
 
 def parse_bundle(pem: bytes) -> list[Certificate]:
-    """The certificates of a bundle; blocks of other kinds and those that cannot be read are passed
-    over. Raises BundleError if none is left."""
+    """Return the certificates of a bundle, skipping other blocks and malformed ones. Raises
+    BundleError if none is left."""
     if not _PEM_BLOCK.search(pem):
         raise BundleError("unable to parse bytes as PEM block")
     found: list[Certificate] = []

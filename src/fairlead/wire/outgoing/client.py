@@ -1,7 +1,7 @@
-"""The one HTTP client for every call out of the server.
+"""The HTTP client for calls out of the server.
 
-No redirect is followed, no cookie is kept, nothing waits for ever, and an answer is read whole or
-the call fails.
+It follows no redirects and keeps no cookies; every call has a deadline, and an answer is read
+completely or the call fails.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.base.records import dataclass, field
 
-if TYPE_CHECKING:  # imported at the first call: no start waits for it
+if TYPE_CHECKING:  # imported at the first call, to keep the start fast
     from aiohttp import ClientResponse, ClientSession
 
 SECONDS_TO_CONNECT = 5.0
@@ -26,9 +26,9 @@ _OUR_NAME = "fairlead"
 
 
 class CallError(Exception):
-    """The call failed. `code` is the HTTP status, 0 if there was no answer; `retryable` says
-    whether the same call may succeed later, `unreached` that no connection came about. `said` is
-    what the other server wrote; `brief`, which is for logs, is the text without it."""
+    """A failed call. `code` is the HTTP status, 0 without an answer; `retryable`: the same call may
+    succeed later; `unreached`: no connection was made. `said` is text from the other server;
+    `brief`, for logs, is the message without it."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class CallError(Exception):
         self.unreached = unreached
 
     def of(self, what: str) -> CallError:
-        """The same with what was called in front."""
+        """Return a copy with a description of the call in front."""
         return CallError(
             f"{what}: {self.brief}",
             self.code,
@@ -59,16 +59,16 @@ class CallError(Exception):
 
 @dataclass(slots=True)
 class Reply:
-    """A whole answer."""
+    """A complete answer."""
 
     status: int
     content: bytes
-    type: str = field(default="", compare=False)  # as the answer names it
-    retry_after: str = field(default="", compare=False)  # the header
+    type: str = field(default="", compare=False)  # Content-Type
+    retry_after: str = field(default="", compare=False)  # Retry-After
 
 
 class Stream:
-    """An answer whose head has come. Read it or leave it, and `close` it."""
+    """An answer whose head has arrived. The caller reads it or not, and must `close` it."""
 
     def __init__(self, response: ClientResponse) -> None:
         self._response = response
@@ -80,7 +80,7 @@ class Stream:
         return found
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body as it comes; raises CallError if it ends before its end."""
+        """Yield the body as it arrives; raises CallError if it is cut off."""
         import aiohttp
 
         try:
@@ -90,7 +90,7 @@ class Stream:
             raise CallError(f"the answer is cut off: {reason(error)}", retryable=True) from None
 
     async def whole(self, most: int) -> bytes:
-        """All of the body; raises CallError where it is longer than it may be."""
+        """Return the whole body; raises CallError if it is longer than `most` bytes."""
         parts, size = [], 0
         async for piece in self.pieces():
             size += len(piece)
@@ -101,7 +101,7 @@ class Stream:
         return b"".join(parts)
 
     def release(self) -> None:
-        """Keep the connection for the next call if the body was read, else close it."""
+        """Return the connection to the pool if the body was read, else close it."""
         self._response.release()
 
     def close(self) -> None:
@@ -109,8 +109,8 @@ class Stream:
 
 
 class Caller:
-    """Calls over connections that stay open. Make it anywhere, use it on one loop, `close` it at
-    the end. `proxy_for` names the proxy for a URL, or nothing."""
+    """Makes calls over keep-alive connections. Can be created anywhere, used on one event loop; the
+    owner must `close` it. `proxy_for` returns the proxy of a URL, or ""."""
 
     def __init__(self, *, proxy_for: Callable[[str], str] | None = None) -> None:
         self._proxy_for = proxy_for
@@ -128,7 +128,7 @@ class Caller:
         server_name: str = "",
         most: int = MOST_ANSWER_BYTES,
     ) -> Reply:
-        """The whole answer to one call; raises CallError."""
+        """Make a call and return the complete answer; raises CallError."""
         try:
             async with asyncio.timeout(timeout):
                 stream = await self._open(method, url, headers, body, tls, server_name)
@@ -152,7 +152,8 @@ class Caller:
         tls: ssl.SSLContext | None = None,
         server_name: str = "",
     ) -> Stream:
-        """An answer as soon as its head is there, which has to be in time; raises CallError."""
+        """Make a call and return once the head of the answer has arrived; raises CallError if that
+        takes longer than `timeout`."""
         try:
             async with asyncio.timeout(timeout):
                 return await self._open(method, url, headers, body, tls, server_name)
@@ -186,7 +187,7 @@ class Caller:
             raise CallError(str(error.certificate_error)) from None
         except (aiohttp.InvalidURL, ValueError) as error:
             raise CallError(f"the request cannot be sent: {error}") from None
-        except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is one: to connect
+        except (aiohttp.ClientError, OSError) as error:  # includes the TimeoutError of connecting
             unreached = isinstance(
                 error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
             )
@@ -213,7 +214,7 @@ class Caller:
 
 
 def reason(error: BaseException) -> str:
-    """Why no connection came about or why it ended, in the words of the operating system."""
+    """Return the reason of a connection failure, in the words of the operating system."""
     import aiohttp
 
     if isinstance(error, aiohttp.ClientConnectorDNSError):

@@ -1,7 +1,6 @@
-"""The client configuration file: where a server is, whom to trust and how to prove who we are.
+"""Client configuration files (kubeconfig): a server's address, its CA, and credentials.
 
-The format is the one that command line clients read: named clusters, users and contexts, and the
-name of the current context.
+A file has named clusters, users and contexts, and the name of the current context.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ _STEPS = {
 
 
 class ClientConfigError(ValueError):
-    """A client configuration that cannot be used; the text says why."""
+    """The client configuration is unusable; the text is the reason."""
 
 
 def without_place(error: OSError | ValueError, unsaid: str) -> str:
-    """What is wrong with a file, without where in the library that was found; `unsaid` where the
-    error does not tell."""
+    """Return the reason of an error with a file, without details of the library; `unsaid` if the
+    error has none."""
     if isinstance(error, ssl.SSLError):
         return error.reason.replace("_", " ").lower() if error.reason else unsaid
     return error.strerror or str(error) if isinstance(error, OSError) else unsaid
 
 
 def trust_by_openssl(bundle: bytes) -> ssl.SSLContext:
-    """Trust in a bundle, or in the authorities of the machine. Commands use it: what decides as the
-    reference does takes longer to load than a command takes."""
+    """Create a context that trusts a bundle, or the system's CAs, by OpenSSL's rules. Used by
+    commands: the verification by the reference's rules takes longer to load than a command runs."""
     context = ssl.create_default_context(cadata=bundle.decode() if bundle else None)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return context
@@ -50,7 +49,7 @@ def trust_by_openssl(bundle: bytes) -> ssl.SSLContext:
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """One server as a client sees it. Certificates and keys are PEM, already read."""
+    """A server as a client sees it. Certificates and keys are PEM, already read."""
 
     server: str
     ca: bytes = b""
@@ -65,7 +64,7 @@ class ClientConfig:
     proxy: str = ""
 
     def bearer_token(self) -> str:
-        """The token to send; a token file is read each time, because it may be renewed."""
+        """Return the token; a token file is read each time, because it may be renewed."""
         if self.token_file is not None:
             try:
                 return self.token_file.read_text().strip()
@@ -75,7 +74,7 @@ class ClientConfig:
         return self.token
 
     def authorization(self) -> str:
-        """The header that proves who we are, empty if there is none."""
+        """Return the Authorization header, empty if there are no credentials for it."""
         token = self.bearer_token()
         if token:
             return bearer(token)
@@ -85,15 +84,15 @@ class ClientConfig:
         return ""
 
     def show_certificate(self, context: ssl.SSLContext) -> None:
-        """Let connections of a context show the certificate, if there is one."""
+        """Load the client certificate, if any, into a context."""
         if self.certificate:
             _load_pair(context, self.certificate, self.key)
 
     def ssl_context(
         self, trust: Callable[[bytes], ssl.SSLContext] = trust_by_openssl
     ) -> ssl.SSLContext | None:
-        """How to speak TLS to the server; None where it is plain HTTP. `trust` makes a context that
-        trusts a bundle in PEM: `secured.trusting` in a server."""
+        """Create the TLS context for the server; None for plain HTTP. `trust` creates a context
+        that trusts a PEM bundle: `tls.trusting` in a server."""
         if not self.server.startswith("https:"):
             return None
         try:
@@ -116,15 +115,15 @@ class ClientConfig:
 
 
 def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """The TLS library reads pairs from files only; these live as long as the call."""
+    """Load a pair from a temporary file: the ssl module reads pairs from files only."""
     with _private_file(certificate + b"\n" + key) as name:
-        # With a password, even none, nobody is asked for that of an encrypted key.
+        # A password, even an empty one, prevents a prompt for an encrypted key.
         context.load_cert_chain(name, password="")
 
 
 @contextmanager
 def _private_file(content: bytes) -> Iterator[str]:
-    """The name of a file for its owner alone; in memory where the system can do that."""
+    """Yield the name of a private temporary file, in memory if the system supports that."""
     if hasattr(os, "memfd_create") and os.path.isdir(_OWN_FILES):
         with open(os.memfd_create("pair"), "wb") as file:
             file.write(content)
@@ -140,8 +139,8 @@ def _private_file(content: bytes) -> Iterator[str]:
 
 
 def check_pair(certificate: bytes, key: bytes) -> None:
-    """Find out whether a certificate and a key can be used together, before a connection is made
-    with them; raises ClientConfigError."""
+    """Check that a certificate and a key belong together and are usable; raises
+    ClientConfigError."""
     try:
         _load_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificate, key)
     except (ssl.SSLError, ValueError) as error:
@@ -149,14 +148,15 @@ def check_pair(certificate: bytes, key: bytes) -> None:
 
 
 def bearer(token: str) -> str:
-    """The header that shows a token; raises ClientConfigError for what no header may have."""
+    """Return the header for a token; raises ClientConfigError for characters invalid in a
+    header."""
     if not token.isascii() or not token.isprintable():
         raise ClientConfigError("the token has characters that a header must not have")
     return f"Bearer {token}"
 
 
 def read_client_config(path: Path) -> dict[str, Any]:
-    """The parsed file, empty if nothing is in it; raises ClientConfigError."""
+    """Return the parsed file, empty if it has no content; raises ClientConfigError."""
     try:
         value = parse_document(path.read_bytes())
     except OSError as error:
@@ -169,15 +169,15 @@ def read_client_config(path: Path) -> dict[str, Any]:
 
 
 def parse_document(content: bytes) -> Any:
-    """YAML, or JSON, which is read without loading what reads YAML: commands are to start at once.
-    Empty content is an empty object. Raises ValueError."""
+    """Parse YAML or JSON; JSON without loading the YAML library, to start commands fast. Empty
+    content is an empty object. Raises ValueError."""
     if content.lstrip()[:1] == b"{":
         with suppress(orjson.JSONDecodeError):
             return orjson.loads(content)
     import yaml
 
     class Loader(yaml.CSafeLoader):
-        """Times stay the texts that they are."""
+        """Keeps timestamps as strings."""
 
         yaml_implicit_resolvers = {
             first: [one for one in resolvers if not one[0].endswith(":timestamp")]
@@ -196,7 +196,7 @@ def parse_document(content: bytes) -> Any:
 
 
 def _check_depth(events: Iterable[Any]) -> None:
-    """Raises ValueError for what is so deep that the library would end the process."""
+    """Raise ValueError for nesting so deep that the library would crash the process."""
     depth = 0
     for event in events:
         depth += _STEPS.get(type(event).__name__, 0)
@@ -205,7 +205,7 @@ def _check_depth(events: Iterable[Any]) -> None:
 
 
 def load_client_config(path: Path) -> ClientConfig:
-    """The current context of a client configuration file; raises ClientConfigError."""
+    """Return the current context of a client configuration file; raises ClientConfigError."""
     value = read_client_config(path)
     try:
         return parse_client_config(value, path.parent)
@@ -214,7 +214,8 @@ def load_client_config(path: Path) -> ClientConfig:
 
 
 def credentials(user: dict[str, Any], name: str, directory: Path) -> ClientConfig:
-    """How a user of a parsed file proves who it is, to a server that is still to be named."""
+    """Return the credentials of a user entry, without a server; raises ClientConfigError for exec
+    and auth-provider plugins."""
     for unsupported in ("exec", "auth-provider"):
         if user.get(unsupported):
             raise ClientConfigError(
@@ -224,7 +225,7 @@ def credentials(user: dict[str, Any], name: str, directory: Path) -> ClientConfi
 
 
 def parse_user(user: dict[str, Any], directory: Path) -> ClientConfig:
-    """The credentials that stand in the entry of a user itself."""
+    """Return the credentials in a user entry itself."""
     token_file = text_of(user, "tokenFile")
     config = ClientConfig(
         server="https://",
@@ -241,7 +242,7 @@ def parse_user(user: dict[str, Any], directory: Path) -> ClientConfig:
 
 
 def parse_client_config(value: dict[str, Any], directory: Path) -> ClientConfig:
-    """The current context of a parsed file; relative paths start at `directory`."""
+    """Return the current context of a parsed file; relative paths start at `directory`."""
     context = _named(value, "contexts", "context", text_of(value, "current-context"))
     cluster = _named(value, "clusters", "cluster", text_of(context, "cluster"))
     user_name = text_of(context, "user")
@@ -250,7 +251,7 @@ def parse_client_config(value: dict[str, Any], directory: Path) -> ClientConfig:
 
 
 def parse_cluster(cluster: dict[str, Any], directory: Path, proof: ClientConfig) -> ClientConfig:
-    """The server of the entry of a cluster, with credentials for it."""
+    """Combine the server of a cluster entry with credentials."""
     server = text_of(cluster, "server")
     if not server.startswith(("https://", "http://")):
         raise ClientConfigError(f"the cluster's server {server!r} is not an http or https URL")
@@ -265,7 +266,7 @@ def parse_cluster(cluster: dict[str, Any], directory: Path, proof: ClientConfig)
 
 
 def _named(value: dict[str, Any], plural: str, singular: str, name: str) -> dict[str, Any]:
-    """The entry of a list such as `clusters` by its name."""
+    """Return the entry of a list such as `clusters` by its name."""
     entries = value.get(plural) or []
     for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, dict) and entry.get("name", "") == name:
@@ -285,7 +286,7 @@ def text_of(value: dict[str, Any], key: str) -> str:
 
 
 def pem_of(value: dict[str, Any], key: str, directory: Path) -> bytes:
-    """PEM from `<key>-data`, which wins, or from the file that `<key>` names."""
+    """Return PEM from `<key>-data`, which takes precedence, or from the file named by `<key>`."""
     data = text_of(value, f"{key}-data")
     if data:
         try:
@@ -302,15 +303,14 @@ def pem_of(value: dict[str, Any], key: str, directory: Path) -> bytes:
         raise ClientConfigError(f"cannot read {path}: {error.strerror}") from None
 
 
-# Credentials by the host that is called: the users of a client configuration file whose names
-# are hosts.
+# Credentials by the host to call: the users of a client configuration file whose names are hosts.
 
 _DEFAULT_PORT = "443"
 
 
 class HostCredentials:
-    """`users` are credentials by `host`, `host:port`, `*.domain` or `*`, which is for all others.
-    A port may be left out if it is 443."""
+    """Credentials by `host`, `host:port`, `*.domain` or `*`, which matches all others. The port may
+    be omitted if it is 443."""
 
     def __init__(self, users: Mapping[str, ClientConfig] | None = None) -> None:
         self._users = users or {}
@@ -323,7 +323,7 @@ class HostCredentials:
 
 
 def _names(host: str, port: str) -> Iterator[str]:
-    """The names under which credentials for a host are looked for, the closest first."""
+    """Yield the names under which credentials for a host are looked up, most specific first."""
     targets = [f"{host}:{port}"]
     if port == _DEFAULT_PORT:
         targets.append(host)
@@ -336,7 +336,7 @@ def _names(host: str, port: str) -> Iterator[str]:
 
 
 def load_host_credentials(path: Path) -> HostCredentials:
-    """Raises ClientConfigError."""
+    """Read the users of a file; raises ClientConfigError."""
     listed = read_client_config(path).get("users") or []
     found: dict[str, ClientConfig] = {}
     try:

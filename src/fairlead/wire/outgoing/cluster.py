@@ -1,6 +1,6 @@
-"""Conversations with what runs in the cluster: the agents of nodes, pods, and pods of services.
+"""Connections to node agents (kubelets), pods, and pods of services.
 
-Their addresses stand in objects that users write, so each is judged before it is reached.
+Their addresses come from objects that users write, so each is checked before it is reached.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An address to talk to. `agent`: it is the agent of a node, to which we prove ourselves, and
-    which has to do the same if it is `checked`."""
+    """A target in the cluster. `agent`: it is a node agent (kubelet), which gets our client
+    certificate; with `checked`, its own certificate is verified."""
 
     host: str
     port: int
@@ -43,8 +43,9 @@ class Place:
 
 
 class Reach:
-    """`agent_tls` is how agents of nodes are spoken to, `trusting_tls` how those that are not
-    checked. Pods are reached by address and have no certificate that could be checked."""
+    """Opens connections into the cluster. `agent_tls` is the context for node agents,
+    `trusting_tls` for node agents that are not checked. Pods are reached by address and have no
+    certificate that could be verified."""
 
     def __init__(
         self,
@@ -59,8 +60,8 @@ class Reach:
         self.conversations = Conversations()
 
     async def attempt(self, place: Place, call: Callable[[dialer.Place], Awaitable[T]]) -> T:
-        """What comes of a call to the first of the addresses of a place that can be reached.
-        Raises NotAllowed, or CallError with what a dialer would say."""
+        """Run a call against the first reachable address of a place. Raises NotAllowed, or
+        CallError in the words of a dialer."""
         failure = CallError("there is no address")
         for address in await self.addresses(place):
             try:
@@ -73,8 +74,8 @@ class Reach:
         raise failure
 
     async def open(self, place: Place, path: str) -> Conversation:
-        """What a place answers to a GET, as soon as the head is there; raises as `attempt` does,
-        and wants to be given back. `path` is encoded and may have a query."""
+        """Send a GET and return once the head of the answer has arrived; the caller must give the
+        conversation back. Raises as `attempt`. `path` is encoded and may have a query."""
 
         def ask(found: dialer.Place) -> Awaitable[Conversation]:
             head = f"GET {path} HTTP/1.1\r\nhost: {found}\r\n\r\n".encode()
@@ -88,7 +89,7 @@ class Reach:
             raise CallError(why, retryable=True) from None
 
     async def addresses(self, place: Place) -> Sequence[str]:
-        """Where a place is, if that may be reached. Raises NotAllowed, or CallError."""
+        """Resolve a place to allowed addresses. Raises NotAllowed or CallError."""
         try:
             async with asyncio.timeout(SECONDS_TO_CONNECT):
                 return await self._policy.resolve(place.host, place.port)

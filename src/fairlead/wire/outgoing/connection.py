@@ -1,4 +1,4 @@
-"""One connection over which requests are sent and answers are read, one at a time."""
+"""One keep-alive connection: sends requests and reads complete answers, one at a time."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import httptools
 
 from fairlead.wire.outgoing.client import MOST_ANSWER_BYTES, CallError, Reply
 
-_MOST_BESIDE = 64 * 1024  # bytes that are no part of a body, such as those of a head
-_CHUNK_OVERHEAD = 16  # bytes around a part of a body that are not counted
+_MOST_BESIDE = 64 * 1024  # bytes outside of bodies: heads, chunk sizes, trailers
+_CHUNK_OVERHEAD = 16  # bytes per part of a body that are not counted
 
 
 class Lost(Exception):
@@ -21,7 +21,8 @@ class Lost(Exception):
 
 
 class Connection(asyncio.Protocol):
-    """`on_end` is told when it has ended. `idle_since` is for whoever keeps it."""
+    """One request at a time. `on_end` is called when the connection has ended. `idle_since` is set
+    by its pool."""
 
     def __init__(self, on_end: Callable[[Connection], None]) -> None:
         self._on_end = on_end
@@ -44,8 +45,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def is_quiet(self) -> bool:
-        """Whether an idle connection can be used: it is open, and nothing has come over it, such as
-        the other side's end, which the loop may not have read yet."""
+        """Whether an idle connection is usable: open, and without unread input such as an EOF."""
         if not self.is_open or self._transport is None or self._transport.is_closing():
             return False
         socket = self._transport.get_extra_info("socket")
@@ -56,14 +56,15 @@ class Connection(asyncio.Protocol):
         return not poll.poll(0)
 
     async def exchange(self, request: bytes) -> Reply:
-        """Raises CallError, or Lost if the other side has not begun to answer."""
+        """Send a request and return its answer. Raises CallError, or Lost if no answer has
+        begun."""
         assert self._transport is not None
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         try:
             return await self._answer
         except asyncio.CancelledError:
-            self._abort()  # an answer that is still to come is nobody's
+            self._abort()  # a late answer must not reach the next request
             raise
         finally:
             self._answer = None
@@ -71,7 +72,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         answer = self._answer
         if answer is None or answer.done():
-            self._abort()  # nobody asked for it
+            self._abort()  # unsolicited data
             return
         self._beside += len(data)
         try:
@@ -81,13 +82,13 @@ class Connection(asyncio.Protocol):
         if answer.done():
             return
         if self._beside > _MOST_BESIDE:
-            # Before it is whole: what the parser holds of a line it copies with every piece.
+            # Fail early: the parser copies an incomplete line again with every read.
             self._fail("the answer has too much beside its content")
         self._beside = max(self._beside, 0)
 
     def on_message_begin(self) -> None:
         if self._answer is None or self._answer.done():
-            self._abort()  # another answer behind the one that was asked for
+            self._abort()  # a second answer to one request
         self._has_begun = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -112,7 +113,7 @@ class Connection(asyncio.Protocol):
             return
         status = self._parser.get_status_code()
         if 100 <= status < 200:
-            return  # the answer itself comes behind it
+            return  # an interim response; the final one follows
         reply = Reply(status, b"".join(self._content), self._type, self._retry_after)
         if not self._parser.should_keep_alive():
             self.close()
@@ -141,7 +142,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _abort(self) -> None:
-        """End without a farewell, for which others might let us wait while they go on sending."""
+        """Close without a TLS shutdown, in which the peer could keep us waiting while it sends."""
         self.is_open = False
         if self._transport is not None:
             self._transport.abort()

@@ -1,7 +1,7 @@
-"""One connection to a server of others over which requests and answers pass as they come.
+"""One connection over which requests and answers are streamed.
 
-Neither side piles up here: who sends waits while the other does not read, and what nobody has
-taken yet keeps the connection from being read.
+Both directions have backpressure: a sender waits while the peer does not read, and reading pauses
+while data waits for its consumer.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ Field = tuple[bytes, bytes]
 
 SWITCHING_PROTOCOLS = 101
 _MOST_HEAD = 64 * 1024
-_MOST_BESIDE = 64 * 1024  # bytes of a body that are none of its content: sizes and trailers
-_CHUNK_OVERHEAD = 16  # bytes around a part of a body that are not counted
+_MOST_BESIDE = 64 * 1024  # bytes of a body outside of its content: chunk sizes, trailers
+_CHUNK_OVERHEAD = 16  # bytes per part of a body that are not counted
 _MOST_HELD = 64 * 1024
-_SLICE = 16 * 1024  # of a body, which may be very many chunks
+_SLICE = 16 * 1024  # parsed at once of a chunked body, which may hold very many chunks
 _END_OF_HEAD = b"\r\n\r\n"
 _CODING = b"transfer-encoding"
 _WITHOUT_BODY = (204, 304)
-_MOST_FORERUNNERS = 100  # answers of 1xx before the one itself
+_MOST_FORERUNNERS = 100  # interim responses (1xx) before the final one
 
 
 class Conversation(asyncio.Protocol):
-    """`on_end` is told when the connection has ended. One request at a time: `ask`, then `send` its
-    body, then the `answer` and its `piece`s; the last two may go on at the same time. `fields` have
-    names in lower case. `idle_since` is for whoever keeps it."""
+    """One request at a time: `ask`, then `send` its body, then `answer` and its `piece`s; sending
+    and reading may overlap. `on_end` is called when the connection has ended. Names in `fields` are
+    in lower case. `idle_since` is set by the pool."""
 
     def __init__(self, on_end: Callable[[Conversation], None]) -> None:
         self._on_end = on_end
@@ -43,7 +43,7 @@ class Conversation(asyncio.Protocol):
         self._full: asyncio.Future[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._paused = False
-        self._in_slices = b""  # of a body, what is taken little by little
+        self._in_slices = b""  # rest of a body that is parsed in slices
         self.is_open = True
         self.idle_since = 0.0
         self._asked = False
@@ -56,7 +56,7 @@ class Conversation(asyncio.Protocol):
         self._head = b""
         self._pieces: list[bytes] = []
         self._held = self._beside = 0
-        self._failure: Callable[[], Exception] | None = None  # made anew: one raised knows us
+        self._failure: Callable[[], Exception] | None = None  # factory: raised ones refer to us
         self._head_done = self._keeps_alive = False
         self._ends_with_connection = True
         self._in_chunks = False
@@ -64,10 +64,10 @@ class Conversation(asyncio.Protocol):
         self.fields: list[Field] = []
         self.complete = False
 
-    # Asking
+    # Sending
 
     def ask(self, method: bytes, head: bytes) -> None:
-        """Begin with a request, whose head is given up to its empty line."""
+        """Send the head of a request, including its empty line."""
         assert self._transport is not None
         self._reset(method)
         self._asked = True
@@ -75,7 +75,7 @@ class Conversation(asyncio.Protocol):
         self._transport.write(head)
 
     async def send(self, piece: bytes) -> None:
-        """A piece of the body, with what frames it; waits while the other side does not read.
+        """Send a piece of the body, including its framing; waits while the peer does not read.
         Raises Lost."""
         if self._transport is None or not self.is_open:
             raise Lost("EOF")
@@ -85,18 +85,19 @@ class Conversation(asyncio.Protocol):
             if not self.is_open:
                 raise Lost("EOF")
 
-    # Answering
+    # Receiving
 
     async def answer(self) -> None:
-        """Wait for the head of the answer. Raises Lost if the connection ends before one begins,
-        CallError if it is none."""
+        """Wait for the head of the answer. Raises Lost if the connection ends before it begins,
+        CallError if it is malformed."""
         while not self._head_done:
             if self._failure is not None:
                 raise self._failure()
             await self._wait()
 
     async def piece(self) -> bytes:
-        """Of the answer what has come, nothing at its end. Raises CallError where it is cut off."""
+        """Return the part of the body that has arrived, empty at its end. Raises CallError if it is
+        cut off."""
         while not self._pieces and not self.complete:
             if self._failure is not None:
                 raise self._failure()
@@ -106,7 +107,7 @@ class Conversation(asyncio.Protocol):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def whole(self, most: int) -> bytes:
-        """All of the answer; raises CallError where it is longer than it may be."""
+        """Return the whole body; raises CallError if it is longer than `most` bytes."""
         parts, size = [], 0
         while part := await self.piece():
             size += len(part)
@@ -116,18 +117,18 @@ class Conversation(asyncio.Protocol):
         return b"".join(parts)
 
     def field(self, name: bytes) -> bytes:
-        """The first value of a header, or nothing."""
+        """Return the first value of a header, or b""."""
         return next((value for key, value in self.fields if key == name), b"")
 
     @property
     def size(self) -> int | None:
-        """Of the content of the answer, where it says so."""
+        """The Content-Length of the answer, None if absent."""
         said = self.field(b"content-length")
         return int(said) if said.isdigit() else None
 
     @property
     def is_reusable(self) -> bool:
-        """Whether another request can follow."""
+        """Whether another request can follow on this connection."""
         return self.is_open and self.complete and self._keeps_alive and not self._in_slices
 
     async def _wait(self) -> None:
@@ -152,7 +153,7 @@ class Conversation(asyncio.Protocol):
             self._paused = True
             self._transport.pause_reading()
 
-    # What the transport calls
+    # Called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -168,7 +169,7 @@ class Conversation(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if not self._asked or self.complete:
-            self.abort()  # nobody asked for it
+            self.abort()  # unsolicited data
             return
         if self._failure is not None:
             return
@@ -195,9 +196,9 @@ class Conversation(asyncio.Protocol):
         self._wake()
 
     def _put_off(self, data: bytes) -> None:
-        """Take what is left of a body in a later round of the loop, if there is something."""
+        """Schedule the rest of a body for a later iteration of the event loop."""
         if data and self.complete:
-            self._keeps_alive = False  # more than was announced
+            self._keeps_alive = False  # more than announced
         elif data and self._failure is None:
             self._in_slices = data
             slices_of(asyncio.get_running_loop()).add(self._take_slice)
@@ -211,7 +212,7 @@ class Conversation(asyncio.Protocol):
             self._go_on()
 
     def _take_head(self, data: bytes) -> bytes:
-        """Gives what follows, if the head is whole."""
+        """Add to the head; returns the bytes behind it once it is complete."""
         seen = max(len(self._head) - 3, 0)
         self._head += data
         end = self._head.find(_END_OF_HEAD, seen)
@@ -226,7 +227,7 @@ class Conversation(asyncio.Protocol):
             self._parser.feed_data(head)
         status = self._parser.get_status_code()
         if 100 <= status < 200 and status != SWITCHING_PROTOCOLS:
-            self._reset(self._method)  # the answer itself comes behind it
+            self._reset(self._method)  # an interim response; the final one follows
             self._forerunners += 1
             if self._forerunners > _MOST_FORERUNNERS:
                 self._fail("too many 1xx responses")
@@ -237,20 +238,20 @@ class Conversation(asyncio.Protocol):
 
     def _begin(self, status: int, rest: bytes) -> None:
         if any(name == _CODING and value.lower() != b"chunked" for name, value in self.fields):
-            self._fail("unsupported transfer encoding")  # it would be passed on as if it were none
+            self._fail("unsupported transfer encoding")  # would be passed on as plain data
             return
         self.status = status
         self._head_done = True
         if status == SWITCHING_PROTOCOLS:
             self._ends_with_connection = self.complete = False
-            self._hold()  # what comes now is for another protocol
+            self._hold()  # the following bytes belong to another protocol
         elif self._method == b"HEAD" or status in _WITHOUT_BODY:
             self._keeps_alive = self._parser.should_keep_alive() and not rest
             self.complete = True
 
     def _take_body(self, data: bytes) -> None:
         if self.complete:
-            self._keeps_alive = False  # more than was announced
+            self._keeps_alive = False  # more than announced
             return
         self._beside += len(data)
         self._parser.feed_data(data)
@@ -273,12 +274,12 @@ class Conversation(asyncio.Protocol):
                 self.complete = True
             else:
                 self._failure = _cut_off
-        del self._parser  # which knows us
+        del self._parser  # breaks the reference cycle
         self._wake()
         self._on_end(self)
 
     def _take_rest(self) -> None:
-        """Take all at once that was to be taken in slices."""
+        """Parse the scheduled rest of a body at once."""
         data, self._in_slices = self._in_slices, b""
         if data and self._failure is None:
             try:
@@ -286,11 +287,11 @@ class Conversation(asyncio.Protocol):
             except httptools.HttpParserError as error:
                 self._fail(f"malformed HTTP response: {error}")
 
-    # What the parser finds
+    # Callbacks of the parser
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._head_done:
-            return  # trailers are no headers
+            return  # trailers are ignored
         name = name.lower()
         if name in (b"content-length", _CODING):
             self._ends_with_connection = False
@@ -299,7 +300,7 @@ class Conversation(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         if self.complete:
-            return  # of another answer, which nobody asked for
+            return  # of an unsolicited second answer
         self._beside -= len(body) + _CHUNK_OVERHEAD
         self._take(body)
 
@@ -312,8 +313,8 @@ class Conversation(asyncio.Protocol):
     # Ending
 
     def hand_over(self, successor: asyncio.Protocol) -> None:
-        """Leave the connection, which speaks another protocol from now on, to somebody else, who
-        is given what has come already. Raises Lost."""
+        """Pass the connection, which now speaks another protocol, to a successor, with the data
+        received so far. Raises Lost."""
         if self._transport is None or not self.is_open:
             raise Lost("EOF")
         transport, self._transport = self._transport, None
@@ -340,7 +341,7 @@ class Conversation(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """End without a farewell, for which others might let us wait while they go on sending."""
+        """Close without a TLS shutdown, in which the peer could keep us waiting while it sends."""
         self.is_open = False
         if self._transport is not None:
             self._transport.abort()

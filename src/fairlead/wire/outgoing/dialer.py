@@ -1,4 +1,4 @@
-"""Making connections to servers of others, and why none came about."""
+"""Opens connections to other servers and describes failures."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from fairlead.wire.outgoing.client import SECONDS_TO_CONNECT, CallError
 from fairlead.wire.outgoing.tls import secure
 from fairlead.wire.outgoing.trust import Untrusted
 
-_SECONDS_TO_PART = 1.0  # how long the other side's last word is waited for
+_SECONDS_TO_PART = 1.0  # timeout of the TLS shutdown
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 
 P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class Place(NamedTuple):
-    """Where connections go: an address and a port, whose certificate is for `name` where TLS is
-    spoken."""
+    """The target of a connection: an address and a port; with TLS, the certificate must be valid
+    for `name`."""
 
     host: str
     port: int
@@ -36,8 +36,7 @@ class Place(NamedTuple):
 
 
 async def dial(place: Place, protocol: Callable[[], P]) -> P:
-    """A connection to the first of the addresses of a place that takes one, within a few seconds;
-    raises CallError."""
+    """Connect to the first address of a place that accepts, within 5 seconds; raises CallError."""
     failure = CallError(f"dial tcp: lookup {place.host}: no such host", unreached=True)
     try:
         async with asyncio.timeout(SECONDS_TO_CONNECT):
@@ -62,14 +61,14 @@ async def _connected(place: Place, protocol: Callable[[], P]) -> P:
         await secure(tcp, made, place.tls, place.name, _SECONDS_TO_PART)
     except TimeoutError:
         raise
-    except OSError as error:  # an SSLError is one
+    except OSError as error:  # includes SSLError
         raise _unreached(place, error) from None
     return made
 
 
 async def _addresses(place: Place) -> list[str]:
-    """None if the name of a place is not known. An address is not looked up: it may have been
-    judged."""
+    """Resolve a place; empty if its name is unknown. A numeric address is used unchanged: it may
+    have been checked by an AddressPolicy."""
     with suppress(ValueError):
         return [str(ip_address(place.host))]
     loop = asyncio.get_running_loop()
@@ -81,7 +80,7 @@ async def _addresses(place: Place) -> list[str]:
 
 
 def _unreached(place: Place, error: Exception) -> CallError:
-    """Why no connection came about, in the words in which clients know it."""
+    """Convert a connection failure to the message that clients know."""
     if isinstance(error, Untrusted):
         return CallError(str(error))
     if isinstance(error, ssl.SSLError):
@@ -94,13 +93,13 @@ def _unreached(place: Place, error: Exception) -> CallError:
     return CallError(f"dial tcp {place}: {error}", retryable=True, unreached=True)
 
 
-# The web proxy that the environment asks for.
+# The proxy configured in the environment.
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def proxy_of_environment(url: str) -> str:
-    """The proxy for a URL, or nothing; this machine is never reached through one."""
+    """Return the proxy for a URL, "" for none. This machine is never reached through a proxy."""
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         return ""
     from urllib.request import getproxies, proxy_bypass

@@ -1,4 +1,4 @@
-"""The command line of what is reached in the cluster."""
+"""Command line flags for reaching nodes, pods and services."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairlead.wire.outgoing.webhooks import AddressMapError, Find, Webhooks, par
 
 
 class ReachError(ValueError):
-    """The settings cannot be used; the text names the flag."""
+    """Invalid settings; the text names the flag."""
 
 
 def add_reaching_flags(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def add_reaching_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def build_reach(options: argparse.Namespace) -> Reach:
-    """Raises ReachError."""
+    """Build the access to nodes and pods from the flags; raises ReachError."""
     try:
         allowed = parse_allowed(options.proxy_allowed_networks)
     except ValueError as error:
@@ -61,7 +61,7 @@ def build_reach(options: argparse.Namespace) -> Reach:
 
 
 def build_webhooks(options: argparse.Namespace, find: Find) -> Webhooks:
-    """Raises ReachError."""
+    """Build the webhook client from the flags; raises ReachError."""
     try:
         addresses = parse_address_map(options.service_address_map)
         allowed = parse_allowed(options.proxy_allowed_networks)

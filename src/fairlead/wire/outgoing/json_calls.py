@@ -1,4 +1,4 @@
-"""Asking servers of others in JSON."""
+"""Calls to other servers in JSON."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class JsonPoster:
         self._caller = Caller(proxy_for=lambda _: config.proxy)
 
     async def post(self, body: dict[str, Any], timeout: float) -> dict[str, Any]:
-        """The answer to one call; raises CallError."""
+        """Make one call and return the parsed answer; raises CallError."""
         return await self._post(body, timeout, _object)
 
     async def tell(self, body: dict[str, Any], timeout: float) -> None:
-        """The same where it does not matter what is answered, only that it is a success."""
+        """Make one call and ignore the content of a successful answer; raises CallError."""
         await self._post(body, timeout, _successful)
 
     async def _post(
@@ -61,13 +61,13 @@ class JsonPoster:
     async def post_patiently(
         self, body: dict[str, Any], timeout: float, first_pause: float = _FIRST_PAUSE
     ) -> dict[str, Any]:
-        """`post`, trying again after a pause where that may help."""
+        """As `post`, with retries after retryable errors."""
         return await _patiently(lambda: self.post(body, timeout), first_pause)
 
     async def tell_patiently(
         self, body: dict[str, Any], timeout: float, first_pause: float = _FIRST_PAUSE
     ) -> None:
-        """`tell`, trying again after a pause where that may help."""
+        """As `tell`, with retries after retryable errors."""
         await _patiently(lambda: self.tell(body, timeout), first_pause)
 
     def _headers(self) -> dict[str, str]:
@@ -95,7 +95,7 @@ async def _patiently(call: Callable[[], Awaitable[Answer]], first_pause: float) 
 
 
 class Documents:
-    """Reads what others publish over HTTPS, through the proxy that the environment names."""
+    """Fetches published documents over HTTPS, through the proxy of the environment."""
 
     def __init__(self, tls: ssl.SSLContext, timeout: float, most: int = MOST_ANSWER_BYTES) -> None:
         self._tls = tls
@@ -104,7 +104,7 @@ class Documents:
         self._caller = Caller(proxy_for=proxy_of_environment)
 
     async def get(self, url: str, accept: str = "application/json", token: str = "") -> bytes:
-        """The content of a successful answer; raises CallError."""
+        """Return the content of a successful answer; raises CallError."""
         if not url.startswith("https://"):
             raise CallError(f"{url} is not an https URL")
         headers = {"accept": accept}

@@ -1,4 +1,4 @@
-"""Conversations with servers of others, over connections that stay open."""
+"""A pool of keep-alive connections for streaming proxies."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from fairlead.wire.outgoing.conversation import Conversation
 from fairlead.wire.outgoing.dialer import Place, dial
 
 _SECONDS_IDLE = 30.0
-_MOST_IDLE = 32  # of one place
-_HARMLESS = (b"GET", b"HEAD", b"OPTIONS")  # they may be sent once more
+_MOST_IDLE = 32  # per place
+_HARMLESS = (b"GET", b"HEAD", b"OPTIONS")  # safe to repeat
 
 
 class Conversations:
-    """Use it on one loop. What was taken is given back, or aborted."""
+    """The pool. Used on one event loop; callers return each connection with `give_back` or abort
+    it."""
 
     def __init__(self) -> None:
         self._idle: dict[Place, list[Conversation]] = {}
@@ -25,7 +26,7 @@ class Conversations:
         self._closed = False
 
     def kept(self, place: Place) -> Conversation | None:
-        """One that is open, of which the other side may have had enough in this moment."""
+        """Return an idle connection, or None. The peer may close it at any moment."""
         waiting = self._idle.get(place)
         while waiting:
             found = waiting.pop()
@@ -34,25 +35,24 @@ class Conversations:
         return None
 
     async def new(self, place: Place) -> Conversation:
-        """Raises CallError."""
+        """Open a connection; raises CallError."""
         made = await dial(place, lambda: Conversation(self._ended))
         self._open[made] = place
         return made
 
     async def ask(self, place: Place, method: bytes, head: bytes) -> Conversation:
-        """Send a request that has no body and wait for the head of its answer; raises
-        CallError."""
+        """Send a request without a body and wait for the head of its answer; raises CallError."""
         found = self.kept(place)
         if found is not None:
             try:
                 return await _asked(found, method, head)
-            except Lost as error:  # it was closed while the request was on its way
+            except Lost as error:  # the peer closed it before it read the request
                 if method not in _HARMLESS:
                     raise CallError(str(error), retryable=True) from None
         return await self.ask_alone(place, method, head)
 
     async def ask_alone(self, place: Place, method: bytes, head: bytes) -> Conversation:
-        """The same over a new connection."""
+        """As `ask`, over a new connection."""
         made = await self.new(place)
         try:
             return await _asked(made, method, head)
@@ -60,7 +60,7 @@ class Conversations:
             raise CallError(str(error), retryable=True) from None
 
     def give_back(self, conversation: Conversation) -> None:
-        """Keep it for the next one, if it is fit for that."""
+        """Return a connection to the pool if it is reusable, else abort it."""
         place = self._open.get(conversation)
         waiting = self._idle.setdefault(place, []) if place is not None else []
         if self._closed or not conversation.is_reusable or len(waiting) >= _MOST_IDLE:
@@ -92,7 +92,7 @@ class Conversations:
             self._sweep = loop.call_later(_SECONDS_IDLE, self._sweep_now)
 
     def retire(self) -> None:
-        """Keep nothing any longer; what is under way ends as it will."""
+        """Close idle connections and pool no more; requests in progress continue."""
         self._closed = True
         if self._sweep is not None:
             self._sweep.cancel()
@@ -103,7 +103,7 @@ class Conversations:
         self._idle.clear()
 
     def close(self) -> None:
-        """End everything."""
+        """Close all connections."""
         self.retire()
         for one in list(self._open):
             one.abort()

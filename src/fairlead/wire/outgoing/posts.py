@@ -1,7 +1,7 @@
-"""Posting over connections that stay open, for calls that a write waits for.
+"""POST over keep-alive connections, for webhooks that a write waits for.
 
-It does one thing and costs little: POST over HTTP/1.1, no proxy, no redirect, no cookie. Calls to
-one place share its connections; how many a caller may use at once is the caller's affair.
+A cheap client for one purpose: POST over HTTP/1.1, no proxy, no redirects, no cookies. Calls to one
+place share its connections; callers limit their own concurrency.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Pool:
             connection = self._usable() or await self._connect()
             try:
                 reply = await connection.exchange(request)
-            except Lost as error:  # the other side may have read it, so it is not sent again
+            except Lost as error:  # not repeated: the peer may have read it
                 raise CallError(str(error), retryable=True) from None
             if connection.is_open:
                 connection.idle_since = monotonic()
@@ -45,7 +45,7 @@ class _Pool:
                 self._on_empty()
 
     def _usable(self) -> Connection | None:
-        """An idle connection that the other side has not closed."""
+        """Return an idle connection that the peer has not closed, or None."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_quiet():
@@ -69,7 +69,7 @@ class _Pool:
             self._on_empty()
 
     def close(self, idle_longer_than: float = -1.0) -> None:
-        """Close what is idle for so long; all of it unless a time is given."""
+        """Close connections that have been idle for so long; without an argument, all of them."""
         since = monotonic() - idle_longer_than
         for connection in list(self._idle if idle_longer_than >= 0 else self._open):
             if connection.idle_since <= since:
@@ -77,14 +77,14 @@ class _Pool:
 
 
 class KeptConnections:
-    """Makes and closes connections. Use it on one loop."""
+    """Keep-alive connections by place. Used on one event loop."""
 
     def __init__(self) -> None:
         self._pools: dict[Hashable, _Pool] = {}
         self._sweep: asyncio.TimerHandle | None = None
 
     async def post(self, place: Place, request: bytes) -> Reply:
-        """The answer to a request, which is given with its head; raises CallError."""
+        """Send an encoded request, with its head, and return the answer; raises CallError."""
         pool = self._pools.get(place)
         if pool is None:
             pool = self._pools[place] = _Pool(place, lambda: self._drop(place))

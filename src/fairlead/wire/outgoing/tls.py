@@ -1,8 +1,8 @@
-"""TLS towards servers of others.
+"""TLS to other servers.
 
-`TrustingContext` is an SSL context for asyncio and for aiohttp. Its handshakes are done by
-pyOpenSSL, whose public functions give the certificates that the server has sent, and
-`wire/outgoing/trust.py` decides about them before anything else is sent.
+`TrustingContext` is an SSL context for asyncio and aiohttp. pyOpenSSL does its handshakes, because
+its public functions return the server's certificate chain; `wire/outgoing/trust.py` verifies the
+chain before anything else is sent.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from fairlead.wire.outgoing.certificates import parse_bundle
 from fairlead.wire.outgoing.trust import Trust, system_trust
 
 _PIECE = 64 * 1024
-# Short keys are the business of `Trust`, which takes them as the reference does.
+# Short keys are judged by `Trust`, with the rules of the reference.
 _CIPHERS = b"DEFAULT:@SECLEVEL=0"
 
 
 def trusting(bundle: bytes) -> TrustingContext:
-    """TLS to those whose certificates a bundle in PEM vouches for, or the authorities of this
-    machine if the bundle is empty; raises BundleError."""
+    """Create a context that trusts a PEM bundle, or the system's CAs if it is empty; raises
+    BundleError."""
     return TrustingContext(Trust(parse_bundle(bundle)) if bundle else None)
 
 
 def unchecked() -> ssl.SSLContext:
-    """TLS to anybody."""
+    """Create a context that accepts any certificate."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.check_hostname = False
     made.verify_mode = ssl.CERT_NONE
@@ -38,8 +38,8 @@ def unchecked() -> ssl.SSLContext:
 
 
 class TrustingContext(ssl.SSLContext):
-    """A context whose connections verify the other side by a `Trust`, that of this machine if none
-    is given. The library's own settings trust nobody, so that a way around `wrap_bio` fails."""
+    """Verifies servers with a `Trust`, by default that of the system. The base class has no trusted
+    CAs, so a handshake that bypasses `wrap_bio` fails."""
 
     def __new__(cls, trust: Trust | None) -> TrustingContext:
         return super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
@@ -49,13 +49,13 @@ class TrustingContext(ssl.SSLContext):
         self._settings = settings = SSL.Context(SSL.TLS_CLIENT_METHOD)
         settings.set_min_proto_version(SSL.TLS1_2_VERSION)
         settings.set_cipher_list(_CIPHERS)
-        # A second handshake could show another certificate.
+        # A renegotiation could present another certificate.
         settings.set_options(SSL.OP_NO_RENEGOTIATION)
         settings.set_session_cache_mode(SSL.SESS_CACHE_OFF)
         settings.set_verify(SSL.VERIFY_NONE)
 
     def load_cert_chain(self, certfile: Any, keyfile: Any = None, password: Any = None) -> None:
-        """As the library's, which finds out first whether they can be used."""
+        """As in the base class, which checks first that the pair is usable."""
         super().load_cert_chain(certfile, keyfile, password)
         self._settings.use_certificate_chain_file(certfile)
         self._settings.use_privatekey_file(keyfile or certfile)
@@ -98,7 +98,7 @@ class _Session(ssl.SSLObject):
             connection.set_tlsext_host_name(name.rstrip(".").encode())
 
     def do_handshake(self) -> None:
-        """Nothing that follows the server's certificate leaves before it was verified."""
+        """Continue the handshake; verifies the server's certificate before any further output."""
         self._take_in()
         try:
             self._connection.do_handshake()
@@ -146,7 +146,7 @@ class _Session(ssl.SSLObject):
             self._give_out()
 
     def unwrap(self) -> None:
-        """Say farewell, and wait for that of the other side."""
+        """Send close_notify and wait for the peer's."""
         self._take_in()
         try:
             is_over = self._connection.shutdown()
@@ -160,11 +160,11 @@ class _Session(ssl.SSLObject):
             raise ssl.SSLWantReadError(ssl.SSL_ERROR_WANT_READ, "unwrap")
 
     def pending(self) -> int:
-        """More than 0 if there may be something to read: loops stop reading at 0, and records that
-        were taken in are not decrypted before they are read."""
+        """Return more than 0 if there may be data to read: event loops stop reading at 0, and
+        buffered records are only decrypted when they are read."""
         return max(self._connection.pending(), int(self._has_more))
 
-    # What event loops ask for when a connection is made, for whoever wants to know it.
+    # Connection details that event loops query; unused here.
 
     def getpeercert(self, binary_form: bool = False) -> Any:
         return None
@@ -197,7 +197,7 @@ def _is_address(name: str) -> bool:
 
 
 def _translated(error: SSL.Error) -> ssl.SSLError:
-    """An error of pyOpenSSL as the standard library has it."""
+    """Convert a pyOpenSSL error to one of the standard library."""
     queue = error.args[0] if error.args and isinstance(error.args[0], list) else []
     reason = queue[-1][-1] if queue else str(error) or "EOF"
     made = ssl.SSLError(ssl.SSL_ERROR_SSL, reason)
@@ -206,8 +206,8 @@ def _translated(error: SSL.Error) -> ssl.SSLError:
 
 
 class Secured(asyncio.Transport):
-    """TLS over a TCP connection whose reading is paused below TLS: what the library has decrypted
-    while it is paused itself is lost when the other side closes."""
+    """A TLS transport that pauses reading at the TCP level: data that asyncio's TLS layer has
+    decrypted while it is paused is lost when the peer closes."""
 
     def __init__(self, tcp: asyncio.Transport, tls: asyncio.Transport) -> None:
         super().__init__()
@@ -241,7 +241,7 @@ class Secured(asyncio.Transport):
         return self._tls.is_closing()
 
     def close(self) -> None:
-        self.resume_reading()  # the other side's farewell has to be read
+        self.resume_reading()  # close_notify of the peer must be read
         self._tls.close()
 
     def abort(self) -> None:
@@ -255,8 +255,8 @@ async def secure(
     name: str,
     seconds_to_part: float,
 ) -> None:
-    """Speak TLS over a connection on which nothing was said yet, and let a protocol have it. Raises
-    OSError, of which Untrusted is one."""
+    """Start TLS on an unused connection and attach a protocol. Raises OSError, including
+    Untrusted."""
     loop = asyncio.get_running_loop()
     try:
         made = await loop.start_tls(

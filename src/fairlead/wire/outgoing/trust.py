@@ -1,17 +1,16 @@
-"""Whether a server's certificate is trusted, by the rules of Go's crypto/x509, which the reference
-uses.
+"""Verifies server certificates by the rules of Go's crypto/x509, which the reference uses.
 
-OpenSSL decides some cases differently, and no option changes that: it takes a certificate that has
-the same subject as its issuer for self-signed, it compares key identifiers, and it refuses short
-keys. So connections to servers of others are made without OpenSSL's verification
-(`wire/outgoing/tls.py`), and the chain that the server sent is verified here:
+OpenSSL differs in some cases, and no option changes that: it treats a certificate with the same
+subject as its issuer as self-signed, it compares key identifiers, and it rejects short keys. So
+outgoing connections skip OpenSSL's verification (`wire/outgoing/tls.py`), and the server's chain is
+verified here:
 
-- every certificate of a bundle is an anchor, also one of a server or of an intermediate authority;
+- every certificate of a bundle is an anchor, even one of a server or an intermediate authority;
 - an issuer is found by its subject and proven by the signature;
-- names are the subject alternative names alone;
+- only subject alternative names count as names;
 - dates, path length, name constraints and extended key usage are checked along the path.
 
-Paths are searched with a bound on the number of signatures that are checked.
+The number of signature checks in the search for a path is bounded.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ _NOT_FOR_THIS_NAME = (
     "x509: a root or intermediate certificate is not authorized to sign for this name: "
 )
 
-# Signature algorithms: the kind of key that each is for.
+# Signature algorithms by the type of key they need.
 _RSA, _ECDSA, _ED25519 = "RSA", "ECDSA", "Ed25519"
 _PSS = "1.2.840.113549.1.1.10"
 _SIGNATURES = {
@@ -95,7 +94,7 @@ _PATTERN = re.compile(rf"(?:\*|{_LABEL})(?:\.{_LABEL})*")
 
 
 class Untrusted(ssl.SSLCertVerificationError):
-    """A certificate that is not trusted. The text is what a client of the reference reads."""
+    """The certificate is not trusted. The message is that of a client of the reference."""
 
     def __init__(self, why: str) -> None:
         super().__init__(1, why)
@@ -105,7 +104,7 @@ class Untrusted(ssl.SSLCertVerificationError):
 @cache
 def _system_trust(file: str | None, directory: str | None) -> Trust:
     files = [Path(file)] if file is not None else []
-    contents: dict[bytes, None] = {}  # most are there several times
+    contents: dict[bytes, None] = {}  # the same certificate is often in several files
     with suppress(OSError):
         files += sorted(Path(directory).iterdir()) if directory is not None else []
     for path in files:
@@ -119,21 +118,20 @@ def _system_trust(file: str | None, directory: str | None) -> Trust:
 
 
 def system_trust() -> Trust:
-    """The authorities of this machine. They are read once."""
+    """Return the system's CAs, which are read once."""
     paths = ssl.get_default_verify_paths()
     return _system_trust(paths.cafile, paths.capath)
 
 
 class Trust:
-    """Certificates that are trusted, and so is what they have signed."""
+    """A set of anchors: trusted certificates."""
 
     def __init__(self, anchors: Iterable[Certificate]) -> None:
         self._known: dict[bytes, Certificate] = {one.der: one for one in anchors}
         self._by_subject = _by_subject(self._known.values())
 
     def check(self, sent: Sequence[bytes], name: str, now: datetime | None = None) -> None:
-        """Find out whether a server may be called by a name; `sent` are the certificates it has
-        shown in DER, its own first. Raises Untrusted."""
+        """Verify a server's chain (DER, its own certificate first) for a name. Raises Untrusted."""
         try:
             leaf, *others = [Certificate(der) for der in sent]
         except ValueError as error:
@@ -172,7 +170,8 @@ class _Search:
         self._checks = 0
 
     def paths(self, path: _Path) -> list[_Path]:
-        """The ways on from a path that has no anchor yet; raises Untrusted if there is none."""
+        """Return all continuations of a path that end at an anchor; raises Untrusted if there are
+        none."""
         found: list[_Path] = []
         failure: Untrusted | None = None
         hint = ""
@@ -201,8 +200,8 @@ class _Search:
         return found
 
     def _issuers(self, child: Certificate) -> Iterator[tuple[Certificate, bool]]:
-        """Those that may have signed a certificate, the likeliest first, and whether they are
-        anchors."""
+        """Yield possible issuers of a certificate, the likeliest first, and whether each is an
+        anchor."""
 
         def unlikely(one: Certificate) -> int:
             if one.key_id == child.issuer_key_id:
@@ -216,7 +215,7 @@ class _Search:
     def check_valid(
         self, certificate: Certificate, path: _Path, must_be_authority: bool = False
     ) -> None:
-        """Whether a certificate may stand at the end of a path; raises Untrusted."""
+        """Check that a certificate may follow at the end of a path; raises Untrusted."""
         if certificate.has_unhandled:
             raise Untrusted(_UNHANDLED_EXTENSION)
         self._check_dates(certificate.parsed)
@@ -245,7 +244,7 @@ def _shown(moment: datetime) -> str:
 
 
 def _signature_problem(child: Certificate, issuer: Certificate) -> str:
-    """Why a certificate is not signed by a key; empty if it is."""
+    """Return the reason why a certificate is not signed by an issuer; empty if it is."""
     basic, usage = issuer.basic, issuer.key_usage
     if not basic.ca if basic is not None else issuer.parsed.version == x509.Version.v3:
         return _CANNOT_SIGN
@@ -288,7 +287,7 @@ def _is_for_servers(path: _Path) -> bool:
 
 
 def _check_name(certificate: Certificate, name: str) -> None:
-    """Whether a certificate is for a name or an address; raises Untrusted."""
+    """Check that a certificate is valid for a name or an address; raises Untrusted."""
     bare = name[1:-1] if len(name) > 2 and name[0] == "[" and name[-1] == "]" else name
     address = _address(bare)
     if address is not None:
@@ -314,7 +313,7 @@ def _address(text: str) -> Address | None:
 
 
 def _matches(pattern: str, host: str) -> bool:
-    """A pattern may have `*` for the whole first label."""
+    """Whether a host matches a pattern, which may have `*` as its whole first label."""
     first, _, rest = pattern.lower().partition(".")
     own, _, others = host.lower().removesuffix(".").partition(".")
     return bool(own) and rest == others and first in ("*", own)
@@ -344,8 +343,8 @@ def _name_problem(certificate: Certificate, host: str, address: Address | None) 
 def _check_constraints(
     authority: Certificate, constraints: x509.NameConstraints, leaf: Certificate
 ) -> None:
-    """Whether an authority may sign for all names of a server and of itself; raises Untrusted.
-    Constraints of directory names are not supported."""
+    """Check that an authority may sign for all names of a server and of itself; raises Untrusted.
+    Constraints on directory names are not supported."""
     permitted = list(constraints.permitted_subtrees or ())
     excluded = list(constraints.excluded_subtrees or ())
     checks = 0
@@ -369,7 +368,7 @@ def _check_constraints(
 
 
 def _is_in_domain(domain: str, constraint: str) -> bool:
-    """Whether a name is a domain or below it; with a leading period only what is below it."""
+    """Whether a name equals a domain or is below it; a leading period requires below."""
     if not constraint:
         return True
     labels = domain.lower().split(".") if domain else []

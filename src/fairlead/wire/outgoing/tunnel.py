@@ -1,7 +1,7 @@
-"""Two connections joined: what comes in at one goes out at the other, whatever it means.
+"""Joins two connections: forwards bytes in both directions without interpreting them.
 
-No more is taken in than goes out. Where both connections can be closed in one direction only, the
-other direction goes on; else the end of one is the end of both.
+Reading pauses while the other side does not drain. If both transports support half-close, the end
+of one direction leaves the other open; else both connections close.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-_SECONDS_TO_PART = 10.0  # after which who reads nothing of the rest is not waited for
+_SECONDS_TO_PART = 10.0  # for a peer that reads nothing of the remaining data
 _SECONDS_OF_SILENCE = 600.0  # after one side has ended
 
 
 class Tunnel:
-    """Its two ends are protocols that connections are handed over to, in any order. `on_full` is
-    told how many bytes wait for the far one while it does not read, and 0 when it does."""
+    """Two protocols, `near` and `far`, to which connections are handed over in any order. `on_full`
+    gets the number of bytes that wait for the far end while it does not read, 0 when it does."""
 
     def __init__(self, on_full: Callable[[int], None]) -> None:
         self.near, self.far = End(self), End(self)
@@ -25,17 +25,17 @@ class Tunnel:
         self._ends: tuple[End, ...] = (self.near, self.far)
         self._timer: asyncio.TimerHandle | None = None
         self._over = asyncio.get_running_loop().create_future()
-        self._passed = 0  # pieces, when they were last looked at
+        self._passed = 0  # pieces forwarded at the last check
 
     async def wait(self) -> None:
-        """Until both connections are no more. Who is cancelled here ends them."""
+        """Wait until both connections have ended. Cancellation aborts them."""
         try:
             await self._over
         finally:
             self.abort()
 
     def ended(self, end: End) -> bool:
-        """Nothing more comes at an end; whether the other direction goes on."""
+        """Handle EOF at an end; returns whether the other direction stays open."""
         other = end.other
         if other.has_ended or not (end.closes_by_halves and other.closes_by_halves):
             self.close()
@@ -54,17 +54,17 @@ class Tunnel:
         self._set_timer(_SECONDS_OF_SILENCE, self._look)
 
     def lost(self, end: End) -> None:
-        """The connection of an end is no more."""
+        """Handle the loss of an end's connection."""
         if not end.other.is_lost:
             self.close()
             return
         if not self._over.done():
             self._over.set_result(None)
-        del self.near.other, self.far.other, self.near, self.far  # which know each other and us
+        del self.near.other, self.far.other, self.near, self.far  # breaks reference cycles
         self._ends = ()
 
     def close(self) -> None:
-        """End both once all that is on its way was sent."""
+        """Close both ends after sending what is buffered."""
         for end in self._ends:
             end.close()
         left = self._unsent()
@@ -77,7 +77,7 @@ class Tunnel:
             self.close()
 
     def waits(self, end: End, is_full: bool) -> None:
-        """An end has too much to send, or no longer."""
+        """Report a full or drained write buffer of the far end."""
         if self._ends and end is self.far:
             self._on_full(end.unsent if is_full else 0)
 
@@ -101,7 +101,7 @@ class Tunnel:
 
 
 class End(asyncio.Protocol):
-    """One end of a tunnel. What comes before the other one is connected waits for it."""
+    """One end of a tunnel. Data that arrives before the other end is connected is buffered."""
 
     other: End
 

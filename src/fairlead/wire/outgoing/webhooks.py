@@ -1,4 +1,4 @@
-"""Calling webhooks that objects name: by a URL, or as a service of the cluster."""
+"""Calls webhooks that objects name, by URL or as a service of the cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fairlead.wire.outgoing.posts import KeptConnections
 from fairlead.wire.outgoing.tls import trusting
 
 Object = dict[str, Any]
-# Reads an object by our name for its resource, namespace and name.
+# Reads an object by resource, namespace and name.
 Find = Callable[[str, str, str], Object | None]
 
 _HEADERS = {
@@ -35,23 +35,23 @@ _HEADERS = {
     "accept": "application/json, */*",
 }
 _DEFAULT_PORT = 443
-MOST_CALLS = 64  # of one webhook at the same time; one more waits until another has its answer
-_SECONDS_TO_GO_ON = 1.0  # that a request still has when its webhook gets no place
+MOST_CALLS = 64  # concurrent calls of one webhook; further calls wait
+_SECONDS_TO_GO_ON = 1.0  # reserved for the rest of the request when its webhook call gets no slot
 _MOST_TIMES_AGAIN = 10
 _HOST = re.compile(r"[-.:_~\[\]a-zA-Z0-9]+")
 _UNQUOTED = "/$&+,:;=@"
 
 
 class UnusableBundle(CallError):
-    """The webhook is not called: its caBundle holds no certificate."""
+    """The webhook is not called: its caBundle has no certificate."""
 
 
 class AddressMapError(ValueError):
-    """The text of `--service-address-map` is not a map."""
+    """The text of `--service-address-map` is invalid."""
 
 
 def parse_address_map(text: str) -> dict[str, str]:
-    """`namespace/name[:port]=host:port,…` as a dict; raises AddressMapError."""
+    """Parse `namespace/name[:port]=host:port,…`; raises AddressMapError."""
     found = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         service, equals, address = part.partition("=")
@@ -64,8 +64,8 @@ def parse_address_map(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """What a client configuration names: the URL as messages show it, without its query, its path
-    as it is sent, and the service, if it is one, by namespace, name and port."""
+    """The target of a client configuration: the URL in messages, without its query; the path to
+    send; and for a service its namespace, name and port."""
 
     url: str
     host: str
@@ -85,21 +85,21 @@ def _goal(client_config: Object) -> _Goal:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or _DEFAULT_PORT
-    except ValueError:  # such as a port that is none
+    except ValueError:  # such as an invalid port
         return _Goal(url, "", _DEFAULT_PORT, "/")
     path = _cleaned(parts.path)
     return _Goal(f"{parts.scheme}://{parts.netloc}{path}", host, port, path)
 
 
 def _cleaned(path: str) -> str:
-    """A path as the reference calls it: without empty steps, `.` and `..`, and without a slash at
-    its end."""
+    """Normalize a path as the reference does: without empty segments, `.`, `..` and a trailing
+    slash."""
     steps = unquote_to_bytes(path).lstrip(b"/")
     return quote(posixpath.normpath(b"/" + steps), safe=_UNQUOTED)
 
 
 class Webhook:
-    """One webhook, as a client configuration names it. Make it once and call it often."""
+    """One webhook of a client configuration. Create it once and call it often."""
 
     def __init__(
         self, webhooks: Webhooks, client_config: Object, credentials: ClientConfig | None
@@ -116,15 +116,17 @@ class Webhook:
         self._proxy = "" if direct else proxy_of_environment(goal.url)
 
     async def post(self, body: bytes, timeout: float, deadline: float = inf) -> bytes:
-        """The content of a successful answer; raises CallError. If there was no answer, the error
-        names the URL. The call has `timeout` seconds from when it has a place among the others;
-        `deadline`, by the clock of the loop, is when the request must be over for which it is
-        made."""
+        """Return the content of a successful answer; raises CallError, which names the URL if there
+        was no answer.
+
+        The call has `timeout` seconds once it gets one of the MOST_CALLS slots. `deadline`, by the
+        event loop's clock, is the end of the request that triggers the call.
+        """
         await self._take_place(timeout, deadline)
         try:
             left = deadline - asyncio.get_running_loop().time()
             if left < timeout:
-                timeout = max(float(ceil(left)), 1.0)  # URLs and messages tell full seconds
+                timeout = max(float(ceil(left)), 1.0)  # URLs and messages have full seconds
             reply = await self._reply_in_time(body, timeout)
         finally:
             self._places.release()
@@ -136,7 +138,7 @@ class Webhook:
         return reply.content
 
     async def _take_place(self, timeout: float, deadline: float) -> None:
-        """Wait until fewer than MOST_CALLS are under way, as long as the request may wait."""
+        """Wait for a slot (MOST_CALLS per webhook), as long as the request may wait."""
         last = deadline - _SECONDS_TO_GO_ON
         try:
             async with asyncio.timeout_at(last if last < inf else None):
@@ -146,7 +148,7 @@ class Webhook:
             raise CallError(f"{what}: context deadline exceeded", retryable=True) from None
 
     async def _reply_in_time(self, body: bytes, timeout: float) -> Reply:
-        """The answer, also of a webhook that first wants to be asked later."""
+        """Return the answer, after retries if the webhook sends Retry-After."""
         try:
             async with asyncio.timeout(timeout):
                 reply = await self._reply(body, timeout)
@@ -197,7 +199,7 @@ class Webhook:
         return await webhooks.connections.post(place, request)
 
     def _head(self, timeout: float) -> bytes:
-        """A request up to the number of its bytes."""
+        """Encode a request up to the value of its Content-Length."""
         renewed = self._credentials is not None and self._credentials.token_file is not None
         head = self._heads.get(timeout)
         if head is None or renewed:
@@ -219,8 +221,8 @@ class Webhook:
 
 
 class Webhooks:
-    """`find` reads services and their endpoints. `addresses` says where services are that this
-    machine cannot reach by the addresses of the cluster."""
+    """Creates webhooks, with a shared connection pool. `find` reads services and endpoints.
+    `addresses` maps services that this machine cannot reach by their cluster addresses."""
 
     def __init__(
         self,
@@ -238,14 +240,14 @@ class Webhooks:
         )
 
     def webhook(self, client_config: Object, users: HostCredentials | None = None) -> Webhook:
-        """The webhook of a client configuration. It is proven to it who we are as `users` say."""
+        """Create the webhook of a client configuration, with the credentials that `users` has for
+        its host."""
         goal = _goal(client_config)
         found = users.of(goal.host, goal.port) if users is not None else None
         return Webhook(self, client_config, found)
 
     def tls(self, bundle: str, credentials: ClientConfig | None) -> ssl.SSLContext:
-        """How to speak TLS to a webhook whose certificate a bundle of authorities vouches for;
-        raises CallError."""
+        """Return a TLS context for a webhook with a CA bundle, from a cache; raises CallError."""
         key = blake2b(bundle.encode(), digest_size=16).digest(), credentials
         found = self._contexts.get(key)
         if found is None:
@@ -254,8 +256,8 @@ class Webhooks:
         return found
 
     async def address(self, namespace: str, name: str, port: int) -> tuple[str, int]:
-        """Where a service is reached; raises CallError. What users write into endpoints is not to
-        lead into this machine."""
+        """Resolve a service; raises CallError. Endpoints that users write must not lead to this
+        machine."""
         mapped = self.mapped(namespace, name, port)
         if mapped is not None:
             return mapped
@@ -269,7 +271,7 @@ class Webhooks:
         return found, at
 
     def mapped(self, namespace: str, name: str, port: int) -> tuple[str, int] | None:
-        """Where whoever started this server says that a service is."""
+        """Return the address of a service in `--service-address-map`, None if it is not mapped."""
         for known in (f"{namespace}/{name}:{port}", f"{namespace}/{name}"):
             if known in self._addresses:
                 host, _, at = self._addresses[known].rpartition(":")
@@ -277,7 +279,7 @@ class Webhooks:
         return None
 
     def _endpoint(self, namespace: str, name: str, port: int) -> tuple[str, int]:
-        """One of the endpoints of a service, or its own address if it has none."""
+        """Return a random endpoint of a service, or its cluster IP if it has no endpoints."""
         service = self._find("core/v1/services", namespace, name)
         if service is None:
             raise CallError(f'service "{name}" not found')
@@ -308,8 +310,7 @@ class Webhooks:
 
 
 def trusting_bundle(bundle: str) -> ssl.SSLContext:
-    """TLS to those whose certificates the caBundle of an object vouches for, which is in base64;
-    raises UnusableBundle."""
+    """Create a context that trusts the base64 caBundle of an object; raises UnusableBundle."""
     try:
         return trusting(base64.b64decode(bundle))
     except BundleError as error:
