@@ -19,7 +19,7 @@ from fairlead.admission.catalogue import (
 )
 from fairlead.admission.chain import Chain
 from fairlead.admission.configuration import Configuration, ConfigurationError, Section
-from fairlead.admission.plugin import CREATE, Attributes, PluginBase, UnmadePlugin
+from fairlead.admission.plugin import CREATE, Attributes, LazyPlugin, PluginBase
 from fairlead.admission.plugins.base import refusal
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.base.errors import StatusError
@@ -124,13 +124,13 @@ def test_every_plugin_bears_the_name_it_is_built_by(tmp_path: Path) -> None:
     known = [name for name in ORDER if name not in webhooks]
     needs = dataclasses.replace(World().needs, configuration=_configuration(tmp_path))
     built = build_plugins(KUBERNETES, ",".join(known), "", needs)
-    made = [plugin.made if isinstance(plugin, UnmadePlugin) else plugin for plugin in built]
+    made = [plugin.made if isinstance(plugin, LazyPlugin) else plugin for plugin in built]
     assert [plugin.name for plugin in made] == [plugin.name for plugin in built] == known
 
 
 def test_a_plugin_that_is_made_later_is_asked_about_all_that_concerns_it() -> None:
     built = build_plugins(KUBERNETES, "", "", World().needs)
-    later = [plugin for plugin in built if isinstance(plugin, UnmadePlugin)]
+    later = [plugin for plugin in built if isinstance(plugin, LazyPlugin)]
     assert later
     assert not any(plugin.is_made for plugin in later)
     assert [plugin.concerns for plugin in later] == [plugin.made.concerns for plugin in later]
@@ -149,7 +149,7 @@ def test_a_plugin_is_made_by_the_first_write_that_concerns_it() -> None:
         async def validate(self, attributes: Attributes) -> None:
             raise refusal(attributes, "no pods")
 
-    chain = Chain([UnmadePlugin(Picky.name, Picky.concerns, Picky)])
+    chain = Chain([LazyPlugin(Picky.name, Picky.concerns, Picky)])
 
     async def write(key: str) -> None:
         value = {"metadata": {"name": "a"}}

@@ -24,14 +24,14 @@ from fairlead.auth.authorization.requests import _selected_name
 from fairlead.base.caches import (
     MOST_SHAPE_BYTES,
     MOST_SHAPES,
-    Bounded,
+    BoundedCache,
     Shapes,
     cache_sizes,
     hashed,
     remembered,
 )
 from fairlead.base.dialect import KUBERNETES
-from fairlead.codec.types.memo import ContentMemory
+from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.quantity import QuantityError, canonical
 from fairlead.fields.values import string_json
@@ -44,14 +44,14 @@ MOST_KEPT = 8 * 1024 * 1024
 
 
 def test_the_oldest_is_dropped_when_there_are_too_many() -> None:
-    cache: Bounded[str, int] = Bounded(most=2)
+    cache: BoundedCache[str, int] = BoundedCache(most=2)
     for number, key in enumerate("abc"):
         cache.keep(key, number, 1)
     assert [cache.get(key) for key in "abc"] == [None, 1, 2]
 
 
 def test_a_key_that_is_kept_again_is_counted_once() -> None:
-    cache: Bounded[str, int] = Bounded()
+    cache: BoundedCache[str, int] = BoundedCache()
     cache.keep("a", 1, 100)
     size = cache.bytes
     cache.keep("a", 2, 100)
@@ -61,7 +61,7 @@ def test_a_key_that_is_kept_again_is_counted_once() -> None:
 
 
 def test_bytes_are_bounded() -> None:
-    cache: Bounded[int, str] = Bounded(most_bytes=10_000, longest=1000, per_byte=1)
+    cache: BoundedCache[int, str] = BoundedCache(most_bytes=10_000, longest=1000, per_byte=1)
     for number in range(1000):
         cache.keep(number, "x" * 900, 900)
     assert cache.bytes <= 10_000
@@ -69,7 +69,7 @@ def test_bytes_are_bounded() -> None:
 
 
 def test_long_keys_are_not_kept() -> None:
-    cache: Bounded[str, int] = Bounded(longest=10)
+    cache: BoundedCache[str, int] = BoundedCache(longest=10)
     cache.keep("a" * 11, 1, 11)
     assert len(cache) == 0
 
@@ -208,7 +208,7 @@ def test_good_tokens_are_remembered_by_their_hash() -> None:
 
 
 def test_specs_are_remembered_within_bounds() -> None:
-    memory: ContentMemory[bytes] = ContentMemory("specs")
+    memory: ContentCache[bytes] = ContentCache("specs")
 
     def fill() -> None:
         for number in range(2000):
@@ -218,7 +218,7 @@ def test_specs_are_remembered_within_bounds() -> None:
 
 
 def test_a_memory_that_finds_nothing_rests_until_something_comes_again() -> None:
-    memory: ContentMemory[bool] = ContentMemory("texts of a test")
+    memory: ContentCache[bool] = ContentCache("texts of a test")
 
     def look_at(content: str) -> bool:
         key = memory.key(content)
@@ -247,8 +247,8 @@ def test_shapes_are_remembered_within_bounds() -> None:
 
 
 def test_what_caches_hold_is_told_by_name() -> None:
-    one: Bounded[str, int] = Bounded(name="things of a test")
-    other: Bounded[str, int] = Bounded(most_bytes=1000, name="things of a test")
+    one: BoundedCache[str, int] = BoundedCache(name="things of a test")
+    other: BoundedCache[str, int] = BoundedCache(most_bytes=1000, name="things of a test")
     one.keep("a", 1, 1)
     other.keep("b", 1, 1)
     told = cache_sizes()["things of a test"]

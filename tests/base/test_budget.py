@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from fairlead.base import budget
-from fairlead.base.budget import LIGHT, OverSize, OverTime
+from fairlead.base.budget import LIGHT, SizeLimitExceeded, TimeLimitExceeded
 
 
 def _thread_of_work() -> int:
@@ -50,7 +50,7 @@ def test_work_that_uses_up_the_time_of_its_request_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(budget, "THREAD_SECONDS", 0.05)
-    with pytest.raises(OverTime, match="takes too long"):
+    with pytest.raises(TimeLimitExceeded, match="takes too long"):
         asyncio.run(budget.run(0, _endless))
 
 
@@ -86,9 +86,9 @@ def test_the_time_of_a_request_is_shared_by_all_its_work(monkeypatch: pytest.Mon
 
     async def twice() -> None:
         budget.begin("a")
-        with pytest.raises(OverTime):
+        with pytest.raises(TimeLimitExceeded):
             await budget.run(LIGHT + 1, _endless)
-        with pytest.raises(OverTime):
+        with pytest.raises(TimeLimitExceeded):
             await budget.run(LIGHT + 1, budget.spend, 1000)
         budget.begin("a")
         await budget.run(LIGHT + 1, budget.spend, 1000)
@@ -104,7 +104,7 @@ def test_bytes_are_refused_before_they_are_made() -> None:
             budget.make(1 << 19)
             made.append(bytes(1 << 19))
 
-    with pytest.raises(OverSize, match="too large"):
+    with pytest.raises(SizeLimitExceeded, match="too large"):
         asyncio.run(budget.run(0, multiply))
     assert sum(map(len, made)) <= budget.MOST_MADE
 

@@ -14,7 +14,7 @@ from support.commands import Commands, Ran
 from support.manifests import config_map, text
 from support.things import random_word
 
-from fairlead.cli.located import Places
+from fairlead.cli.located import Resolver
 from fairlead.cli.manifests import Manifest
 from fairlead.client import ResourceType, UnknownKind
 
@@ -261,7 +261,7 @@ def test_a_kind_that_is_not_served_yet_is_asked_for_again() -> None:
     at: Any = SimpleNamespace(
         client=client, namespace="here", options=SimpleNamespace(namespace="")
     )
-    places = Places(at)
+    places = Resolver(at)
     spec = {"group": "a", "names": {"kind": "Foo"}}
     places.made({"kind": "CustomResourceDefinition", "spec": spec})
     foo = {"apiVersion": "a/v1", "kind": "Foo", "metadata": {"name": "x"}}

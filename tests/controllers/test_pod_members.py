@@ -10,7 +10,7 @@ import pytest
 from support.backends import MemoryBackend
 
 from fairlead.controllers import pod_members
-from fairlead.controllers.pod_members import PodMembers
+from fairlead.controllers.pod_members import SelectedPods
 from fairlead.storage.change import Change
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
@@ -31,7 +31,7 @@ class World:
         self._store = store
         self._pods = store.collection("core/pods")
         self._budgets = store.collection("policy/budgets")
-        self.members = PodMembers(self._pods, lambda one: one.get("selector"), _name)
+        self.members = SelectedPods(self._pods, lambda one: one.get("selector"), _name)
         self.told: list[str] = []
         store.follow(self._budgets, self.members.owner_changed, essential=False)
         store.follow(self._pods, self._pod_changed, essential=False)

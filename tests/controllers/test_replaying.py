@@ -81,7 +81,7 @@ def test_what_changes_meanwhile_is_told_afterwards() -> None:
 def test_it_begins_again_where_changes_were_lost() -> None:
     async def lose(store: Store, replay: Replay) -> None:
         await store.put(store.collection("core/things"), "f", thing("f"), None)
-        replay.begin_again()
+        replay.restart_replay()
 
     told = replayed(lose)
     assert list(dict.fromkeys(told[2:])) == [(name, True) for name in "abcdefz"]

@@ -12,7 +12,7 @@ from operations.operations_support import CONFIG_MAPS, on_api, system
 from support.waiting import comes_true
 
 from fairlead.controllers.catalogue import build_controllers, chosen_controllers
-from fairlead.controllers.framework import Asleep, Controllers, Keys
+from fairlead.controllers.framework import Controllers, Keys, LazyController
 from fairlead.controllers.surroundings import Surroundings
 from fairlead.operations.api import Api
 from fairlead.process.flags.serve import add_serve_flags
@@ -48,7 +48,7 @@ class Bed:
     def __init__(self, api: Api) -> None:
         self._api = api
         self.made: list[Sleeper] = []
-        self.asleep = Asleep(NAME, (CONFIG_MAPS, "core/v1/unknown"), self._wake)
+        self.asleep = LazyController(NAME, (CONFIG_MAPS, "core/v1/unknown"), self._wake)
 
     def _wake(self) -> Sleeper:
         self.made.append(Sleeper())
@@ -165,7 +165,9 @@ def test_who_sleeps_is_woken_by_what_gives_it_work(tmp_path: Path) -> None:
             "root-ca-cert-publisher",
             "serviceaccount-token",
         }
-        asleep = [one for one in build_controllers(given, running) if isinstance(one, Asleep)]
+        asleep = [
+            one for one in build_controllers(given, running) if isinstance(one, LazyController)
+        ]
         assert {"deployment", "job", "pod-garbage-collector"} < {one.name for one in asleep}
         for one in asleep:
             assert set(one.woken_by) <= one.wake().follows().keys()

@@ -17,7 +17,7 @@ from fairlead.fields import ownership
 from fairlead.fields.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
 from fairlead.fields.entries import applier, entries_of, entry_of, fields_of
 from fairlead.fields.field_sets import EMPTY
-from fairlead.fields.settled import Part, Settled, find_settled, settled_again, settled_fields
+from fairlead.fields.settled import Part, Settled, find_unchanged, recheck_unchanged, settled_fields
 
 AA = applier("aa", "")
 
@@ -188,21 +188,21 @@ def test_another_manager_starts_anew(pods):
 
 
 def known_part(pods: Pods) -> Part:
-    [part] = find_settled(POD, as_stored(pods.object), changed_web(), AA, "v1", STATUS).parts
+    [part] = find_unchanged(POD, as_stored(pods.object), changed_web(), AA, "v1", STATUS).parts
     return part
 
 
 def test_a_part_that_was_settled_is_settled_again_while_its_owner_has_the_same(pods):
     part = known_part(pods)
-    again = settled_again(as_stored(pods.object), AA, "v1", part)
+    again = recheck_unchanged(as_stored(pods.object), AA, "v1", part)
     assert (list(again.fields), list(again.rest)) == (["f:spec"], ["f:metadata"])
-    assert settled_again(as_stored(pods.object), applier("bb", ""), "v1", part) is None
-    assert settled_again(as_stored(pods.object), AA, "v2", part) is None
+    assert recheck_unchanged(as_stored(pods.object), applier("bb", ""), "v1", part) is None
+    assert recheck_unchanged(as_stored(pods.object), AA, "v2", part) is None
     pods.apply("aa", pod(tty=True))
-    assert settled_again(as_stored(pods.object), AA, "v1", part) is None
+    assert recheck_unchanged(as_stored(pods.object), AA, "v1", part) is None
 
 
 def test_a_part_is_not_settled_again_when_somebody_else_has_fields_there(pods):
     part = known_part(pods)
     pods.apply("bb", pod(), force=True)
-    assert settled_again(as_stored(pods.object), AA, "v1", part) is None
+    assert recheck_unchanged(as_stored(pods.object), AA, "v1", part) is None

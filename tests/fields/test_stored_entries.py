@@ -150,7 +150,7 @@ def test_fields_in_another_order_are_equal():
 )
 def test_whether_fields_may_be_held_is_told_without_reading_them(fields, may):
     [item] = unread(entry("a"))
-    assert item.may_hold(fields) is may
+    assert item.may_contain(fields) is may
 
 
 def test_a_json_patch_reaches_into_the_entries():

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from fairlead.operations.api import Alarms
+from fairlead.operations.api import TimerGroup
 
 
 class Bell:
@@ -24,7 +24,7 @@ class Bell:
 @pytest.mark.parametrize("wait", [-1.0, 0.0, 0.001, 0.05, 0.2])
 def test_an_alarm_rings_once_and_not_before_its_time(wait: float) -> None:
     async def main() -> None:
-        bell, alarms = Bell(), Alarms()
+        bell, alarms = Bell(), TimerGroup()
         due = asyncio.get_running_loop().time() + wait
         alarms.set(due, bell)
         await bell.heard.wait()
@@ -40,7 +40,7 @@ def test_an_alarm_rings_once_and_not_before_its_time(wait: float) -> None:
 def test_an_alarm_is_late_by_a_small_part_of_its_time_at_most(wait: float) -> None:
     async def main() -> None:
         due = asyncio.get_running_loop().time() + wait
-        at = Alarms().set(due, Bell())
+        at = TimerGroup().set(due, Bell())
         assert due <= at <= due + wait / 32
 
     asyncio.run(main())
@@ -48,7 +48,7 @@ def test_an_alarm_is_late_by_a_small_part_of_its_time_at_most(wait: float) -> No
 
 def test_alarms_of_about_the_same_time_share_a_timer() -> None:
     async def main() -> None:
-        alarms = Alarms()
+        alarms = TimerGroup()
         now = asyncio.get_running_loop().time()
         for number in range(1000):
             alarms.set(now + 1800 + number, Bell())
@@ -59,7 +59,7 @@ def test_alarms_of_about_the_same_time_share_a_timer() -> None:
 
 def test_who_has_cancelled_is_not_rung_and_others_are() -> None:
     async def main() -> None:
-        alarms, one, other = Alarms(), Bell(), Bell()
+        alarms, one, other = TimerGroup(), Bell(), Bell()
         due = asyncio.get_running_loop().time() + 0.02
         at = alarms.set(due, one)
         assert alarms.set(due, other) == at
@@ -73,7 +73,7 @@ def test_who_has_cancelled_is_not_rung_and_others_are() -> None:
 
 def test_a_timer_that_nobody_needs_is_gone() -> None:
     async def main() -> None:
-        alarms, bell = Alarms(), Bell()
+        alarms, bell = TimerGroup(), Bell()
         alarms.cancel(alarms.set(asyncio.get_running_loop().time() + 60, bell), bell)
         assert not alarms
 
@@ -82,7 +82,7 @@ def test_a_timer_that_nobody_needs_is_gone() -> None:
 
 def test_many_that_are_due_at_once_let_others_have_their_turn() -> None:
     async def main() -> None:
-        alarms, bells = Alarms(), [Bell() for _ in range(500)]
+        alarms, bells = TimerGroup(), [Bell() for _ in range(500)]
         due = asyncio.get_running_loop().time() + 0.01
         for bell in bells:
             alarms.set(due, bell)

@@ -11,7 +11,7 @@ from operations_support import CONFIG_MAPS, NAMESPACES, Object, on_api, system
 
 from fairlead.base.errors import StatusError, forbidden, internal
 from fairlead.controllers.garbage.collector import GarbageCollector
-from fairlead.controllers.namespace_remains import NothingElsewhere
+from fairlead.controllers.namespace_remains import NoRemoteResources
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client, system_user
 from fairlead.operations.options import DeleteOptions
@@ -55,7 +55,7 @@ class Scene:
         self.client = system(api)
         self.late = Late(api, system_user("collector"))
         self.notes = Notes()
-        self.collector = GarbageCollector(api, self.late, self.notes, NothingElsewhere())  # type: ignore[arg-type]
+        self.collector = GarbageCollector(api, self.late, self.notes, NoRemoteResources())  # type: ignore[arg-type]
         self.collector.grow_by(self._follow)
 
     def _follow(self, resource: str, keys: Any, *, replay: bool = True) -> Callable[[], None]:

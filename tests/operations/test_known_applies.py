@@ -20,11 +20,13 @@ RAW = b"the configuration, as it was sent"
 class _Counting(PluginBase):
     name = "Counting"
 
-    def __init__(self, *, looks_up: bool = False, judged_by_more: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *, looks_up: bool = False, depends_on_other_state: tuple[str, ...] = ()
+    ) -> None:
         self.asked = 0
         self.api: Api | None = None
         self._looks_up = looks_up
-        self.judged_by_more = judged_by_more
+        self.depends_on_other_state = depends_on_other_state
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.key == CONFIG_MAPS:
@@ -73,8 +75,8 @@ def test_an_apply_is_not_known_for_somebody_else(tmp_path: Path) -> None:
     "plugin",
     [
         _Counting(looks_up=True),
-        _Counting(judged_by_more=(CONFIG_MAPS,)),
-        _Counting(judged_by_more=("*",)),
+        _Counting(depends_on_other_state=(CONFIG_MAPS,)),
+        _Counting(depends_on_other_state=("*",)),
     ],
     ids=["looks something up", "judges the kind by more", "judges everything by more"],
 )

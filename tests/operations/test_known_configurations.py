@@ -12,7 +12,7 @@ from operations_support import OPTIONS, Object, on_api, operation, system
 from fairlead.operations import known_configurations
 from fairlead.operations.api import Api
 from fairlead.operations.apply import apply
-from fairlead.operations.known_configurations import Held
+from fairlead.operations.known_configurations import PartiallyParsed
 from fairlead.storage.version import Version
 
 TEMPLATES = "core/v1/podtemplates"
@@ -84,7 +84,7 @@ def test_it_is_found_before_and_behind_what_changes(tmp_path: Path) -> None:
     ],
 )
 def test_it_is_known_only_where_it_is_the_field_of_the_whole(tmp_path: Path, raw: bytes) -> None:
-    async def work(api: Api) -> Held | None:
+    async def work(api: Api) -> PartiallyParsed | None:
         await known(api, body("a"), body("b"))
         part = orjson.dumps(body("a")["template"])
         wanted = operation(api, "patch", "a", TEMPLATES)
@@ -96,7 +96,7 @@ def test_it_is_known_only_where_it_is_the_field_of_the_whole(tmp_path: Path, raw
 
 
 def test_all_that_was_sent_is_at_hand_in_its_order(tmp_path: Path) -> None:
-    async def work(api: Api) -> Held | None:
+    async def work(api: Api) -> PartiallyParsed | None:
         await known(api, body("a"), body("b"))
         wanted = operation(api, "patch", "a", TEMPLATES)
         return api.known_configurations.find(wanted, orjson.dumps(body("c")), OPTIONS.manager)

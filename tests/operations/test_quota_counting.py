@@ -24,7 +24,7 @@ from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.quantity import Amount
 from fairlead.codec.types.times import format_time
 from fairlead.controllers import resource_quotas
-from fairlead.controllers.framework import Asleep, Controllers
+from fairlead.controllers.framework import Controllers, LazyController
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.operations.api import Api
 from fairlead.operations.create import create
@@ -52,7 +52,7 @@ def test_custom_resources_are_counted_from_when_they_are_served(
             [ResourceQuota(KUBERNETES, find, lambda key: api.collection(api.resources.named(key)))]
         )
         controllers = Controllers(
-            api, [Asleep("quotas", (QUOTAS,), lambda: ResourceQuotas(api, system(api)))]
+            api, [LazyController("quotas", (QUOTAS,), lambda: ResourceQuotas(api, system(api)))]
         )
         running = asyncio.create_task(controllers.run())
         spec = {"hard": {NAME: "1", "secrets": "1"}}
@@ -129,7 +129,7 @@ def test_many_objects_are_counted_in_turns(tmp_path: Path, monkeypatch: pytest.M
             metadata = {"name": f"p{number}", "namespace": "work"}
             await system(api).create(PODS, decode({"metadata": metadata, "spec": spec}, []))
         controllers = Controllers(
-            api, [Asleep("quotas", (QUOTAS,), lambda: ResourceQuotas(api, system(api)))]
+            api, [LazyController("quotas", (QUOTAS,), lambda: ResourceQuotas(api, system(api)))]
         )
         running = [asyncio.create_task(one) for one in (controllers.run(), count_rounds())]
         quota = {"metadata": {"name": "q", "namespace": "work"}, "spec": {"hard": {"pods": "99"}}}

@@ -23,7 +23,7 @@ from fairlead.base.dialect import KUBERNETES
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.quantity import quantity
-from fairlead.controllers.framework import Asleep, Controllers
+from fairlead.controllers.framework import Controllers, LazyController
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.operations.api import Api
 from fairlead.operations.create import create
@@ -93,7 +93,7 @@ def _with_quota(
         )
         api.admission = Chain([quota, Pausing()] if pausing_last else [Pausing(), quota])
         controllers = Controllers(
-            api, [Asleep("quotas", (QUOTAS,), lambda: ResourceQuotas(api, system(api)))]
+            api, [LazyController("quotas", (QUOTAS,), lambda: ResourceQuotas(api, system(api)))]
         )
         running = asyncio.create_task(controllers.run())
         hard = {f"requests.example.com/r{number}": "1" for number in range(others)}

@@ -98,8 +98,8 @@ def test_the_end_of_a_collection_holds_nobody_up(watched: tuple[Client, Report])
 
 
 _SLOW_CHECKS = (
-    "import time; from fairlead.operations import write_pipeline; check = preparing.check_new;"
-    " preparing.check_new = lambda api, resource, value, context:"
+    "import time; from fairlead.operations import write_pipeline; check = write_pipeline.check_new;"
+    " write_pipeline.check_new = lambda api, resource, value, context:"
     " (time.sleep(0.8) if value['metadata']['name'] == 'slow' else None,"
     " check(api, resource, value, context))"
 )

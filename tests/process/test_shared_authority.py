@@ -13,7 +13,7 @@ from fairlead.base.dialect import KUBERNETES
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client, system_user
 from fairlead.process.certificates.issue import Issued, make_authority, renew_authority
-from fairlead.process.certificates.shared_authority import StrangeAuthority, share_authority
+from fairlead.process.certificates.shared_authority import ForeignAuthority, share_authority
 
 SYSTEM, NAME = KUBERNETES.system_namespace, KUBERNETES.ca_config_map
 CONFIG_MAPS = "core/v1/configmaps"
@@ -39,7 +39,7 @@ def test_a_server_of_another_ca_does_not_join(tmp_path: Path) -> None:
         second = await servers.start()
         await share_authority(client_of(first), KUBERNETES, theirs)
         await second.store.catch_up()
-        with pytest.raises(StrangeAuthority, match=r"kube-system/kube-root-ca\.crt does not have"):
+        with pytest.raises(ForeignAuthority, match=r"kube-system/kube-root-ca\.crt does not have"):
             await share_authority(client_of(second), KUBERNETES, mine)
         published = first.lookup(CONFIG_MAPS, SYSTEM, NAME)
         assert published is not None
@@ -60,7 +60,7 @@ def test_of_two_cas_that_begin_at_once_one_is_refused(tmp_path: Path) -> None:
             ),
             return_exceptions=True,
         )
-        assert sorted(type(one).__name__ for one in ended) == ["NoneType", "StrangeAuthority"]
+        assert sorted(type(one).__name__ for one in ended) == ["NoneType", "ForeignAuthority"]
 
     on_servers(work, SYSTEM)
 

@@ -16,7 +16,7 @@ from fairlead.process.flags.checks import FlagError, check_flags
 from fairlead.process.flags.serve import add_serve_flags
 
 # The embedded store has one server; what it does where there are others does not depend on that.
-SHARING = "from fairlead.process import controllers; controlling.shares_store = lambda api: True"
+SHARING = "from fairlead.process import controllers; controllers.shares_store = lambda api: True"
 SYSTEM = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 LEASE = f"{SYSTEM}/kube-controller-manager"
 ADDRESS = ("--advertise-address", "10.11.12.13")

@@ -94,13 +94,13 @@ def test_what_changes_while_an_index_is_made_is_in_it(monkeypatch: pytest.Monkey
 
 def test_those_who_ask_meanwhile_wait_for_the_same_index(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    plain = slices.in_turns
+    plain = slices.in_batches
 
     def counted(versions: Sequence[Version]) -> AsyncIterator[Sequence[Version]]:
         made.append(versions)
         return plain(versions)
 
-    monkeypatch.setattr(indexes, "in_turns", counted)
+    monkeypatch.setattr(indexes, "in_batches", counted)
     monkeypatch.setattr("fairlead.storage.slices._A_TURN", 0.0)
 
     async def test(things: Things) -> None:

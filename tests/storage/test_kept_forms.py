@@ -7,7 +7,7 @@ from weakref import ref
 
 import pytest
 
-from fairlead.storage.kept_forms import Forms, KeptForms
+from fairlead.storage.kept_forms import DerivedCache, Forms
 from fairlead.storage.version import Version
 
 _SIZE = 1000
@@ -17,25 +17,25 @@ def version(name: str = "a") -> Version:
     return Version(f"default/{name}", 7, "v1", b'"metadata":{"name":"a"}}')
 
 
-def with_form(forms: KeptForms, name: str = "a") -> Version:
+def with_form(forms: DerivedCache, name: str = "a") -> Version:
     made = version(name)
     forms.keep(made, "protobuf", name.encode(), _SIZE)
     return made
 
 
 @pytest.fixture
-def forms() -> KeptForms:
-    return KeptForms(limit=20 * _SIZE)
+def forms() -> DerivedCache:
+    return DerivedCache(limit=20 * _SIZE)
 
 
-def test_a_kept_form_is_found_again_under_its_key_only(forms: KeptForms) -> None:
+def test_a_kept_form_is_found_again_under_its_key_only(forms: DerivedCache) -> None:
     one, other = with_form(forms), version("b")
     assert forms.get(one, "protobuf") == b"a"
     assert forms.get(one, "cells") is None
     assert forms.get(other, "protobuf") is None
 
 
-def test_what_was_kept_first_stays(forms: KeptForms) -> None:
+def test_what_was_kept_first_stays(forms: DerivedCache) -> None:
     one = with_form(forms)
     before = forms.bytes
     forms.keep(one, "protobuf", b"again", _SIZE)
@@ -43,7 +43,7 @@ def test_what_was_kept_first_stays(forms: KeptForms) -> None:
     assert forms.bytes == before
 
 
-def test_forms_go_with_their_version_without_the_collector(forms: KeptForms) -> None:
+def test_forms_go_with_their_version_without_the_collector(forms: DerivedCache) -> None:
     gc.disable()
     try:
         one = with_form(forms)
@@ -57,7 +57,7 @@ def test_forms_go_with_their_version_without_the_collector(forms: KeptForms) -> 
         gc.enable()
 
 
-def test_many_versions_leave_nothing_behind(forms: KeptForms) -> None:
+def test_many_versions_leave_nothing_behind(forms: DerivedCache) -> None:
     for turn in range(1000):
         with_form(forms, str(turn))
     assert forms.bytes == 0
@@ -65,14 +65,14 @@ def test_many_versions_leave_nothing_behind(forms: KeptForms) -> None:
     assert not forms._old
 
 
-def test_all_forms_together_stay_below_the_bound(forms: KeptForms) -> None:
+def test_all_forms_together_stay_below_the_bound(forms: DerivedCache) -> None:
     kept = [with_form(forms, str(turn)) for turn in range(200)]
     assert 0 < forms.bytes <= forms.limit
     found = [one for one in kept if forms.get(one, "protobuf") is not None]
     assert sum(one.forms.size for one in found if one.forms is not None) == forms.bytes
 
 
-def test_what_is_looked_at_all_the_time_outlives_what_is_not(forms: KeptForms) -> None:
+def test_what_is_looked_at_all_the_time_outlives_what_is_not(forms: DerivedCache) -> None:
     used = with_form(forms)
     others = []
     for turn in range(200):
@@ -81,7 +81,7 @@ def test_what_is_looked_at_all_the_time_outlives_what_is_not(forms: KeptForms) -
     assert forms.get(others[0], "protobuf") is None
 
 
-def test_what_made_room_can_be_kept_again(forms: KeptForms) -> None:
+def test_what_made_room_can_be_kept_again(forms: DerivedCache) -> None:
     kept = [with_form(forms, str(turn)) for turn in range(200)]
     dropped = next(one for one in kept if forms.get(one, "protobuf") is None)
     forms.keep(dropped, "protobuf", b"again", _SIZE)
@@ -89,7 +89,7 @@ def test_what_made_room_can_be_kept_again(forms: KeptForms) -> None:
     assert forms.bytes <= forms.limit
 
 
-def test_a_form_that_would_fill_the_bound_is_not_kept(forms: KeptForms) -> None:
+def test_a_form_that_would_fill_the_bound_is_not_kept(forms: DerivedCache) -> None:
     small, huge = with_form(forms), version("b")
     forms.keep(huge, "protobuf", b"", forms.limit)
     assert forms.get(huge, "protobuf") is None
@@ -97,12 +97,12 @@ def test_a_form_that_would_fill_the_bound_is_not_kept(forms: KeptForms) -> None:
 
 
 def test_a_bound_of_nothing_keeps_nothing() -> None:
-    forms = KeptForms(limit=0)
+    forms = DerivedCache(limit=0)
     assert forms.get(with_form(forms), "protobuf") is None
     assert forms.bytes == 0
 
 
-def test_a_version_that_settles_at_another_revision_has_no_forms(forms: KeptForms) -> None:
+def test_a_version_that_settles_at_another_revision_has_no_forms(forms: DerivedCache) -> None:
     one = Version("a", 7, "v1", b'"metadata":{"name":"a","resourceVersion":"7"}}')
     forms.keep(one, "protobuf", b"a", _SIZE)
     one.settle_at(8)
@@ -110,14 +110,14 @@ def test_a_version_that_settles_at_another_revision_has_no_forms(forms: KeptForm
     assert forms.bytes == 0
 
 
-def test_versions_come_each_with_what_is_kept_of_it(forms: KeptForms) -> None:
+def test_versions_come_each_with_what_is_kept_of_it(forms: DerivedCache) -> None:
     kept, bare, gone = with_form(forms, "a"), version("b"), with_form(forms, "c")
-    gone.forget_facts()
+    gone.drop_facts()
     found = list(forms.each([kept, bare, gone], "protobuf"))
     assert found == [(kept, b"a"), (bare, None), (gone, None)]
 
 
-def test_what_many_are_asked_for_at_once_counts_as_used(forms: KeptForms) -> None:
+def test_what_many_are_asked_for_at_once_counts_as_used(forms: DerivedCache) -> None:
     used = with_form(forms, "a")
     others = []
     for turn in range(300):

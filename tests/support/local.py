@@ -16,7 +16,7 @@ from fairlead.storage.log import Reached, Snapshot
 from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
-from fairlead.storage.workers.calls import Desk
+from fairlead.storage.workers.calls import RpcServer
 from fairlead.storage.workers.owner import Sharing
 from fairlead.storage.workers.page import Page
 from fairlead.storage.workers.source import SharedSource
@@ -32,12 +32,12 @@ class Family:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(self.path)
         self._listener.listen()
-        self._desk: Desk | None = None
+        self._desk: RpcServer | None = None
         self._stores: list[Store] = []
         self.owner: Store
 
     async def start_owner(self) -> Store:
-        self._desk = Desk(self._listener)
+        self._desk = RpcServer(self._listener)
         log = EmbeddedLog(SqliteBackend(self._data))
         sharing = log.sharing = Sharing(self.page, self._desk, log)
         self.owner = Store(log)

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from fairlead.admission.configuration import Configuration
-from fairlead.admission.plugin import Plugin, UnmadePlugin
+from fairlead.admission.plugin import LazyPlugin, Plugin
 from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass, field
 from fairlead.resources.registry import Resources
@@ -210,7 +210,7 @@ _MAKERS: dict[str, Callable[[Dialect, Needs], Plugin]] = {
 }
 
 
-def _made(name: str, dialect: Dialect, needs: Needs) -> Plugin | UnmadePlugin | None:
+def _made(name: str, dialect: Dialect, needs: Needs) -> Plugin | LazyPlugin | None:
     if name in needs.others:
         return needs.others[name]
     if name in _MAKERS:
@@ -219,7 +219,7 @@ def _made(name: str, dialect: Dialect, needs: Needs) -> Plugin | UnmadePlugin | 
     if row is None:
         return None
     make = partial(_made_by_row, name, row, dialect, needs)
-    return make() if row.concerns is None else UnmadePlugin(name, row.concerns, make)
+    return make() if row.concerns is None else LazyPlugin(name, row.concerns, make)
 
 
 def _made_by_row(name: str, row: _Row, dialect: Dialect, needs: Needs) -> Plugin:
@@ -260,12 +260,12 @@ def _names(flag: str, text: str) -> set[str]:
 
 def build_plugins(
     dialect: Dialect, enabled: str, disabled: str, needs: Needs
-) -> list[Plugin | UnmadePlugin]:
+) -> list[Plugin | LazyPlugin]:
     """The plugins of the chain. `enabled` and `disabled` are the values of the two flags. Raises
     PluginNameError for an unknown or contradictory name. Warns of an enabled plugin that this
     server does not implement."""
     asked_for = _names(ENABLE_FLAG, enabled)
-    plugins: list[Plugin | UnmadePlugin] = []
+    plugins: list[Plugin | LazyPlugin] = []
     for name in switched_on(dialect, enabled, disabled):
         made = _made(name, dialect, needs)
         if made is not None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from time import perf_counter
 
 from fairlead.admission.metrics import CONTROLLERS, PROMPT, REFUSALS, STEPS
-from fairlead.admission.plugin import Attributes, Plugin, PluginBase, UnmadePlugin
+from fairlead.admission.plugin import Attributes, LazyPlugin, Plugin, PluginBase
 from fairlead.base.errors import StatusError
 from fairlead.resources.registry import Resource
 
@@ -66,7 +66,7 @@ class Chain:
     """All plugins in order. The steps are cached by resource and operation: only overridden steps
     of plugins that handle the resource run."""
 
-    def __init__(self, plugins: Sequence[Plugin | UnmadePlugin]) -> None:
+    def __init__(self, plugins: Sequence[Plugin | LazyPlugin]) -> None:
         self.plugins = tuple(plugins)
         self._admit: dict[tuple[str, str], _Steps] = {}
         self._validate: dict[tuple[str, str], _Steps] = {}
@@ -77,12 +77,12 @@ class Chain:
         for known in (self._admit, self._validate, self._alone):
             known.clear()
 
-    def judges_updates_alone(self, resource: Resource) -> bool:
+    def updates_are_cacheable(self, resource: Resource) -> bool:
         """Whether the decision on an update depends only on the update and its user."""
         key = resource.main.key
         alone = self._alone.get(key)
         if alone is None:
-            by_more = (plugin.judged_by_more for plugin in self._concerned(key))
+            by_more = (plugin.depends_on_other_state for plugin in self._concerned(key))
             alone = self._alone[key] = not any(key in found or "*" in found for found in by_more)
         return alone
 
@@ -113,11 +113,11 @@ class Chain:
 
     def _concerned(self, key: str) -> list[Plugin]:
         found = (p for p in self.plugins if p.concerns is None or key in p.concerns)
-        return [p.made if isinstance(p, UnmadePlugin) else p for p in found]
+        return [p.made if isinstance(p, LazyPlugin) else p for p in found]
 
     async def close(self) -> None:
         for plugin in self.plugins:
-            if not isinstance(plugin, UnmadePlugin):
+            if not isinstance(plugin, LazyPlugin):
                 await plugin.close()
             elif plugin.is_made:
                 await plugin.made.close()

@@ -55,7 +55,7 @@ class Plugin(Protocol):
     # Resources (internal names, `*` for all) for which the decision on an update depends on more
     # than the write, its namespace and lookups through `Needs`.
     @property
-    def judged_by_more(self) -> Container[str]: ...
+    def depends_on_other_state(self) -> Container[str]: ...
 
     # Resources (internal names; includes their subresources) that the plugin handles; None for all.
     # The chain skips the plugin for others and caches this: call `Chain.forget` after a change.
@@ -78,7 +78,7 @@ class PluginBase:
     __slots__ = ()  # compiled plugins have no `__dict__`
 
     name = ""
-    judged_by_more: Container[str] = ()
+    depends_on_other_state: Container[str] = ()
     concerns: Container[str] | None = None
 
     async def admit(self, attributes: Attributes) -> None:
@@ -91,7 +91,7 @@ class PluginBase:
         pass
 
 
-class UnmadePlugin:
+class LazyPlugin:
     """A plugin that is imported and constructed on the first write to one of its resources."""
 
     def __init__(self, name: str, concerns: Container[str], make: Callable[[], Plugin]) -> None:

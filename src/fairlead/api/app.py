@@ -18,7 +18,7 @@ from fairlead.api.metrics import Metrics, Series
 from fairlead.api.negotiation import for_errors
 from fairlead.api.parameters import timeout_of
 from fairlead.api.request import Request
-from fairlead.api.stalls import RequestsUnderWay
+from fairlead.api.stalls import InFlightRequests
 from fairlead.auth.authentication.service_accounts import account_claims
 from fairlead.auth.authentication.user import MASTERS
 from fairlead.auth.authorization.attributes import Refused
@@ -49,7 +49,7 @@ _FROM_STORE = ("/api", "/openapi", "/history")
 _HEALTH = ("/healthz", "/livez", "/readyz")
 # Writes that depend only on the version of the object they write, not on other objects of its kind.
 _PARTS = ("", "status", "scale", "ephemeralcontainers")
-_RESTING = {"create": ("", "binding"), "update": _PARTS, "patch": _PARTS, "delete": ("",)}
+_OPTIMISTIC_VERBS = {"create": ("", "binding"), "update": _PARTS, "patch": _PARTS, "delete": ("",)}
 
 
 class Application:
@@ -80,7 +80,7 @@ class Application:
         self._endings: dict[Series, Callable[[bool], None]] = {}
         self._auditor = handler.auditor = auditor
         self._under_way = metrics.under_way
-        self.requests = RequestsUnderWay()
+        self.requests = InFlightRequests()
         self._store = handler.api.store
         log = self._store.log
         self._shares_store, self._has_epoch = not log.foresees, log.has_epoch
@@ -93,7 +93,7 @@ class Application:
         behind = False
         since = 0
         if self._shares_store and not self._is_current() and _needs_newest(request):
-            since = self._rests_on(request) if self._has_epoch else 0
+            since = self._optimistic_revision(request) if self._has_epoch else 0
             behind = not since and not await self._caught_up(request)
         if not since:
             self.handler.route(request)
@@ -213,7 +213,7 @@ class Application:
             return False
         return True
 
-    def _rests_on(self, request: Request) -> int:
+    def _optimistic_revision(self, request: Request) -> int:
         """The revision that a write may optimistically start from, because its commit checks that
         nothing relevant has changed since; 0 if the server must catch up first."""
         if request.method in _READING or "dryRun" in request.query:
@@ -223,7 +223,11 @@ class Application:
         resource = target.resource
         if resource is None or not resource.plentiful or self.handler.remote(request) is not None:
             return 0
-        return self._store.revision if target.subresource in _RESTING.get(target.verb, ()) else 0
+        return (
+            self._store.revision
+            if target.subresource in _OPTIMISTIC_VERBS.get(target.verb, ())
+            else 0
+        )
 
     async def _answer(self, request: Request, behind: bool, since: int) -> Answer:
         try:

@@ -25,8 +25,8 @@ from fairlead.codec.protobuf import (
     content_type,
     decoded_message,
     envelope,
+    fast_envelope,
     from_message,
-    usual_envelope,
 )
 from fairlead.codec.strictness import strict_problems
 from fairlead.codec.types.decode import (
@@ -36,7 +36,7 @@ from fairlead.codec.types.decode import (
     unknown_paths,
     unknown_paths_of_custom,
 )
-from fairlead.codec.types.memo import ContentMemory
+from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.mismatch import DecodeError, json_kind
 from fairlead.codec.types.model import recurs
 from fairlead.codec.types.scalars import UNCOUNTED
@@ -76,7 +76,7 @@ def parse_body(raw: bytes, media_type: str, resource: Resource) -> tuple[Object,
         if media_type == JSON:
             check_values(raw)
             value = parse_json(raw)
-            if resource.speaks_text_only or recurs(resource.struct):  # may be nested deeply
+            if resource.lacks_protobuf or recurs(resource.struct):  # may be nested deeply
                 repeated = _told(duplicate_fields(raw, value))
         else:
             value, repeated = parse_yaml(raw)
@@ -228,7 +228,7 @@ def decode_body(
     `former` is accepted as the same type. `validation` decides whether unknown and duplicate fields
     are dropped, reported as warnings or refused."""
     resource = operation.resource
-    if resource.speaks_text_only and media_type not in (JSON, YAML):
+    if resource.lacks_protobuf and media_type not in (JSON, YAML):
         raise unsupported_media_type((JSON, YAML))
     value: Object | None = None
     if media_type not in (JSON, YAML):
@@ -255,7 +255,7 @@ def decode_body(
 
 def _check_kind(api: Api, operation: Operation, value: Object, raw: bytes) -> None:
     resource = operation.resource
-    if resource.speaks_text_only:
+    if resource.lacks_protobuf:
         _check_custom_kind(resource, value, raw)
         operation.refusal = custom_type_error(resource, value)
     else:
@@ -268,7 +268,7 @@ def _decode_message(api: Api, resource: Resource, raw: bytes) -> Object | None:
     if resource.dialect.required_fields_refused:
         return None
     try:
-        found = usual_envelope(raw)
+        found = fast_envelope(raw)
     except ValueError:
         return None
     if found is None:
@@ -303,7 +303,7 @@ def _decode_object(
         repeated = _repeated(resource, raw, parsed, texts)
     if unknown or repeated:
         operation.has_unknown_fields = bool(unknown)
-        if repeated and media_type == JSON and not resource.speaks_text_only:
+        if repeated and media_type == JSON and not resource.lacks_protobuf:
             repeated, paths = strict_problems(raw, resource.struct), []
         else:
             paths = _unknown_paths(resource, value, media_type) if unknown else []
@@ -319,7 +319,7 @@ def _decode_object(
 def _unknown_paths(resource: Resource, value: Object, media_type: str) -> list[str]:
     """Paths of unknown fields in document order; YAML is first converted to JSON with sorted
     keys."""
-    if resource.speaks_text_only:
+    if resource.lacks_protobuf:
         return unknown_paths_of_custom(resource.struct, value)
     return unknown_paths(resource.struct, value, sort_keys=media_type == YAML)
 
@@ -332,7 +332,7 @@ def _as_one_error(repeated: list[str]) -> list[str]:
 
 
 def _decode_templated(
-    resource: Resource, known_specs: ContentMemory[bytes], value: Object, unknown: list[str]
+    resource: Resource, known_specs: ContentCache[bytes], value: Object, unknown: list[str]
 ) -> tuple[Object, int]:
     """Decode an object of a kind whose specs are often identical: a spec seen before is loaded from
     its cached decoded bytes. Also returns the number of strings, see `decode_counting`."""

@@ -53,7 +53,7 @@ from fairlead.resources.registry import Resource
 Page = Callable[[Request], Awaitable[Answer]]
 # Authenticates a request to a page in place of the authenticator; None to use the authenticator.
 # Raises StatusError.
-OwnRule = Callable[[Request], Awaitable[User | None]]
+PageAuthenticator = Callable[[Request], Awaitable[User | None]]
 
 
 class Past(Protocol):
@@ -89,7 +89,7 @@ class Handler:
         self.api = api
         self.pages: dict[str, Page] = {}
         self.prefixes: dict[str, Page] = {}
-        self.own_rules: dict[str, OwnRule] = {}
+        self.own_rules: dict[str, PageAuthenticator] = {}
         self.handlers: Mapping[tuple[str, str], Verb] = HANDLERS
         self.remote: Callable[[Request], Page | None] = no_remote
         self.groups: discovery.Groups = discovery.OwnGroups(api.resources)
@@ -255,7 +255,7 @@ class Handler:
         assert resource is not None
         partial = LIST if verb == "list" else ITEM
         streams, tables = verb in ("list", "watch"), resource.verbs != ("create",)
-        binary, routed = not resource.speaks_text_only, resource.main.custom is None
+        binary, routed = not resource.lacks_protobuf, resource.main.custom is None
         facts, asked = request.facts, (partial, streams, tables, binary, routed)
         values = request.query.get("pretty")
         if values is None:

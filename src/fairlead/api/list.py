@@ -8,7 +8,7 @@ from contextlib import aclosing
 import orjson
 
 from fairlead.api.answers import Answer
-from fairlead.api.long_answers import PIECE_BYTES, Encoded, LongAnswer
+from fairlead.api.long_answers import PIECE_BYTES, Encoded, StreamedAnswer
 from fairlead.api.long_lists import encoded_list, encoded_versions
 from fairlead.api.parameters import list_options, selection_of
 from fairlead.api.representation import include_object
@@ -71,7 +71,7 @@ async def _answer(encoded: Encoded, media_type: str) -> Answer:
         made.append(piece)
         size += len(piece)
         if max(size, encoded.size or 0) > _MOST_AT_ONCE:
-            return LongAnswer(_followed_by(made, encoded.pieces), encoded.size, media_type)
+            return StreamedAnswer(_followed_by(made, encoded.pieces), encoded.size, media_type)
     return Answer(200, made, media_type)
 
 
@@ -97,7 +97,7 @@ def plain_answer(resource: Resource, metadata: Object, entries: list[Version]) -
         start = item if bodies else b""
         return Answer(200, head + start + (b"," + item).join(bodies) + b"]}\n")
     whole = len(head) + size + (len(item) + 1) * len(bodies) - 1 + 3
-    return LongAnswer(_joined(head, item, bodies), whole)
+    return StreamedAnswer(_joined(head, item, bodies), whole)
 
 
 async def _joined(head: bytes, item: bytes, bodies: list[bytes]) -> AsyncGenerator[bytes]:

@@ -17,7 +17,7 @@ _COMPRESSOR_BYTES = 300 * 1024  # memory of a zlib compressor
 _GZIP = 31  # zlib's wbits for the largest window in gzip format
 
 
-class LongAnswer(Answer):
+class StreamedAnswer(Answer):
     """A response that is produced as the client reads, so that a slow client holds one piece in
     memory rather than all. `size` is None if unknown."""
 
@@ -44,7 +44,7 @@ class LongAnswer(Answer):
             exchange.start(self.code, headers, size)
             async for piece in pieces:
                 if exchange.turn is None:  # without turns, yet a piece may be large
-                    async with one_step():
+                    async with step_lock():
                         await rest(None)
                 await exchange.send(piece)
             exchange.end()
@@ -84,7 +84,7 @@ async def rest(turn: Turn | None) -> None:
     await (turn(_STEP_PIECES) if turn is not None else asyncio.sleep(0))
 
 
-def one_step() -> asyncio.Lock:
+def step_lock() -> asyncio.Lock:
     """The lock for a step, one per event loop. It serializes the steps of concurrent lists, so that
     other requests wait for a single step."""
     return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())

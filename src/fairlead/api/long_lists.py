@@ -14,7 +14,7 @@ import orjson
 from fairlead.api.answers import encode
 from fairlead.api.from_bytes import Part, can_write, item_writer, row_adder
 from fairlead.api.kept_messages import is_binary, message_fields
-from fairlead.api.long_answers import PIECE_BYTES, STEP_SECONDS, Encoded, one_step, rest
+from fairlead.api.long_answers import PIECE_BYTES, STEP_SECONDS, Encoded, rest, step_lock
 from fairlead.api.message_lists import message_list
 from fairlead.api.negotiation import YAML, Representation
 from fairlead.api.representation import metadata_only, read, table, untyped
@@ -222,7 +222,7 @@ async def _text(
     piece: list[Part] = [opening]
     before = b""
     while True:
-        async with one_step():
+        async with step_lock():
             if in_thread:
                 more = await budget.run(budget.LIGHT + 1, add, piece, before)
             else:

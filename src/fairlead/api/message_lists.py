@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterator
 from itertools import accumulate
 from time import perf_counter
 
-from fairlead.api.long_answers import PIECE_BYTES, STEP_SECONDS, Encoded, one_step, rest
+from fairlead.api.long_answers import PIECE_BYTES, STEP_SECONDS, Encoded, rest, step_lock
 from fairlead.codec.protobuf import envelope_around, writer
 from fairlead.codec.types.model import Struct
 from fairlead.operations.api import Object
@@ -21,7 +21,7 @@ async def message_list(
     before the first piece is sent; cached items are not copied until then."""
     made = [writer(struct)(head)]
     while True:
-        async with one_step():
+        async with step_lock():
             more = _step(fields, made)
         if not more:
             break

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fairlead.api.other_dialect import with_hint
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError, not_acceptable
 from fairlead.resources.registry import Resource
@@ -116,7 +116,9 @@ class _Offer(NamedTuple):
 
 
 _LONGEST_ACCEPT = 512
-_known: Bounded[tuple[str, str, _Offer], Representation] = Bounded(longest=_LONGEST_ACCEPT)
+_known: BoundedCache[tuple[str, str, _Offer], Representation] = BoundedCache(
+    longest=_LONGEST_ACCEPT
+)
 
 
 def _negotiate(dialect: Dialect, accept: str, offer: _Offer) -> Representation:

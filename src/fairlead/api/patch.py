@@ -33,7 +33,7 @@ from fairlead.fields.values import compact_json, escaped_json
 from fairlead.operations.api import Api, Object
 from fairlead.operations.apply import apply
 from fairlead.operations.field_validation import strict_errors, warn_of
-from fairlead.operations.known_configurations import Held
+from fairlead.operations.known_configurations import PartiallyParsed
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.patch import Patch, check_exists, patch
@@ -82,7 +82,9 @@ async def _answer_apply(
     known = await api.known_applies.find(api, operation, raw, options)
     if known is not None:
         return await item_answer(api, request, operation, known)
-    sent: Object | Held | None = api.known_configurations.find(operation, raw, options.manager)
+    sent: Object | PartiallyParsed | None = api.known_configurations.find(
+        operation, raw, options.manager
+    )
     if sent is None:
         sent = await budget.run(len(raw), _configuration, operation, raw, options)
     before = api.known_applies.before(api, operation)
@@ -101,7 +103,7 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
         repeated = duplicate_fields(raw, document)
     except (BodyError, TooDeep) as error:
         raise bad_request(f"{prefix}{error}") from None
-    text = patched_custom_text if resource.speaks_text_only else partial(patched_text, resource)
+    text = patched_custom_text if resource.lacks_protobuf else partial(patched_text, resource)
     try:
         match media_type:
             case "application/json-patch+json":
@@ -110,7 +112,7 @@ def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
                 return Patch(lambda value: apply_json_patch(value, found), text, named)
             case "application/merge-patch+json":
                 merge = merge_document(document)
-                if not resource.speaks_text_only:
+                if not resource.lacks_protobuf:
                     text = partial(merged_text, resource)
                 make: Callable[[Object], Object] = lambda value: apply_merge_patch(value, merge)  # noqa: E731
             case _:

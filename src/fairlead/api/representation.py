@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fairlead.api.answers import Answer, encode
 from fairlead.api.from_bytes import can_write, item_writer, table_of
 from fairlead.api.kept_messages import enveloped_message, is_binary
-from fairlead.api.long_answers import one_step, rest
+from fairlead.api.long_answers import rest, step_lock
 from fairlead.api.negotiation import Representation
 from fairlead.api.request import Request
 from fairlead.base import budget, clock
@@ -105,7 +105,7 @@ async def item_answer(
     if form.is_plain and main.sends_stored_bytes:
         assert version.body is not None
         if len(version.body) > _LARGE:  # takes as long to send as many small answers
-            async with one_step():
+            async with step_lock():
                 await rest(None)
         return Answer(code, main.head + version.body)
     size = len(version.body or b"")

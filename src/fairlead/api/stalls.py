@@ -31,7 +31,7 @@ STALL_SECONDS = REGISTRY.counter(
 )
 
 
-class RequestsUnderWay:
+class InFlightRequests:
     """The requests in progress, by their task."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class RequestsUnderWay:
 class StallMonitor:
     """Monitors the running event loop from `start` until `stop`."""
 
-    def __init__(self, requests: RequestsUnderWay) -> None:
+    def __init__(self, requests: InFlightRequests) -> None:
         self._requests = requests
         self._alive = threading.Event()
         self._cpu = 0.0  # CPU time of the loop's thread at its last response

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Protocol
 
 from fairlead.api.answers import Answer, warning_headers
-from fairlead.api.long_answers import STEP_SECONDS, one_step, rest
+from fairlead.api.long_answers import STEP_SECONDS, rest, step_lock
 from fairlead.api.negotiation import JSON, check_watch
 from fairlead.api.parameters import list_options, selection_of
 from fairlead.api.relay.headers import wanted_protocol
@@ -220,7 +220,7 @@ class WatchStream(Answer):
     async def _wait_for_turn(self) -> None:
         """Return in an iteration of the event loop in which no other stream encodes or sends
         much."""
-        async with one_step():
+        async with step_lock():
             await rest(self._exchange.turn)
 
     async def _send_in_pieces(self, made: bytes) -> None:

@@ -29,7 +29,7 @@ _STEPS_A_LOOK = 200  # between two reads of the clock
 _MOST_STEPS_ON_LOOP = 20_000  # in one call of `spend`; more raises LoopTimeSpent
 
 
-class LoopTimeSpent(Exception):
+class LoopBudgetExceeded(Exception):
     """Work on the loop must be restarted in a thread; `run` does that."""
 
 
@@ -37,12 +37,12 @@ class OverBudget(Exception):
     """A request exceeds its limits; the message is for the user."""
 
 
-class OverTime(OverBudget):
+class TimeLimitExceeded(OverBudget):
     def __init__(self) -> None:
         super().__init__("takes too long to check, try with fewer conditions and patterns")
 
 
-class OverSize(OverBudget):
+class SizeLimitExceeded(OverBudget):
     pass
 
 
@@ -80,17 +80,17 @@ class _Meter:
         self._steps -= steps
         if self._steps < 0:
             if self.on_loop and steps > _MOST_STEPS_ON_LOOP:
-                raise LoopTimeSpent
+                raise LoopBudgetExceeded
             self._steps = _STEPS_A_LOOK
             if self.cancelled:
-                raise OverTime
+                raise TimeLimitExceeded
             if self._clock() > self._until:
-                raise LoopTimeSpent if self.on_loop else OverTime
+                raise LoopBudgetExceeded if self.on_loop else TimeLimitExceeded
 
     def make(self, size: int) -> None:
         self.made += size
         if self.made > MOST_MADE:
-            raise OverSize("the object becomes too large")
+            raise SizeLimitExceeded("the object becomes too large")
 
 
 _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
@@ -144,7 +144,7 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
         token = _meter.set(meter)
         try:
             return work(*args, **kwargs)
-        except LoopTimeSpent:
+        except LoopBudgetExceeded:
             meter.made = 0
         finally:
             _meter.reset(token)

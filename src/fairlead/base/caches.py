@@ -21,7 +21,7 @@ _ENTRY = 200  # bytes of overhead per entry
 _MISSING: Any = object()
 
 
-class Bounded(Generic[K, V]):
+class BoundedCache(Generic[K, V]):
     """Maps keys to values and evicts the oldest entry first. `get` is as fast as that of a dict.
 
     The caller gives the length of a key; key and value together count as `per_byte` times that.
@@ -98,7 +98,9 @@ def remembered(
 
     def decorate(function: Callable[[Text], V]) -> Callable[[Text], V]:
         name = function.__name__.lstrip("_").replace("_", " ")
-        kept: Bounded[Text, V] = Bounded(most, longest=longest, per_byte=per_byte, name=name)
+        kept: BoundedCache[Text, V] = BoundedCache(
+            most, longest=longest, per_byte=per_byte, name=name
+        )
         get = kept.get
 
         def known(text: Text) -> V:
@@ -180,7 +182,7 @@ class _Held:
 
 _held = _Held()
 _registering = Lock()
-_caches: WeakSet[Bounded[Any, Any]] = WeakSet()
+_caches: WeakSet[BoundedCache[Any, Any]] = WeakSet()
 _shapes: WeakSet[Shapes[Any]] = WeakSet()
 _secret = urandom(32)
 

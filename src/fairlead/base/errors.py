@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fairlead.base.budget import OverBudget, OverSize
+from fairlead.base.budget import OverBudget, SizeLimitExceeded
 from fairlead.base.quotes import LONGEST, quote
 from fairlead.base.records import dataclass
 
@@ -209,7 +209,7 @@ def too_large(limit: int) -> StatusError:
 
 def over_budget(error: OverBudget) -> StatusError:
     """Convert the error of a request that exceeds its time or memory limits."""
-    if isinstance(error, OverSize):
+    if isinstance(error, SizeLimitExceeded):
         return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {error}")
     return StatusError(422, "Invalid", f"the request {error}")
 

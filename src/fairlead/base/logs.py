@@ -105,16 +105,16 @@ def _log_thread_end(end: threading.ExceptHookArgs) -> None:
         logger.error("the thread %s has failed", name, exc_info=end.exc_value)
 
 
-def last_words(message: str) -> None:
+def log_exit_reason(message: str) -> None:
     """Print on one line why the program ends; as a JSON object if the log is JSON."""
     text = " ".join(message.split())
-    if are_for_programs():
+    if is_json_log():
         logging.getLogger(_PROGRAM).critical("%s", text)
     else:
         print(f"{_PROGRAM}: {text}", file=sys.stderr, flush=True)
 
 
-def are_for_programs() -> bool:
+def is_json_log() -> bool:
     """Return whether standard error carries JSON lines only."""
     handlers = logging.getLogger().handlers
     return any(isinstance(handler.formatter, JsonLines) for handler in handlers)

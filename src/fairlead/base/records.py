@@ -40,16 +40,16 @@ def _made(cls: type, *, frozen: bool, slots: bool, eq: bool, shown: bool) -> typ
     else:
         _keep_defaults(cls, fields)
     made: Any = cls
-    setattr(cls, _FIELDS, _ToldFields(cls, fields))
+    setattr(cls, _FIELDS, _LazyFields(cls, fields))
     setattr(cls, _POSITIONS, tuple(name for name, one in fields.items() if one.init))
-    _write_later(cls, "__init__", partial(_init, cls, fields, frozen))
+    _generate_on_first_call(cls, "__init__", partial(_init, cls, fields, frozen))
     if shown and "__repr__" not in cls.__dict__:
-        _write_later(cls, "__repr__", partial(_repr, fields))
+        _generate_on_first_call(cls, "__repr__", partial(_repr, fields))
     if eq and "__eq__" not in cls.__dict__:
-        _write_later(cls, "__eq__", partial(_eq, fields))
+        _generate_on_first_call(cls, "__eq__", partial(_eq, fields))
         made.__hash__ = None
         if frozen:
-            _write_later(cls, "__hash__", partial(_hash, fields))
+            _generate_on_first_call(cls, "__hash__", partial(_hash, fields))
     if frozen:
         made.__setattr__, made.__delattr__ = _refuse_setting, _refuse_deleting
         if slots:
@@ -89,7 +89,7 @@ def _keep_defaults(cls: type, fields: _Fields) -> None:
             delattr(cls, name)
 
 
-class _ToldFields:
+class _LazyFields:
     """Builds `__dataclass_fields__` on first access, by `dataclasses` itself."""
 
     def __init__(self, cls: type, fields: _Fields) -> None:
@@ -103,7 +103,7 @@ class _ToldFields:
         return found
 
 
-def _write_later(cls: type, name: str, write: Callable[[], Callable[..., Any]]) -> None:
+def _generate_on_first_call(cls: type, name: str, write: Callable[[], Callable[..., Any]]) -> None:
     def first(self: object, *args: Any, **more: Any) -> Any:
         written = write()
         written.__qualname__ = f"{cls.__qualname__}.{name}"

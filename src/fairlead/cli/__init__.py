@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from fairlead import __version__
 from fairlead.base.terminal import guard_terminals
-from fairlead.cli.interrupts import heed_interrupts
+from fairlead.cli.interrupts import restore_sigint
 from fairlead.cli.streams import cannot_write, open_closed_streams
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _LONGEST_WORD = 300
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code: 1 if it fails, 2 for a usage error, 130 if Ctrl-C
     interrupts it before it starts."""
-    heed_interrupts()
+    restore_sigint()
     open_closed_streams()
     guard_terminals()
     try:
@@ -73,9 +73,9 @@ def _run(words: list[str]) -> int:
 
         return complete(words[1:])
     if words[0].startswith("-"):
-        from fairlead.cli.connecting import behind_command
+        from fairlead.cli.connecting import move_flags_to_end
 
-        words = behind_command(words)
+        words = move_flags_to_end(words)
     if words[0] in COMMANDS or words[0] in GROUPS:
         gc.disable()  # re-enabled before the command runs: imported objects never become garbage
         from fairlead.cli.running import run_command
@@ -125,7 +125,7 @@ def _version() -> str:
 
 
 def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    from fairlead.base.logs import last_words, set_up_logs
+    from fairlead.base.logs import log_exit_reason, set_up_logs
     from fairlead.process.flags.checks import FlagError, check_flags
 
     try:
@@ -147,5 +147,5 @@ def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
         if options.verbosity:
             logging.getLogger(PROGRAM).exception("the server ended")
-        last_words(explain(error))
+        log_exit_reason(explain(error))
         return 1

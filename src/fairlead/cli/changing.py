@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import CommandFailed, Mistake, UsageError
+from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.cli.refusals import worded
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
 from fairlead.client.errors import error_of_status
@@ -59,7 +59,7 @@ def dry_run(options: argparse.Namespace) -> str:
     wanted = str(options.dry_run)
     wanted = _OLD_DRY_RUNS.get(wanted, wanted)
     if wanted not in _NOTES:
-        raise Mistake(f"--dry-run={wanted} is unknown: it takes none, client or server")
+        raise CommandError(f"--dry-run={wanted} is unknown: it takes none, client or server")
     return wanted
 
 
@@ -73,7 +73,7 @@ def check_subresource(
 ) -> None:
     """Raises Mistake."""
     if options.subresource and options.subresource not in known:
-        raise Mistake(
+        raise CommandError(
             f"--subresource={options.subresource} is not possible here, only {', '.join(known)}"
         )
 
@@ -88,7 +88,7 @@ def write_query(options: argparse.Namespace) -> dict[str, Any]:
     wanted = getattr(options, "validate", None)
     if wanted is not None:
         if wanted not in _VALIDATIONS:
-            raise Mistake(
+            raise CommandError(
                 f"--validate={wanted} is unknown: it takes strict (true), warn or ignore (false)"
             )
         query["fieldValidation"] = _VALIDATIONS[wanted]

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import EXPECTED, Failures
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located, Places, require_name
+from fairlead.cli.located import ResolvedObject, Resolver, require_name
 from fairlead.cli.manifests import add_file_flags, manifests
 from fairlead.cli.targets import Target, targets_of
 from fairlead.client import Resource
@@ -46,14 +46,14 @@ def check_choice(at: Invocation, words: Sequence[str], nothing: str = _NOTHING) 
     object is given."""
     options = at.options
     if options.all and (options.selector or options.field_selector):
-        raise Mistake("--all and a selector contradict each other: give one of them")
+        raise CommandError("--all and a selector contradict each other: give one of them")
     if options.filename and words:
-        raise Mistake("objects are named by files (-f) and by words at once: give one of them")
+        raise CommandError("objects are named by files (-f) and by words at once: give one of them")
     if not options.filename and not words:
-        raise Mistake(nothing)
+        raise CommandError(nothing)
 
 
-def is_by_rule(at: Invocation) -> bool:
+def uses_selector(at: Invocation) -> bool:
     """Whether flags (--all or a selector) select the objects instead of names."""
     return bool(at.options.all or at.options.selector or at.options.field_selector)
 
@@ -66,7 +66,7 @@ async def chosen(at: Invocation, words: Sequence[str], failures: Failures) -> As
             async for one in _of_target(at, target):
                 yield one
         return
-    places = Places(at)
+    places = Resolver(at)
     for manifest in manifests(at.options.filename, at.options.recursive):
         try:
             found = await places.of(manifest)
@@ -81,17 +81,19 @@ async def _of_target(at: Invocation, target: Target) -> AsyncIterator[Chosen]:
     options, resource = at.options, target.resource
     space = at.namespace if resource.type.namespaced else ""
     if target.names:
-        if is_by_rule(at):
-            raise Mistake("names and a selector contradict each other: give one of them")
+        if uses_selector(at):
+            raise CommandError("names and a selector contradict each other: give one of them")
         if options.all_namespaces and resource.type.namespaced:
-            raise Mistake("a name is of one namespace: leave out -A, or the name")
+            raise CommandError("a name is of one namespace: leave out -A, or the name")
         if not all(target.names):
-            raise Mistake("the name is empty")
+            raise CommandError("the name is empty")
         for name in target.names:
             yield Chosen(resource, name, space)
         return
-    if not is_by_rule(at):
-        raise Mistake("a kind alone is not enough: name objects of it, or give --all or a selector")
+    if not uses_selector(at):
+        raise CommandError(
+            "a kind alone is not enough: name objects of it, or give --all or a selector"
+        )
     query = {"labelSelector": options.selector, "fieldSelector": options.field_selector}
     async for page in resource.pages(
         "" if options.all_namespaces else space, **{key: one for key, one in query.items() if one}
@@ -105,7 +107,7 @@ async def _of_target(at: Invocation, target: Target) -> AsyncIterator[Chosen]:
 
 async def chosen_objects(
     at: Invocation, words: Sequence[str], failures: Failures, subresource: str = ""
-) -> AsyncIterator[Located]:
+) -> AsyncIterator[ResolvedObject]:
     """Yield the selected objects with their current value. Objects that cannot be read are added to
     `failures`."""
     async for one in chosen(at, words, failures):
@@ -116,4 +118,4 @@ async def chosen_objects(
             except EXPECTED as error:
                 failures.add(error)
                 continue
-        yield Located(one.resource, value, one.namespace, one.origin)
+        yield ResolvedObject(one.resource, value, one.namespace, one.origin)

@@ -51,7 +51,7 @@ def add_connection_flags(parser: ArgumentReader) -> None:
         group.add_argument(*free, action=Switch, help="do not check the server's certificate")
 
 
-def behind_command(words: Sequence[str]) -> list[str]:
+def move_flags_to_end(words: Sequence[str]) -> list[str]:
     """Move connection flags from before the command to the end of its words (before `--`)."""
     at = 0
     while at < len(words) and words[at].startswith("-"):

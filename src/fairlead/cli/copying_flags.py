@@ -123,7 +123,7 @@ def _connecting(
 ) -> Callable[[str, Callable[[str], None]], Source]:
     from fairlead.codec.types.builtin import BuiltinTypes
     from fairlead.process.assembly import StartError
-    from fairlead.process.backup.shared import NoticingCodec
+    from fairlead.process.backup.shared import ReportingCodec
     from fairlead.process.stores import etcd_source
     from fairlead.resources.registry import Resources
 
@@ -131,7 +131,7 @@ def _connecting(
         dialect = DIALECTS[name]
         resources = Resources(dialect, BuiltinTypes(dialect))
         try:
-            return etcd_source(options, resources, lambda codec: NoticingCodec(codec, unread))
+            return etcd_source(options, resources, lambda codec: ReportingCodec(codec, unread))
         except StartError as error:
             raise BackupError(str(error)) from None
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import EXPECTED, Failures
-from fairlead.cli.errors import CommandFailed, Mistake, UsageError
+from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags, manifests
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
@@ -55,10 +55,10 @@ def _names(at: Invocation, group: str) -> list[str]:
     names = [word.rpartition("/")[2] if _is_pair(word) else word for word in at.options.words]
     for value, origin in manifests(at.options.filename, at.options.recursive):
         if value["kind"] != _KIND or not value["apiVersion"].startswith(f"{group}/"):
-            raise Mistake(f"{origin}: can only handle certificate signing requests")
+            raise CommandError(f"{origin}: can only handle certificate signing requests")
         name = (value.get("metadata") or {}).get("name")
         if not name:
-            raise Mistake("the name is empty")
+            raise CommandError("the name is empty")
         names.append(name)
     if not names:
         raise UsageError("name signing requests, or a file with them (-f)")
@@ -78,7 +78,7 @@ async def _decided(resource: Resource, name: str, verdict: Verdict, force: bool)
         conditions = value.setdefault("status", {}).setdefault("conditions", [])
         types = [condition["type"] for condition in conditions]
         if verdict.opposite in types:
-            raise Mistake(f'the request "{name}" was {verdict.opposite} before')
+            raise CommandError(f'the request "{name}" was {verdict.opposite} before')
         if verdict.condition in types and not force:
             return value
         if verdict.condition not in types:

@@ -16,7 +16,7 @@ class CommandFailed(Exception):
         self.code = code
 
 
-class Mistake(CommandFailed):
+class CommandError(CommandFailed):
     """The command requests something impossible; the text is printed after "error: "."""
 
     def __init__(self, text: str, code: int = 1) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def heed_interrupts() -> None:
+def restore_sigint() -> None:
     """Restore the default handler of SIGINT if it is ignored, as in a process that a shell starts
     in the background: a SIGINT sent on purpose must still end it."""
     is_main = threading.current_thread() is threading.main_thread()

@@ -6,7 +6,7 @@ import asyncio
 from time import monotonic
 from typing import Any, NamedTuple
 
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import Manifest, Object, manifests
 from fairlead.cli.targets import checked_name
@@ -17,7 +17,7 @@ _PATIENCE = 30.0  # seconds until a new kind must be served
 _PAUSE = 0.05
 
 
-class Located(NamedTuple):
+class ResolvedObject(NamedTuple):
     """An object, its resource and its namespace (empty if it is cluster-scoped)."""
 
     resource: Resource
@@ -33,14 +33,14 @@ class Located(NamedTuple):
 def files_of(at: Invocation, doing: str) -> list[Manifest]:
     """The objects of the files in -f; raises CommandFailed."""
     if not at.options.filename:
-        raise Mistake("name a file: -f FILE")
+        raise CommandError("name a file: -f FILE")
     found = manifests(at.options.filename, at.options.recursive)
     if not found:
-        raise Mistake(f"no objects passed to {doing}")
+        raise CommandError(f"no objects passed to {doing}")
     return found
 
 
-class Places:
+class Resolver:
     """Resolves manifests to resources. A kind whose definition the same command passed to `made`
     may not be served yet: discovery is repeated for up to 30 seconds."""
 
@@ -51,14 +51,14 @@ class Places:
     def made(self, value: Object) -> None:
         self._defined |= defined_kinds(value)
 
-    async def of(self, one: Manifest) -> Located:
+    async def of(self, one: Manifest) -> ResolvedObject:
         """Raises CommandFailed."""
         value = {**one.value, "metadata": dict(one.value.get("metadata") or {})}
         try:
             resource = await self._resource(value)
         except UnknownKind as error:
             metadata = value["metadata"]
-            raise Mistake(
+            raise CommandError(
                 f'{one.origin}: "{metadata.get("name") or ""}" cannot be sent: {error}\n'
                 "if a CustomResourceDefinition makes that kind, create it first"
             ) from None
@@ -66,7 +66,7 @@ class Places:
         if resource.type.namespaced:
             namespace = _namespace_of(self._at, value)
             value["metadata"]["namespace"] = namespace
-        return Located(resource, value, namespace, one.origin)
+        return ResolvedObject(resource, value, namespace, one.origin)
 
     async def _resource(self, value: Object) -> Resource:
         client = self._at.client
@@ -87,7 +87,7 @@ def _namespace_of(at: Invocation, value: Object) -> str:
     if not given:
         return at.namespace
     if at.options.namespace and given != at.options.namespace:
-        raise Mistake(
+        raise CommandError(
             f"the file says namespace {given} and -n {at.options.namespace}: leave out -n, or give"
             f" -n {given}"
         )
@@ -105,10 +105,10 @@ def defined_kinds(value: Object) -> set[tuple[str, str]]:
     return {(str(spec.get("group")), str(names.get("kind")))}
 
 
-def require_name(one: Located, doing: str = "") -> str:
+def require_name(one: ResolvedObject, doing: str = "") -> str:
     """The name of the object; raises CommandFailed if it has none."""
     if not one.name:
         generated = one.value["metadata"].get("generateName")
         if generated and doing:
-            raise Mistake(f"{generated}: {doing} needs a name, not generateName")
+            raise CommandError(f"{generated}: {doing} needs a name, not generateName")
     return checked_name(one.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import Mistake, UsageError
+from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.interrupts import interruptible
 
 Object = dict[str, Any]
@@ -25,7 +25,7 @@ _LOOKED_AT: dict[str, type] = {
 ADVICE = "--validate=false sends it as it is"
 
 
-class ManifestError(Mistake):
+class ManifestError(CommandError):
     """A file cannot be read as objects."""
 
 

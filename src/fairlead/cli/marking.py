@@ -15,17 +15,17 @@ from fairlead.cli.changing import (
     note,
     write_query,
 )
-from fairlead.cli.choosing import add_choosing_flags, check_choice, chosen_objects, is_by_rule
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.choosing import add_choosing_flags, check_choice, chosen_objects, uses_selector
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.client.resources import MERGE_PATCH
 
 _NOTHING = "name objects first, such as pod web or pod/web"
 
 
-class Marks(NamedTuple):
+class LabelChanges(NamedTuple):
     """The changes to labels or annotations. `word` is label or annotation, `field` the metadata
     field."""
 
@@ -61,7 +61,7 @@ def split_words(words: Sequence[str], word: str) -> tuple[list[str], list[str]]:
     start = next((at for at, one in enumerate(words) if _is_change(one)), len(words))
     for one in words[start:]:
         if not _is_change(one):
-            raise Mistake(f"objects come before what is changed, and this is behind it: {one}")
+            raise CommandError(f"objects come before what is changed, and this is behind it: {one}")
     return list(words[:start]), list(words[start:])
 
 
@@ -69,7 +69,9 @@ def _is_change(word: str) -> bool:
     return ("=" in word and not word.startswith("=")) or (word.endswith("-") and len(word) > 1)
 
 
-def parse_marks(word: str, changes: Sequence[str], check: Callable[[str, str], None]) -> Marks:
+def parse_marks(
+    word: str, changes: Sequence[str], check: Callable[[str, str], None]
+) -> LabelChanges:
     """Parse KEY=VALUE and KEY- words; raises Mistake. `check` is called with each KEY=VALUE word
     and its value."""
     made: dict[str, str] = {}
@@ -83,15 +85,15 @@ def parse_marks(word: str, changes: Sequence[str], check: Callable[[str, str], N
             removed.append(change[:-1])
     if made.keys() & set(removed):
         article = "an" if word == "annotation" else "a"
-        raise Mistake(f"{article} {word} is both set and removed")
-    return Marks(word, f"{word}s", made, removed)
+        raise CommandError(f"{article} {word} is both set and removed")
+    return LabelChanges(word, f"{word}s", made, removed)
 
 
 async def mark(
     at: Invocation,
     words: Sequence[str],
-    marks: Marks,
-    outcome: Callable[[Marks, bool], str],
+    marks: LabelChanges,
+    outcome: Callable[[LabelChanges, bool], str],
     overwritten: Callable[[Mapping[str, str]], str],
 ) -> int:
     """Change all selected objects and return the exit code. `outcome` returns the result text of an
@@ -100,9 +102,9 @@ async def mark(
     check_output(at)
     check_choice(at, words, _NOTHING)
     if not marks.set and not marks.removed and not at.options.list:
-        raise Mistake(f"at least one {marks.word} update is required")
-    if at.options.resource_version and (is_by_rule(at) or len(words) > 2):
-        raise Mistake("--resource-version is of one object, and these are several")
+        raise CommandError(f"at least one {marks.word} update is required")
+    if at.options.resource_version and (uses_selector(at) or len(words) > 2):
+        raise CommandError("--resource-version is of one object, and these are several")
     failures = Failures()
     seen = [one async for one in chosen_objects(at, words, failures)]
     for one in seen:
@@ -115,9 +117,9 @@ async def mark(
 
 async def _mark_one(
     at: Invocation,
-    one: Located,
-    marks: Marks,
-    outcome: Callable[[Marks, bool], str],
+    one: ResolvedObject,
+    marks: LabelChanges,
+    outcome: Callable[[LabelChanges, bool], str],
     overwritten: Callable[[Mapping[str, str]], str],
     alone: bool,
 ) -> None:
@@ -126,7 +128,7 @@ async def _mark_one(
         key: standing[key] for key, value in marks.set.items() if standing.get(key, value) != value
     }
     if other and not at.options.overwrite:
-        raise Mistake(overwritten(other))
+        raise CommandError(overwritten(other))
     for key in marks.removed:
         if key not in standing and marks.word == "label":
             at.screen.print(f'label "{key}" not found.')
@@ -141,7 +143,7 @@ async def _mark_one(
 
 
 async def _changed(
-    at: Invocation, one: Located, field: str, changes: Mapping[str, str | None]
+    at: Invocation, one: ResolvedObject, field: str, changes: Mapping[str, str | None]
 ) -> dict[str, object]:
     metadata: dict[str, object] = {field: changes}
     if at.options.resource_version:
@@ -157,7 +159,9 @@ async def _changed(
     )
 
 
-def _list(at: Invocation, one: Located, found: Mapping[str, str], word: str, alone: bool) -> None:
+def _list(
+    at: Invocation, one: ResolvedObject, found: Mapping[str, str], word: str, alone: bool
+) -> None:
     before = ""
     if not alone:
         type = one.resource.type

@@ -31,7 +31,7 @@ class Named(NamedTuple):
         return {"apiVersion": type.api_version, "kind": type.kind, "metadata": metadata}
 
 
-async def named_object(at: Invocation, words: Sequence[str]) -> Named:
+async def parse_object_reference(at: Invocation, words: Sequence[str]) -> Named:
     """Raises UsageError and UnknownResource."""
     targets = await targets_of(at.client, words)
     if len(targets) != 1 or len(targets[0].names) != 1:

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from fairlead.base.terminal import printable
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
 from fairlead.client import Resource
 from fairlead.client.session import Request
@@ -50,7 +50,7 @@ async def pods_of(at: Invocation, word: str, namespace: str, patience: float) ->
     ApiError."""
     kind, slash, name = word.partition("/")
     if "/" in name:
-        raise Mistake("KIND/NAME has one slash")
+        raise CommandError("KIND/NAME has one slash")
     resource = await at.client.resource(kind if slash else "pods")
     value = await resource.get(name if slash else word, namespace)
     if resource.type.kind == "Pod" and not resource.type.group:
@@ -67,11 +67,11 @@ def _selector(value: Object) -> str:
     if kind in _BY_SELECTOR:
         return _written(spec.get("selector") or {})
     if kind not in _BY_LABELS:
-        raise Mistake(f"{said}: selector for *{version}.{kind} not implemented")
+        raise CommandError(f"{said}: selector for *{version}.{kind} not implemented")
     labels = spec.get("selector") or {}
     if not labels:
         name = value["metadata"]["name"]
-        raise Mistake(
+        raise CommandError(
             f"{said}: invalid {kind.lower()} '{name}': {kind} is defined without a selector"
         )
     return _written({"matchLabels": labels})
@@ -103,7 +103,7 @@ async def _first(
         watch = pods.watch(namespace, labelSelector=selector, timeout=patience)
         async for event in watch:
             return event.object
-        raise Mistake("no pod came in the time that --pod-running-timeout gives")
+        raise CommandError("no pod came in the time that --pod-running-timeout gives")
     first: Object = min(found, key=_order)
     if len(found) > 1:
         name = printable(first["metadata"]["name"])
@@ -142,7 +142,7 @@ def streams_of(
         wanted: Sequence[str] = names
     elif container:
         if container not in names:
-            raise Mistake(f"the pod {metadata['name']} has no container {container}")
+            raise CommandError(f"the pod {metadata['name']} has no container {container}")
         wanted = [container]
     else:
         wanted = [_default(at, spec, named, (metadata.get("annotations") or {}).get(default))]

@@ -16,7 +16,7 @@ from importlib import import_module
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.catalog import COMMANDS, GROUPS
-from fairlead.cli.connecting import add_connection_flags, behind_command
+from fairlead.cli.connecting import add_connection_flags, move_flags_to_end
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.refusals import worded
@@ -31,7 +31,7 @@ def run_command(program: str, words: Sequence[str]) -> int:
     """Run a command and return the exit code. The first word is a command, or a group followed by
     the command."""
     if words[0] in GROUPS:
-        words = [words[0], *behind_command(words[1:])]
+        words = [words[0], *move_flags_to_end(words[1:])]
     name = " ".join(words[:2]) if words[0] in GROUPS else words[0]
     path = name.replace(" ", ".").replace("-", "_")
     module = import_module(f"fairlead.cli.commands.{path}") if name in COMMANDS else None

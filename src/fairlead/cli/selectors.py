@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 
 _WORDS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
 
@@ -16,7 +16,7 @@ def _requirements(text: str) -> tuple[Any, ...]:
     try:
         return parse_labels(text)
     except SelectorError as error:
-        raise Mistake(f"unable to parse requirement: {error}") from None
+        raise CommandError(f"unable to parse requirement: {error}") from None
 
 
 def by_labels(text: str) -> Callable[[Mapping[str, Any]], bool]:
@@ -36,7 +36,7 @@ def as_object(text: str) -> dict[str, Any]:
     expressions: list[dict[str, Any]] = []
     for rule in _requirements(text):
         if rule.operator not in _WORDS:
-            raise Mistake(f'a selector has no operator "{rule.operator}"')
+            raise CommandError(f'a selector has no operator "{rule.operator}"')
         if rule.operator == "in" and len(rule.values) == 1 and rule.key not in labels:
             labels[rule.key] = next(iter(rule.values))
         else:

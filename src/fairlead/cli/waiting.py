@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.client.conditions import Holds, exists, has_condition, is_gone, is_other_than
 from fairlead.client.resources import Object
 
@@ -39,7 +39,7 @@ def wanted_by(text: str) -> Wanted:
     if kind == "jsonpath":
         found = _at_path(rest)
         return Wanted(lambda value: found)
-    raise Mistake(f'unrecognized condition: "{text}"')
+    raise CommandError(f'unrecognized condition: "{text}"')
 
 
 def _gone(value: Object | None) -> Holds:
@@ -52,11 +52,11 @@ def _at_path(text: str) -> Holds:
 
     path, sign, wanted = _divided(text)
     if not path or (sign and not wanted):
-        raise Mistake(_FORMAT)
+        raise CommandError(_FORMAT)
     try:
         expression = parse(relaxed(path))
     except JsonPathError as error:
-        raise Mistake(str(error)) from None
+        raise CommandError(str(error)) from None
 
     def holds(value: Object | None) -> bool:
         if value is None:
@@ -64,7 +64,7 @@ def _at_path(text: str) -> Holds:
         try:
             found = expression.find(value)
         except JsonPathError as error:
-            raise Mistake(str(error)) from None
+            raise CommandError(str(error)) from None
         return bool(found) and (not sign or _is(found, wanted))
 
     return holds
@@ -81,7 +81,7 @@ def _is(found: list[Any], wanted: str) -> bool:
     from fairlead.cli.output.values import plain
 
     if len(found) > 1:
-        raise Mistake("the path of --for finds several values")
+        raise CommandError("the path of --for finds several values")
     if isinstance(found[0], dict | list):
-        raise Mistake("the path of --for leads to a map or a list: name a value in it")
+        raise CommandError("the path of --for leads to a map or a list: name a value in it")
     return plain(found[0]).strip() == wanted.strip()

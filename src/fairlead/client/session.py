@@ -22,7 +22,7 @@ from fairlead.client.transport.connection import Connection, Head
 from fairlead.client.transport.dialer import Route
 from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.pool import Pool
-from fairlead.wire.outgoing.dialer import LOOPBACK
+from fairlead.wire.outgoing.client_config import LOOPBACK
 
 JSON = "application/json"
 Query = Mapping[str, Any] | Iterable[tuple[str, Any]]

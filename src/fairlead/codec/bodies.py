@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from fairlead.base.budget import OverSize
+from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.compiled import mypyc_attr
 from fairlead.codec.json_syntax import describe_json_error
 from fairlead.codec.types.decode import joined_path
@@ -122,13 +122,16 @@ def duplicate_fields(raw: bytes, parsed: Any, texts: int = UNCOUNTED) -> list[st
     """
     if _ESCAPE not in raw:
         if texts == UNCOUNTED:
-            texts = texts_in(parsed)
+            texts = count_strings(parsed)
         if raw.count(b'"') == 2 * texts:
             return []
     encoded = bounded_json(parsed)
     if raw.count(b":") == encoded.count(b":") and _COLON_ESCAPE not in raw:
         return []
-    return [path for path, _ in zip(_repeated(as_written(raw)), range(MOST_FOUND), strict=False)]
+    return [
+        path
+        for path, _ in zip(_repeated(parse_with_duplicates(raw)), range(MOST_FOUND), strict=False)
+    ]
 
 
 @mypyc_attr(native_class=False)
@@ -136,7 +139,7 @@ class Pairs(list[tuple[str, Any]]):
     """A JSON object as written, including duplicate keys."""
 
 
-def as_written(raw: bytes) -> Any:
+def parse_with_duplicates(raw: bytes) -> Any:
     """A document with objects as `Pairs`; None if it cannot be parsed."""
     try:
         text = raw.decode("utf-8", "replace")
@@ -180,7 +183,7 @@ def _members(value: Any) -> Iterator[tuple[str, Any, bool]]:
 _DEEPEST: Final = 100  # levels to count; `MOST_DEPTH` limits documents
 
 
-def texts_in(value: Any, depth: int = 0) -> int:
+def count_strings(value: Any, depth: int = 0) -> int:
     """The number of strings in a value, including field names; UNCOUNTED if it is too deep."""
     if depth > _DEEPEST:
         return UNCOUNTED
@@ -196,7 +199,7 @@ def texts_in(value: Any, depth: int = 0) -> int:
         if isinstance(item, str):
             count += 1
         elif isinstance(item, (dict, list)):
-            inner = texts_in(item, depth + 1)
+            inner = count_strings(item, depth + 1)
             if inner < 0:
                 return UNCOUNTED
             count += inner
@@ -238,19 +241,19 @@ class TooLarge(ValueError):
         super().__init__("etcdserver: request is too large")
 
 
-def _within_six(value: Any) -> Any:
+def _nest_six(value: Any) -> Any:
     """Wrap a value in as many levels as STORED_DEPTH leaves; a literal costs nothing."""
     return ((((((value,),),),),),)
 
 
 def _within_fourteen(value: Any) -> Any:
-    return _within_six(((((((((value,),),),),),),),))
+    return _nest_six(((((((((value,),),),),),),),))
 
 
 def bounded_json(value: Any, depth: int = MOST_DEPTH) -> bytes:
     """A value as JSON; raises TooDeep for more levels than MOST_DEPTH or STORED_DEPTH. The encoder
     counts the levels, so the check costs next to nothing."""
-    deeper = _within_fourteen if depth == MOST_DEPTH else _within_six
+    deeper = _within_fourteen if depth == MOST_DEPTH else _nest_six
     brackets = _ENCODER_DEPTH - depth
     try:
         return orjson.dumps(deeper(value))[brackets:-brackets]
@@ -267,7 +270,7 @@ def check_values(raw: bytes, most: int = MOST_VALUES) -> None:
     if len(raw) <= 2 * most or brackets(raw) <= most:
         return
     if brackets(_STRING.sub(b"", raw)) > most:
-        raise OverSize(f"more than {most} lists and objects")
+        raise SizeLimitExceeded(f"more than {most} lists and objects")
 
 
 def brackets(raw: bytes) -> int:

@@ -83,7 +83,7 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
         )
     if len(raw) == len(MAGIC):
         raise ProtobufError("empty body")
-    if usual := usual_envelope(raw):
+    if usual := fast_envelope(raw):
         return usual
     api_version = kind = ""
     content = b""
@@ -98,7 +98,7 @@ def envelope(raw: bytes) -> tuple[str, str, bytes]:
     return api_version, kind, content
 
 
-def usual_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
+def fast_envelope(raw: bytes) -> tuple[str, str, bytes] | None:
     """Fast path of `envelope` for the usual layout: only a type and content. None for others."""
     if (
         len(raw) < _SMALLEST
@@ -181,7 +181,7 @@ _ENCODING, _TYPE = 3, 4
 def content_type(raw: bytes) -> str:
     """The media type of an envelope's content; empty for a protobuf message. Raises ProtobufError
     if the content has an encoding."""
-    if usual_envelope(raw):
+    if fast_envelope(raw):
         return ""
     found: dict[int, bytes] = {}
     try:

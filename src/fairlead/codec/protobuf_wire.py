@@ -57,13 +57,13 @@ def fields(raw: bytes) -> Iterator[tuple[int, int, int | bytes]]:
 
 def field_at(raw: bytes, at: int) -> tuple[int, int, int | bytes, int]:
     """The field at an offset, and the offset after it."""
-    number, wire_type, start, at = place_at(raw, at, len(raw))
+    number, wire_type, start, at = field_bounds(raw, at, len(raw))
     if wire_type == VARINT:
         return number, wire_type, long_varint(raw, start)[0], at
     return number, wire_type, raw[start:at], at
 
 
-def place_at(raw: bytes, at: int, end: int) -> tuple[int, int, int, int]:
+def field_bounds(raw: bytes, at: int, end: int) -> tuple[int, int, int, int]:
     """The number and wire type of the field at an offset, the offset of its content, and the offset
     after it, at most `end`. Keys and sizes of one byte, the usual case, are read in place."""
     head = raw[at]

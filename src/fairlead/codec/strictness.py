@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairlead.codec.bodies import MOST_FOUND, Pairs, as_written
+from fairlead.codec.bodies import MOST_FOUND, Pairs, parse_with_duplicates
 from fairlead.codec.types.decode import joined_path
 from fairlead.codec.types.model import ListOf, MapOf, Scalar, Struct, Type
 
@@ -17,7 +17,7 @@ def strict_problems(raw: bytes, struct: Struct) -> list[str]:
     """The fields of an object that its type does not have, and duplicate fields. Does not descend
     into unknown fields, nor report them as duplicates."""
     found: dict[str, None] = {}
-    for problem in _problems(struct, as_written(raw), []):
+    for problem in _problems(struct, parse_with_duplicates(raw), []):
         found[problem] = None
         if len(found) == MOST_FOUND:
             break

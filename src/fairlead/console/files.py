@@ -19,7 +19,7 @@ from fairlead.base.errors import no_such_path
 from fairlead.base.package_files import file_beside
 from fairlead.base.records import dataclass
 from fairlead.console import PATH
-from fairlead.console.headers import SafeAnswer
+from fairlead.console.headers import SecuredAnswer
 from fairlead.wire.incoming.exchange import Header
 
 _INDEX = "index.html"
@@ -68,10 +68,10 @@ class File:
         if self.compressed:
             headers += (_VARY,)
         if has_it(request, self.identity):
-            return SafeAnswer(304, b"", self.media_type, headers)
+            return SecuredAnswer(304, b"", self.media_type, headers)
         if self.compressed and accepts_gzip(request):
-            return SafeAnswer(200, self.compressed, self.media_type, (*headers, _GZIP))
-        return SafeAnswer(200, self.plain, self.media_type, headers)
+            return SecuredAnswer(200, self.compressed, self.media_type, (*headers, _GZIP))
+        return SecuredAnswer(200, self.plain, self.media_type, headers)
 
 
 class StaticFiles:

@@ -15,8 +15,8 @@ from fairlead.api.request import Request
 from fairlead.auth.authentication.user import ANONYMOUS, User
 from fairlead.base.dialect import Dialect
 from fairlead.console import PATH
-from fairlead.console.headers import NO_STORE, SafeAnswer
-from fairlead.console.sign_in import LONGEST_BODY, SigningIn
+from fairlead.console.headers import NO_STORE, SecuredAnswer
+from fairlead.console.sign_in import LONGEST_BODY, SignInHandler
 
 if TYPE_CHECKING:  # imported when the console is first opened
     from fairlead.console.files import StaticFiles
@@ -28,9 +28,11 @@ class Door:
     """Routes the requests of the console. Only links need an authenticated user: the page is loaded
     before the user signs in."""
 
-    def __init__(self, signing_in: SigningIn, facts: dict[str, object]) -> None:
+    def __init__(self, signing_in: SignInHandler, facts: dict[str, object]) -> None:
         self._signing_in = signing_in
-        self._about = SafeAnswer(200, json.dumps(facts).encode(), "application/json", (NO_STORE,))
+        self._about = SecuredAnswer(
+            200, json.dumps(facts).encode(), "application/json", (NO_STORE,)
+        )
 
     @cached_property
     def _files(self) -> StaticFiles:
@@ -55,7 +57,7 @@ class Door:
             return await self._signing_in.session(request)
         check_reading(request)
         if path == PATH:
-            return SafeAnswer(308, b"", "text/plain", ((b"location", f"{PATH}/".encode()),))
+            return SecuredAnswer(308, b"", "text/plain", ((b"location", f"{PATH}/".encode()),))
         if path == _ABOUT:
             return self._about
         return await self._files.answer(request, path.removeprefix(f"{PATH}/"))
@@ -67,7 +69,7 @@ def add_console(handler: Handler, options: argparse.Namespace) -> None:
     if authentication.sessions is None:
         return
     facts = about(handler.api.dialect, testing=options.testing, read_only=options.read_only)
-    door = Door(SigningIn(authentication, authentication.sessions), facts)
+    door = Door(SignInHandler(authentication, authentication.sessions), facts)
     handler.prefixes[PATH] = door.answer
     handler.own_rules[PATH.strip("/")] = door.rule
 

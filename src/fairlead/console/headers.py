@@ -16,7 +16,7 @@ accelerometer autoplay camera display-capture encrypted-media fullscreen geoloca
 magnetometer microphone midi payment picture-in-picture publickey-credentials-get screen-wake-lock
 usb xr-spatial-tracking
 """
-SAFETY: tuple[Header, ...] = (
+SECURITY_HEADERS: tuple[Header, ...] = (
     (b"content-security-policy", " ".join(_POLICY.split()).encode()),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
@@ -28,7 +28,7 @@ SAFETY: tuple[Header, ...] = (
 NO_STORE: Header = (b"cache-control", b"no-store")
 
 
-class SafeAnswer(Answer):
+class SecuredAnswer(Answer):
     """A response with exactly the given headers and SAFETY, and a body of bytes that is sent
     unchanged."""
 
@@ -36,7 +36,7 @@ class SafeAnswer(Answer):
 
     def fields(self, request: Request) -> list[Header]:
         kind = (b"content-type", self.media_type.encode())
-        return [kind, *self.headers, *SAFETY]
+        return [kind, *self.headers, *SECURITY_HEADERS]
 
     async def send(self, request: Request) -> None:
         assert isinstance(self.body, bytes)

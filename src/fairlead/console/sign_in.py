@@ -31,7 +31,7 @@ from fairlead.auth.authentication.user import (
     split_account_name,
 )
 from fairlead.auth.authentication.websocket_tokens import refuse_foreign
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.errors import (
     StatusError,
     bad_request,
@@ -43,7 +43,7 @@ from fairlead.base.errors import (
     unsupported_media_type,
 )
 from fairlead.codec.types.times import format_time
-from fairlead.console.headers import NO_STORE, SafeAnswer
+from fairlead.console.headers import NO_STORE, SecuredAnswer
 from fairlead.operations.tokens import user_info
 
 logger = logging.getLogger("fairlead.console")
@@ -59,7 +59,7 @@ _BUSY = "too many sign-ins, please try again later"
 T = TypeVar("T")
 
 
-class SigningIn:
+class SignInHandler:
     """Handles the two paths for links and for sessions."""
 
     def __init__(self, authentication: Authentication, sessions: ConsoleSessions) -> None:
@@ -234,7 +234,7 @@ def _shown(status: int, session: Session) -> Answer:
 
 
 def _answer(status: int, value: dict[str, Any]) -> Answer:
-    return SafeAnswer(status, json.dumps(value).encode(), _JSON, (NO_STORE,))
+    return SecuredAnswer(status, json.dumps(value).encode(), _JSON, (NO_STORE,))
 
 
 def _moment(unix: float) -> str:
@@ -254,7 +254,7 @@ class Failures:
     address."""
 
     def __init__(self) -> None:
-        self._known: Bounded[str, list[float]] = Bounded(
+        self._known: BoundedCache[str, list[float]] = BoundedCache(
             4096, longest=_LONGEST_ADDRESS, name="failed sign-ins"
         )
 

@@ -9,7 +9,7 @@ from fairlead.admission.plugins.resource_quota import QUOTAS
 from fairlead.base.records import dataclass
 from fairlead.controllers.bootstrap_signer import BootstrapSigner
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
-from fairlead.controllers.framework import Asleep, Controller, Syncing
+from fairlead.controllers.framework import Controller, LazyController, Reconciler
 from fairlead.controllers.garbage import GarbageCollector
 from fairlead.controllers.namespace_deletion import NamespaceDeletion
 from fairlead.controllers.nodes.catalogue import BUILDERS as NODES
@@ -43,7 +43,7 @@ def _namespace(given: Surroundings) -> Controller:
     return NamespaceDeletion(given.api, given.client(name), empty_elsewhere)
 
 
-def _quota(given: Surroundings) -> Syncing:
+def _quota(given: Surroundings) -> Reconciler:
     from fairlead.controllers.resource_quotas import ResourceQuotas
 
     return ResourceQuotas(given.api, given.client("resourcequota-controller"))
@@ -66,7 +66,7 @@ def _token_cleaner(given: Surroundings) -> Controller:
     return TokenCleaner(given.client("token-cleaner"), given.dialect)
 
 
-def _disruption(given: Surroundings) -> Syncing:
+def _disruption(given: Surroundings) -> Reconciler:
     from fairlead.controllers.disruption.controller import Disruption
 
     client = given.client("disruption-controller")
@@ -93,7 +93,7 @@ _BUILDERS: dict[str, Build | Later] = {
 
 def build_controllers(
     given: Surroundings, running: frozenset[str]
-) -> Sequence[Controller | Asleep]:
+) -> Sequence[Controller | LazyController]:
     """Build the named controllers. Raises SigningFlagError."""
     builders = (*_BUILDERS.items(), *COMPANIONS.items())
     return [built(build, given) for name, build in builders if name in running]

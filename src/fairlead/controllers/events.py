@@ -12,7 +12,7 @@ import logging
 from time import time_ns
 
 from fairlead.base import clock
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.errors import StatusError
 from fairlead.base.records import dataclass
 from fairlead.codec.types.times import now
@@ -77,9 +77,9 @@ class EventWriter:
 
     def __init__(self) -> None:
         self._waiting: asyncio.Queue[tuple[Client, Object, str]] = asyncio.Queue(_MOST_WAITING)
-        self._texts: Bounded[str, _Texts] = Bounded(_MOST_KNOWN, longest=MOST_TEXT)
-        self._written: Bounded[str, str] = Bounded(_MOST_KNOWN, longest=_MOST_TEXT_KNOWN)
-        self._allowances: Bounded[tuple[str, str], _Allowance] = Bounded(_MOST_KNOWN)
+        self._texts: BoundedCache[str, _Texts] = BoundedCache(_MOST_KNOWN, longest=MOST_TEXT)
+        self._written: BoundedCache[str, str] = BoundedCache(_MOST_KNOWN, longest=_MOST_TEXT_KNOWN)
+        self._allowances: BoundedCache[tuple[str, str], _Allowance] = BoundedCache(_MOST_KNOWN)
 
     def submit(self, client: Client, event: Object) -> None:
         """Queue an event unless the rate limit of its object or the queue is exhausted."""

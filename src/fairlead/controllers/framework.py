@@ -43,7 +43,7 @@ logger = logging.getLogger("fairlead.controllers")
 Keys = Callable[[Change], Iterable[str | None]]
 
 
-class Syncing(Protocol):
+class Reconciler(Protocol):
     """A reconciler of keys.
 
     `sync` compares actual with desired state and does not depend on earlier events. It raises if it
@@ -59,7 +59,7 @@ class Syncing(Protocol):
     async def sync(self, key: str) -> float | None: ...
 
 
-class Controller(Syncing, Protocol):
+class Controller(Reconciler, Protocol):
     """A reconciler with a name for its queue and metrics."""
 
     name: str
@@ -118,13 +118,13 @@ def manager_user(dialect: Dialect, *, privileged: bool = False) -> User:
     return with_authenticated_group(User(name, "", groups))
 
 
-class Asleep(NamedTuple):
+class LazyController(NamedTuple):
     """A controller that is not built until an object of one of the `woken_by` resources (internal
     names) exists. It must reconcile existing objects when it starts. Its queue has this name."""
 
     name: str
     woken_by: Sequence[str]
-    wake: Callable[[], Syncing]
+    wake: Callable[[], Reconciler]
 
 
 _LOOK_AGAIN_PAUSE = 1.0  # seconds until all objects are replayed after a mapping failed
@@ -141,14 +141,14 @@ class Controllers:
     def __init__(
         self,
         api: Api,
-        controllers: Sequence[Controller | Asleep],
+        controllers: Sequence[Controller | LazyController],
         events: EventWriter | None = None,
         at_end: Callable[[], None] = lambda: None,
     ) -> None:
         self._api = api
         self._events = events or EventWriter()
         self._at_end = at_end
-        self._queues: list[tuple[Syncing | Asleep, WorkQueue[str]]] = []
+        self._queues: list[tuple[Reconciler | LazyController, WorkQueue[str]]] = []
         self._followed: dict[Callable[[Change], None], Unfollow] = {}
         self._pace = Pace()
         self._untold = Backlog()  # changes not yet mapped to keys
@@ -157,7 +157,7 @@ class Controllers:
         for controller in controllers:
             self.add(controller)
 
-    def add(self, controller: Controller | Asleep) -> None:
+    def add(self, controller: Controller | LazyController) -> None:
         """Register a controller; only before `run`."""
         is_steady = isinstance(controller, Steady) and controller.is_steady
         queue = WorkQueue[str](controller.name, is_steady=is_steady)
@@ -170,14 +170,14 @@ class Controllers:
         controllers have replayed."""
         async with self._beginning:
             for n, (controller, queue) in enumerate(self._queues):
-                if isinstance(controller, Asleep):
+                if isinstance(controller, LazyController):
                     if not self._has_work(controller):
                         continue
                     controller = controller.wake()
                     self._queues[n] = controller, queue
                 await self._begin(controller, queue)
 
-    async def _begin(self, controller: Syncing, queue: WorkQueue[str]) -> None:
+    async def _begin(self, controller: Reconciler, queue: WorkQueue[str]) -> None:
         if isinstance(controller, Adding):
             controller.add_by(queue.add)
         if isinstance(controller, Growing):
@@ -189,10 +189,10 @@ class Controllers:
             await self._replays.pop(0).run(self._pace)
         await self._untold.done()
 
-    def _has_work(self, asleep: Asleep) -> bool:
+    def _has_work(self, asleep: LazyController) -> bool:
         return any(len(collection) for collection in self._waking(asleep))
 
-    def _waking(self, asleep: Asleep) -> list[Collection]:
+    def _waking(self, asleep: LazyController) -> list[Collection]:
         resources = self._api.resources
         return [
             self._api.collection(resources.named(name))
@@ -200,7 +200,9 @@ class Controllers:
             if resources.serves(name)
         ]
 
-    async def _sleep(self, asleep: Asleep, queue: WorkQueue[str], group: asyncio.TaskGroup) -> None:
+    async def _sleep(
+        self, asleep: LazyController, queue: WorkQueue[str], group: asyncio.TaskGroup
+    ) -> None:
         """Wait for the first object, then build the controller and start its workers. From the
         first object until then the queue holds a placeholder key, so that it does not look idle."""
 
@@ -226,9 +228,11 @@ class Controllers:
             controller = asleep.wake()
             await self._begin(controller, queue)
         queue.done(_WAKING)
-        self._employ(controller, queue, group)
+        self._start_workers(controller, queue, group)
 
-    def _employ(self, controller: Syncing, queue: WorkQueue[str], group: asyncio.TaskGroup) -> None:
+    def _start_workers(
+        self, controller: Reconciler, queue: WorkQueue[str], group: asyncio.TaskGroup
+    ) -> None:
         for _ in range(controller.workers):
             group.create_task(_work(controller, queue, self._pace))
 
@@ -251,7 +255,7 @@ class Controllers:
         if replay and self._beginning.locked():
             told = Replay(collection, tell)
             self._replays.append(told)
-            follow = partial(store.follow, resync=told.begin_again, replay=False)
+            follow = partial(store.follow, resync=told.restart_replay, replay=False)
             return self._until(told.end, follow, collection, told.listen)
         follow = partial(store.follow, resync=look_again, replay=replay)
         return self._until(lambda: None, follow, collection, tell)
@@ -282,10 +286,10 @@ class Controllers:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._events.run())
                 for controller, queue in self._queues:
-                    if isinstance(controller, Asleep):
+                    if isinstance(controller, LazyController):
                         group.create_task(self._sleep(controller, queue, group))
                     else:
-                        self._employ(controller, queue, group)
+                        self._start_workers(controller, queue, group)
         finally:
             self.close()
 
@@ -317,7 +321,7 @@ def _told(
         queue.untold -= 1
 
 
-async def _work(controller: Syncing, queue: WorkQueue[str], pace: Pace) -> None:
+async def _work(controller: Reconciler, queue: WorkQueue[str], pace: Pace) -> None:
     while True:
         key = await queue.get()
         await pace.keep()

@@ -11,7 +11,12 @@ from fairlead.base.errors import StatusError
 from fairlead.base.records import dataclass
 from fairlead.controllers.framework import Follow, Keys, Unfollow, with_fewer
 from fairlead.controllers.namespace_remains import API_SERVICES, Remains
-from fairlead.controllers.versions import finalizers_of, is_going, may_be_going, may_be_held
+from fairlead.controllers.versions import (
+    finalizers_of,
+    is_going,
+    may_be_terminating,
+    may_have_finalizers,
+)
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
@@ -67,7 +72,7 @@ class NamespaceDeletion:
     def _going(self, change: Change) -> Iterable[str]:
         if change.after is None:
             return (change.name,) if change.name in self._held else ()
-        return (change.name,) if may_be_going(change.after) else ()
+        return (change.name,) if may_be_terminating(change.after) else ()
 
     def _content_changed(self, change: Change) -> Iterable[str]:
         """The namespace of an object that was created, deleted, or changed while it had
@@ -78,7 +83,7 @@ class NamespaceDeletion:
         before = change.before
         if change.after is None:
             held.keys.discard((change.resource, change.key))
-        elif before is not None and not may_be_held(before):
+        elif before is not None and not may_have_finalizers(before):
             return ()
         return (change.namespace,)
 
@@ -206,7 +211,7 @@ def is_alive(namespace: dict[str, Any] | None) -> bool:
     return namespace is not None and not namespace["metadata"].get("deletionTimestamp")
 
 
-def is_refused_by_ending(error: StatusError) -> bool:
+def is_refused_by_terminating_namespace(error: StatusError) -> bool:
     """Whether a create failed because its namespace is being deleted or does not exist."""
     details = error.details or {}
     causes = details.get("causes") or ()

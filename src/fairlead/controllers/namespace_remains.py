@@ -128,7 +128,7 @@ class Elsewhere(Protocol):
         `remains`."""
 
 
-class NothingElsewhere:
+class NoRemoteResources:
     """Without aggregation: every resource is local."""
 
     def serves(self, group: str, version: str) -> bool:

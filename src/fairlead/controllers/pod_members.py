@@ -20,7 +20,7 @@ _MOST_KEPT = 100_000  # members per namespace, about 100 bytes each
 _Label = tuple[str, str, str]
 
 
-class PodMembers(Generic[Facts]):
+class SelectedPods(Generic[Facts]):
     """The pods that each selecting object (a Service, a budget) selects.
 
     An object is indexed by one label of its selector, so a pod event costs one lookup per label of

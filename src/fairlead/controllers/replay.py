@@ -25,7 +25,7 @@ class Replay:
         else:
             self._held.append(change)
 
-    def begin_again(self) -> None:
+    def restart_replay(self) -> None:
         """Changes were lost: deliver all current objects again."""
         self._versions = self._collection.current("")
         if self._held is not None:

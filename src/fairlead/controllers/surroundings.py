@@ -13,14 +13,14 @@ from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass, field
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import (
-    Asleep,
     Controller,
-    Syncing,
+    LazyController,
+    Reconciler,
     controller_user,
     manager_user,
 )
-from fairlead.controllers.namespace_remains import Elsewhere, NothingElsewhere
-from fairlead.controllers.pod_members import PODS, PodMembers
+from fairlead.controllers.namespace_remains import Elsewhere, NoRemoteResources
+from fairlead.controllers.pod_members import PODS, SelectedPods
 from fairlead.controllers.service_endpoints.pods import ServicePods, facts_of, selector_of
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client
@@ -48,7 +48,7 @@ class Surroundings:
     address: str
     privileged: bool
     events: EventWriter = field(default_factory=EventWriter)
-    elsewhere: Elsewhere = field(default_factory=NothingElsewhere)
+    elsewhere: Elsewhere = field(default_factory=NoRemoteResources)
 
     @property
     def dialect(self) -> Dialect:
@@ -69,7 +69,7 @@ class Surroundings:
     def service_pods(self) -> ServicePods:
         """The pods of each service; shared by controllers."""
         pods = self.api.collection(self.api.resources.named(PODS))
-        return PodMembers(pods, selector_of, facts_of)
+        return SelectedPods(pods, selector_of, facts_of)
 
     def client(self, name: str) -> Client:
         """An API client with the user and role of the named controller. All controllers write with
@@ -108,10 +108,10 @@ class Later(NamedTuple):
 
     name: str
     woken_by: Sequence[str]
-    build: Callable[[Surroundings], Syncing]
+    build: Callable[[Surroundings], Reconciler]
 
 
-def built(build: Build | Later, given: Surroundings) -> Controller | Asleep:
+def built(build: Build | Later, given: Surroundings) -> Controller | LazyController:
     if isinstance(build, Later):
-        return Asleep(build.name, build.woken_by, partial(build.build, given))
+        return LazyController(build.name, build.woken_by, partial(build.build, given))
     return build(given)

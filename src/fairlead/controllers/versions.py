@@ -14,24 +14,24 @@ def uid_of(version: Version) -> str:
     return version.body[start : version.body.index(b'"', start)].decode()
 
 
-def may_be_going(version: Version) -> bool:
+def may_be_terminating(version: Version) -> bool:
     """False if the object is not being deleted; True may be wrong in rare cases."""
     return version.hints & GOING != 0
 
 
 def is_going(version: Version) -> bool:
     """Whether an object is being deleted."""
-    if not may_be_going(version):
+    if not may_be_terminating(version):
         return False
     return version.object()["metadata"].get("deletionTimestamp") is not None
 
 
-def may_be_held(version: Version) -> bool:
+def may_have_finalizers(version: Version) -> bool:
     """False if the object has no finalizers; True may be wrong in rare cases."""
     return version.hints & HELD != 0
 
 
 def finalizers_of(version: Version) -> list[str]:
-    if not may_be_held(version):
+    if not may_have_finalizers(version):
         return []
     return version.object()["metadata"].get("finalizers") or []

@@ -24,10 +24,10 @@ from fairlead.fields.shapes import (
     Free,
     Index,
     Items,
-    Made,
     Parts,
     Record,
     Shape,
+    ShapeCache,
     Table,
     Untrackable,
     Values,
@@ -86,7 +86,7 @@ class _SingleFree(_Comparer):
         return _SAME if equal(old, new) else _TOUCHED
 
 
-_made: Made[Shape, _Comparer] = Made()
+_made: ShapeCache[Shape, _Comparer] = ShapeCache()
 
 
 def _comparer(shape: Shape) -> _Comparer:

@@ -53,7 +53,7 @@ class Difference:
             if (
                 type(item) is StoredEntry
                 and item.is_current
-                and not item.may_hold(seen.touched, seen.removed)
+                and not item.may_contain(seen.touched, seen.removed)
             ):
                 left.append(item)
                 continue

@@ -96,7 +96,7 @@ def _rank(item: ManagedEntry) -> tuple[str, str, str, str, str]:
     )
 
 
-def asks_for_reset(sent: Any) -> bool:
+def is_reset(sent: Any) -> bool:
     """Whether the client sent a list with one empty entry, which resets the ownership."""
     return (
         isinstance(sent, list)

@@ -17,9 +17,9 @@ from fairlead.fields.field_sets import EMPTY, LEAF, FieldSet
 from fairlead.fields.shapes import (
     Free,
     Items,
-    Made,
     Record,
     Shape,
+    ShapeCache,
     Single,
     Table,
     Untrackable,
@@ -42,7 +42,7 @@ def applied_fields(struct: Struct, config: dict[str, Any]) -> FieldSet:
     return extractor(shape_of(struct), False, False).extract(config) or EMPTY
 
 
-_made: Made[tuple[Shape, bool, bool], Extractor] = Made()
+_made: ShapeCache[tuple[Shape, bool, bool], Extractor] = ShapeCache()
 _SINGLE = Extractor()
 
 

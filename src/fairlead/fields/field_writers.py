@@ -11,9 +11,9 @@ from fairlead.codec.types.model import names_in
 from fairlead.fields.extract import extractor
 from fairlead.fields.shapes import (
     Items,
-    Made,
     Record,
     Shape,
+    ShapeCache,
     Single,
     Table,
     Untrackable,
@@ -38,7 +38,7 @@ class Writer:
         raise NotImplementedError
 
 
-_written: Made[tuple[Shape, bool, bool], Writer] = Made()
+_written: ShapeCache[tuple[Shape, bool, bool], Writer] = ShapeCache()
 
 
 def writer(shape: Shape, whole: bool, member: bool) -> Writer:
@@ -71,7 +71,7 @@ class _Undescribed(Writer):
         out.append(orjson.dumps(self._extractor.extract(value) or {}).decode())
 
 
-class _Hole:
+class _Placeholder:
     """Where the node of a field with fields of its own goes: after the text `before`. A `silent`
     field states nothing if it is empty."""
 
@@ -85,7 +85,7 @@ class _Hole:
 class _Plan:
     """The text for objects with the same field names: holes, and the text after the last one."""
 
-    def __init__(self, holes: list[_Hole], behind: str) -> None:
+    def __init__(self, holes: list[_Placeholder], behind: str) -> None:
         self.holes = holes
         self.behind = behind
 
@@ -122,7 +122,7 @@ class _Fields(Writer):
     def _plan(self, names: tuple[str, ...]) -> _Plan:
         # Built on first use, because a type may contain itself.
         text, comma = (_ITSELF, ",") if self._member else ("{", "")
-        holes: list[_Hole] = []
+        holes: list[_Placeholder] = []
         members = self._shape.members
         for name in sorted(names):
             inner = field_shape(self._shape, name)
@@ -133,7 +133,7 @@ class _Fields(Writer):
             else:
                 silent = not self._whole and isinstance(inner, (Items, Values))
                 below = writer(inner, self._whole, self._whole or name not in members)
-                holes.append(_Hole(text, name, below, silent))
+                holes.append(_Placeholder(text, name, below, silent))
                 text = ""
         made = _Plan(holes, text + "}")
         if members.keys() >= set(names):

@@ -53,7 +53,7 @@ def fields_to_take_over(struct: Struct, live: Object, annotation: str) -> FieldS
     return difference(difference(applied_fields(struct, last), touched), removed)
 
 
-def kept_current(value: Object, config: Object, annotation: str) -> Object:
+def update_annotation(value: Object, config: Object, annotation: str) -> Object:
     """The object with its annotation, if it has one, updated to the configuration.
 
     Drops the annotation if it would make all annotations together too large.

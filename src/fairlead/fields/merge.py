@@ -15,10 +15,10 @@ from fairlead.fields.shapes import (
     Free,
     Index,
     Items,
-    Made,
     Parts,
     Record,
     Shape,
+    ShapeCache,
     Table,
     Untrackable,
     Values,
@@ -56,7 +56,7 @@ class _SingleFree(_Merger):
         return live if equal(live, config) else config
 
 
-_made: Made[Shape, _Merger] = Made()
+_made: ShapeCache[Shape, _Merger] = ShapeCache()
 
 
 def _merger(shape: Shape) -> _Merger:
@@ -227,7 +227,7 @@ def _items_without(shape: Items | Values, value: list[Any], fields: FieldSet) ->
     return made or None
 
 
-def with_named(struct: Struct, fields: FieldSet) -> FieldSet:
+def with_parents(struct: Struct, fields: FieldSet) -> FieldSet:
     """Add every declared field on the way to a path of the set.
 
     Owning `.spec.replicas` does not include owning `.spec`. Pruning needs the structs around an

@@ -23,7 +23,6 @@ from fairlead.fields.entries import (
     Identity,
     ManagedEntry,
     applier,
-    asks_for_reset,
     capped,
     decoded,
     entries_of,
@@ -31,6 +30,7 @@ from fairlead.fields.entries import (
     entry_of,
     fields_of,
     identity_of,
+    is_reset,
     ordered,
     updater,
 )
@@ -48,10 +48,10 @@ from fairlead.fields.field_sets import (
     ordered_union,
     recursive_difference,
 )
-from fairlead.fields.last_applied import ANNOTATION, fields_to_take_over, kept_current
+from fairlead.fields.last_applied import ANNOTATION, fields_to_take_over, update_annotation
 from fairlead.fields.merge import merge
 from fairlead.fields.prune import Versions, pruned, reconciled
-from fairlead.fields.settled import Settled, find_settled
+from fairlead.fields.settled import Settled, find_unchanged
 from fairlead.fields.shapes import Untrackable, zero_object
 from fairlead.fields.stored_entries import StoredEntry
 from fairlead.fields.written_fields import new_fields
@@ -151,7 +151,7 @@ def _standing(
     sent = (new.get("metadata") or {}).get("managedFields")
     if subresource or sent is None or sent is known:
         return known, is_tracked
-    if asks_for_reset(sent) or (sent == [] and not dialect.empty_managed_fields_kept):
+    if is_reset(sent) or (sent == [] and not dialect.empty_managed_fields_kept):
         return ([] if known else known), dialect.reset_then_own
     if sent == known:
         return known, is_tracked
@@ -209,7 +209,7 @@ def apply(
     struct = served(versions, api_version)
     who = applier(manager, subresource)
     if settled is None:
-        settled = find_settled(struct, live, config, who, api_version, ignored)
+        settled = find_unchanged(struct, live, config, who, api_version, ignored)
     stated = _without_settled(config, settled.fields)
     check_configuration(struct, stated, api_version)
     try:
@@ -233,7 +233,7 @@ def apply(
     if found:
         raise ApplyConflict(found)
     if by_client:
-        return kept_current(application.result, config, annotation), entries
+        return update_annotation(application.result, config, annotation), entries
     return application.result, entries
 
 

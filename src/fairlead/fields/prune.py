@@ -9,7 +9,7 @@ from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
 from fairlead.fields.extract import applied_fields
 from fairlead.fields.field_sets import EMPTY, LEAF, FieldSet, difference, intersection, union
-from fairlead.fields.merge import with_named, without
+from fairlead.fields.merge import with_parents, without
 from fairlead.fields.shapes import Free, Record, Shape, Single, shape_of, step_shape
 
 
@@ -41,7 +41,7 @@ def pruned(
     if struct is None:
         return merged
     merged = versions.convert(merged, last_version)
-    given_up = with_named(struct, last_fields)
+    given_up = with_parents(struct, last_fields)
     everything = _all_fields(struct, merged)
     kept = without(struct, merged, given_up)
 
@@ -54,7 +54,9 @@ def pruned(
         if kind is None:
             continue
         there = versions.convert(merged, version)
-        wanted = union(_all_fields(kind, versions.convert(kept, version)), with_named(kind, fields))
+        wanted = union(
+            _all_fields(kind, versions.convert(kept, version)), with_parents(kind, fields)
+        )
         found = everything if there is merged else _all_fields(kind, there)
         kept = without(kind, there, difference(found, wanted))
 
@@ -63,7 +65,7 @@ def pruned(
 
 
 def _all_fields(struct: Struct, value: Object) -> FieldSet:
-    return with_named(struct, applied_fields(struct, value))
+    return with_parents(struct, applied_fields(struct, value))
 
 
 def reconciled(struct: Struct, fields: FieldSet) -> FieldSet:

@@ -17,13 +17,22 @@ from fairlead.codec.types.model import ListOf, MapOf, Struct, Type
 from fairlead.codec.types.model import Object as Object
 from fairlead.fields.entries import Identity, ManagedEntry, entries_of, entry_of, fields_of
 from fairlead.fields.field_sets import EMPTY, FieldSet
-from fairlead.fields.shapes import Items, Made, Record, Shape, Single, Table, Untrackable, shape_of
+from fairlead.fields.shapes import (
+    Items,
+    Record,
+    Shape,
+    ShapeCache,
+    Single,
+    Table,
+    Untrackable,
+    shape_of,
+)
 from fairlead.fields.stored_entries import StoredEntry
 from fairlead.fields.values import copied, equal
 from fairlead.fields.written_fields import stated_fields
 
 
-class Settler:
+class UnchangedChecker:
     """Decides whether a stated value is settled, from the live value and the node of the manager's
     fields. `alone`: no other manager owns fields there. `node` is None if the caller compares the
     fields itself. This base class always returns False."""
@@ -57,7 +66,7 @@ class Settled:
 _LOOKED_AT_ANYWAY = ("apiVersion", "kind", "metadata")
 
 
-def find_settled(
+def find_unchanged(
     struct: Struct,
     live: Object | None,
     config: Object,
@@ -82,7 +91,7 @@ def find_settled(
     return Settled(found, rest, [])
 
 
-def settled_again(live: Object, who: Identity, api_version: str, part: Part) -> Settled | None:
+def recheck_unchanged(live: Object, who: Identity, api_version: str, part: Part) -> Settled | None:
     """The settled parts when only one part counts, which was settled before, and neither the
     configuration nor the object has changed in it. None if its owners have changed.
     """
@@ -165,23 +174,23 @@ def _any_has(items: list[ManagedEntry], element: str) -> bool:
 
 
 def _has(item: ManagedEntry, element: str) -> bool:
-    if type(item) is StoredEntry and not item.may_hold({element: EMPTY}):
+    if type(item) is StoredEntry and not item.may_contain({element: EMPTY}):
         return False
     return element in fields_of(item)
 
 
-_NEVER = Settler()
-_made: Made[Shape, Settler] = Made()
+_NEVER = UnchangedChecker()
+_made: ShapeCache[Shape, UnchangedChecker] = ShapeCache()
 
 
-def _settler(kind: Type, shape: Shape) -> Settler:
+def _settler(kind: Type, shape: Shape) -> UnchangedChecker:
     if isinstance(shape, Single):
         return _Whole(kind)
     known = _made.get(shape)
     return known if known is not None else _made.keep(shape, _make(kind, shape))
 
 
-def _make(kind: Type, shape: Shape) -> Settler:
+def _make(kind: Type, shape: Shape) -> UnchangedChecker:
     if isinstance(shape, Record) and isinstance(kind, Struct):
         return _Fields(kind, shape)
     if isinstance(shape, Table) and isinstance(kind, MapOf) and isinstance(shape.value, Single):
@@ -191,7 +200,7 @@ def _make(kind: Type, shape: Shape) -> Settler:
     return _NEVER
 
 
-class _Whole(Settler):
+class _Whole(UnchangedChecker):
     """Checks values with a single owner."""
 
     def __init__(self, kind: Type) -> None:
@@ -210,13 +219,13 @@ class _Whole(Settler):
 class _Part:
     """A field of a struct: its step, its settler, and whether it has a single owner."""
 
-    def __init__(self, element: str, settler: Settler, is_single: bool) -> None:
+    def __init__(self, element: str, settler: UnchangedChecker, is_single: bool) -> None:
         self.element = element
         self.settler = settler
         self.is_single = is_single
 
 
-class _Fields(Settler):
+class _Fields(UnchangedChecker):
     """Checks structs."""
 
     def __init__(self, kind: Struct, shape: Record) -> None:
@@ -258,10 +267,10 @@ class _Fields(Settler):
         return made
 
 
-class _Entries(Settler):
+class _Entries(UnchangedChecker):
     """Checks maps."""
 
-    def __init__(self, single: Settler) -> None:
+    def __init__(self, single: UnchangedChecker) -> None:
         self._single = single
 
     def settled(self, stated: Any, live: Any, node: FieldSet | None, alone: bool) -> bool:
@@ -280,10 +289,10 @@ class _Entries(Settler):
         return True
 
 
-class _Keyed(Settler):
+class _Keyed(UnchangedChecker):
     """Checks lists whose items have keys."""
 
-    def __init__(self, shape: Items, below: Settler) -> None:
+    def __init__(self, shape: Items, below: UnchangedChecker) -> None:
         self._shape = shape
         self._element = shape.element
         self._key = shape.key

@@ -101,7 +101,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Made(Generic[K, V]):
+class ShapeCache(Generic[K, V]):
     """Cache of objects derived from shapes and types. A changed definition adds new keys; clearing
     the full cache is cheaper than tracking which keys are still in use."""
 

@@ -61,7 +61,7 @@ class StoredEntry(dict[str, Any]):
             self._identity = get("manager", ""), operation, version, get("subresource", "")
         return self._identity
 
-    def may_hold(self, *sets: Object) -> bool:
+    def may_contain(self, *sets: Object) -> bool:
         """Whether the fields may contain a path of the sets. Searches the bytes without decoding
         them; True may be wrong."""
         looks = 0

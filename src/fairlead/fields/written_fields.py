@@ -15,9 +15,9 @@ from fairlead.codec.types.model import Struct
 from fairlead.fields.field_sets import FieldSet
 from fairlead.fields.field_writers import LEAF, Writer, sorted_names, step_key, writer
 from fairlead.fields.shapes import (
-    Made,
     Record,
     Shape,
+    ShapeCache,
     Single,
     Untrackable,
     field_shape,
@@ -56,7 +56,7 @@ def _text(by: Writer, value: Any) -> bytes:
     return "".join(out).encode()
 
 
-_creations: Made[tuple[Struct, tuple[str, ...]], _Creation] = Made(1_000)
+_creations: ShapeCache[tuple[Struct, tuple[str, ...]], _Creation] = ShapeCache(1_000)
 
 
 def _creation(struct: Struct, ignored: FieldSet, unowned: FieldSet) -> _Creation:

@@ -16,7 +16,7 @@ from fairlead.codec.types.model import Object as Object
 from fairlead.fields.prune import Versions
 from fairlead.operations.known_applies import KnownApplies
 from fairlead.operations.known_configurations import KnownConfigurations
-from fairlead.operations.operation import Actors, Auditor, Operation
+from fairlead.operations.operation import Auditor, Operation, RevisionAuthors
 from fairlead.operations.simulated import Simulated
 from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.catalogue import behaviour_of, field_selector
@@ -27,7 +27,7 @@ from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.collection import Collection
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version
-from fairlead.wire.outgoing.cluster import Reach
+from fairlead.wire.outgoing.cluster import ClusterDialer
 
 # Called after every operation with its HTTP code (the equivalent for internal calls) and seconds.
 Observer = Callable[[Operation, int, float], None]
@@ -75,9 +75,9 @@ class Api:
         self.allocators: ServiceAllocators | None = None
         self.known_applies = KnownApplies()
         self.known_configurations = KnownConfigurations()
-        self.actors = Actors()
-        self.alarms = Alarms()
-        self.reach = Reach()
+        self.actors = RevisionAuthors()
+        self.alarms = TimerGroup()
+        self.reach = ClusterDialer()
         self.shortest_watch = 1800.0  # seconds, for watches without timeoutSeconds; 0: no limit
         self.simulated: Simulated | None = None
         self.work: dict[str, Work] = {}  # queues of the controllers, by name
@@ -201,7 +201,7 @@ class Sleeper(Protocol):
     def ring(self) -> None: ...
 
 
-class Alarms:
+class TimerGroup:
     """All alarms of one event loop; times are those of the loop's clock."""
 
     def __init__(self) -> None:

@@ -17,13 +17,13 @@ from fairlead.fields.last_applied import ANNOTATION, annotations_of
 from fairlead.fields.ownership import BEFORE_FIRST_APPLY
 from fairlead.fields.ownership import apply as merge_configuration
 from fairlead.fields.prune import Versions
-from fairlead.fields.settled import Settled, find_settled
+from fairlead.fields.settled import Settled, find_unchanged
 from fairlead.fields.values import copied
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.create import create
 from fairlead.operations.field_validation import check_required, strict_errors, warn_of
-from fairlead.operations.known_configurations import Held
+from fairlead.operations.known_configurations import PartiallyParsed
 from fairlead.operations.managed_fields import (
     converting,
     decode_beside,
@@ -44,7 +44,7 @@ from fairlead.storage.version import Version
 
 
 async def apply(
-    api: Api, operation: Operation, sent: Object | Held, options: WriteOptions
+    api: Api, operation: Operation, sent: Object | PartiallyParsed, options: WriteOptions
 ) -> Outcome:
     """Merge a manager's configuration into the object; create the object if it does not exist."""
     operation.applies = True
@@ -55,7 +55,7 @@ async def apply(
         if error.code != 400 or not api.dialect.apply_drops_unknown:
             raise
         refusal = error
-    config = sent.whole() if isinstance(sent, Held) else sent
+    config = sent.whole() if isinstance(sent, PartiallyParsed) else sent
     unknown = await budget.run(operation.size, unknown_paths, view.struct, config)
     if not unknown or options.validation == "Strict":
         raise refusal
@@ -66,9 +66,13 @@ async def apply(
 
 
 async def _apply(
-    api: Api, operation: Operation, view: View, sent: Object | Held, options: WriteOptions
+    api: Api,
+    operation: Operation,
+    view: View,
+    sent: Object | PartiallyParsed,
+    options: WriteOptions,
 ) -> Outcome:
-    stated = sent.stated() if isinstance(sent, Held) else sent
+    stated = sent.stated() if isinstance(sent, PartiallyParsed) else sent
     kind = stated.get("kind")
     # A wrong apiVersion takes precedence over a wrong kind and is rejected later.
     if kind != view.kind and stated.get("apiVersion") == view.api_version:
@@ -76,7 +80,7 @@ async def _apply(
             raise bad_request(f"the kind of the configuration is {kind}, expected {view.kind}")
         raise bad_request(f"the configuration does not say its kind, expected {view.kind}")
     if api.store.latest(api.collection(operation.resource), operation.key) is None:
-        config = sent.whole() if isinstance(sent, Held) else sent
+        config = sent.whole() if isinstance(sent, PartiallyParsed) else sent
         try:
             return Outcome(await _create(api, operation, config, options), created=True)
         except StatusError as error:
@@ -86,11 +90,15 @@ async def _apply(
 
 
 async def _change(
-    api: Api, operation: Operation, view: View, sent: Object | Held, options: WriteOptions
+    api: Api,
+    operation: Operation,
+    view: View,
+    sent: Object | PartiallyParsed,
+    options: WriteOptions,
 ) -> Version:
     versions = versions_of(api, view.main)
     whole = View(api, view.main)
-    if not isinstance(sent, Held):
+    if not isinstance(sent, PartiallyParsed):
         sent = view.configuration(sent)
 
     def change(old: Object) -> Changed:
@@ -139,7 +147,7 @@ def _stated(
     versions: Versions,
     operation: Operation,
     live: Object,
-    sent: Object | Held,
+    sent: Object | PartiallyParsed,
     options: WriteOptions,
 ) -> tuple[Object, Settled | None]:
     """Returns the configuration and its settled part, if known. A part known to be settled may be
@@ -147,7 +155,7 @@ def _stated(
     version = _version_of(api, operation, live)
     who = applier(options.manager, operation.resource.subresource)
     known = api.known_configurations
-    if isinstance(sent, Held):
+    if isinstance(sent, PartiallyParsed):
         config = sent.stated()
         if version is not None and not _shows(api, live, config, options):
             again = known.settled(operation, sent, version, live, who)
@@ -159,7 +167,7 @@ def _stated(
     if version is None or struct is None:
         return sent, None
     ignored = ignored_fields(operation.resource)
-    settled = find_settled(struct, live, sent, who, main.api_version, ignored)
+    settled = find_unchanged(struct, live, sent, who, main.api_version, ignored)
     known.keep(operation, sent, settled, version, who)
     return sent, settled
 

@@ -63,7 +63,7 @@ def _check_pod(pods: Resource, pod: Object, wanted: Object, dry_run: bool) -> No
     """Raise Conflict if uid or resourceVersion differ, or the pod is in deletion or already
     bound."""
     metadata = pod["metadata"]
-    name, root = metadata["name"], write_pipeline.root_of_keys(dry_run)
+    name, root = metadata["name"], write_pipeline.key_prefix(dry_run)
     for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if wanted.get(field) and wanted[field] != metadata[field]:
             text = (

@@ -13,8 +13,8 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.managed_fields import converting, set_entries, tracked
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.retries import is_certain, retried
-from fairlead.operations.stored_versions import kept, shown_one
+from fairlead.operations.retries import retried, wait_committed
+from fairlead.operations.stored_versions import kept, to_requested_one
 from fairlead.resources.context import Context
 from fairlead.resources.core.services.claims import is_claimed
 from fairlead.resources.registry import Resource
@@ -84,7 +84,7 @@ async def _create(
             raise bad_request("resourceVersion should not be set on objects to be created")
         version = await _stored(api, operation, attributes, generated, claimed)
         if resource.custom is not None and not options.dry_run:
-            version = await shown_one(resource, version)
+            version = await to_requested_one(resource, version)
         if options.dry_run:
             context.roll_back()
     except BaseException:  # includes cancellation by the request timeout
@@ -120,7 +120,7 @@ async def _admit(
     behaviour, context = api.behaviour(operation.resource), attributes.context
     await api.admission.admit(attributes)
     if attributes.round:
-        write_pipeline.settle_admitted(operation, value, entries)
+        write_pipeline.recheck_admitted(operation, value, entries)
     metadata = value["metadata"]
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     if generated:
@@ -184,10 +184,10 @@ async def _put_new(
             if is_claimed(moved):
                 raise
         if exists is not None:
-            if await is_certain(collection, key):
+            if await wait_committed(collection, key):
                 raise exists
             return None
-        context.forget_judgement()
+        context.reset_admission()
         await api.admission.admit(attributes)
         await api.admission.validate(attributes)
         return None

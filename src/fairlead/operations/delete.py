@@ -20,7 +20,7 @@ from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
 from fairlead.operations.retries import write_over
-from fairlead.operations.stored_versions import kept, read, shown_one
+from fairlead.operations.stored_versions import kept, read, to_requested_one
 from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.context import Context
 from fairlead.resources.metadata import LONGEST_GRACE
@@ -63,7 +63,7 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
 
     async def write(current: Version) -> Deleted:
         operation.found(current)
-        shown = await shown_one(resource, current)
+        shown = await to_requested_one(resource, current)
         old = shown.object()
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
         if refusal is not None:

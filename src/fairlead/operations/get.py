@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.base.errors import ResourceRef, not_found, too_large_resource_version
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
-from fairlead.operations.stored_versions import shown_one
+from fairlead.operations.stored_versions import to_requested_one
 from fairlead.resources.causes import absent
 from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
@@ -35,4 +35,4 @@ async def get(api: Api, operation: Operation, revision: int = 0) -> Version:
         if resource.is_scale and main.name != "statefulsets" and not main.custom:
             raise not_found(ResourceRef(_scale_group(main), resource.name, operation.name))
         raise absent(ResourceRef(main.group, main.name, operation.name))
-    return await shown_one(resource, version)
+    return await to_requested_one(resource, version)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.storage.version import Version
@@ -51,9 +51,9 @@ class KnownApplies:
     keyed by digest, so every entry takes the same memory."""
 
     def __init__(self) -> None:
-        self._known: Bounded[bytes, _Known] = Bounded(MOST_KEPT, name="unchanged applies")
+        self._known: BoundedCache[bytes, _Known] = BoundedCache(MOST_KEPT, name="unchanged applies")
         # The cached revision by object: other revisions are ruled out without computing a digest.
-        self._versions: Bounded[tuple[str, str], int] = Bounded(
+        self._versions: BoundedCache[tuple[str, str], int] = BoundedCache(
             MOST_KEPT, longest=LONGEST_NAME, name="versions of unchanged applies"
         )
 
@@ -61,7 +61,7 @@ class KnownApplies:
         self, api: Api, operation: Operation, raw: bytes, options: WriteOptions
     ) -> Version | None:
         """The version that answers a cached apply, or None."""
-        if not api.admission.judges_updates_alone(operation.resource):
+        if not api.admission.updates_are_cacheable(operation.resource):
             return None
         current = api.store.latest(api.collection(operation.resource), operation.key)
         if current is None or self._versions.get(_object(operation)) != current.revision:
@@ -95,7 +95,7 @@ class KnownApplies:
             and not options.dry_run
             and api.consultations == consultations
             and namespace == _namespace(api, operation)
-            and api.admission.judges_updates_alone(operation.resource)
+            and api.admission.updates_are_cacheable(operation.resource)
         ):
             known = _Known(version.revision, namespace, operation.annotations)
             question = _digest(operation, raw, options)

@@ -17,11 +17,11 @@ from typing import Any
 
 import orjson
 
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.codec.bodies import TooDeep, duplicate_fields
 from fairlead.codec.types.model import Object as Object
 from fairlead.fields.entries import Identity
-from fairlead.fields.settled import Part, Settled, settled_again
+from fairlead.fields.settled import Part, Settled, recheck_unchanged
 from fairlead.operations.operation import Operation
 from fairlead.storage.body_metadata import METADATA_START
 from fairlead.storage.version import Version
@@ -48,7 +48,7 @@ class _Known:
         self.stored = stored
 
 
-class Held:
+class PartiallyParsed:
     """A configuration with a cached part left unparsed."""
 
     def __init__(self, known: _Known, read: Object) -> None:
@@ -69,11 +69,11 @@ class KnownConfigurations:
     """The newest configurations, by resource, object and manager."""
 
     def __init__(self) -> None:
-        self._kept: Bounded[tuple[str, str, str], _Known] = Bounded(
+        self._kept: BoundedCache[tuple[str, str, str], _Known] = BoundedCache(
             MOST_KEPT, MOST_BYTES, LONGEST, per_byte=1, name="applied configurations"
         )
 
-    def find(self, operation: Operation, raw: bytes, manager: str) -> Held | None:
+    def find(self, operation: Operation, raw: bytes, manager: str) -> PartiallyParsed | None:
         """The parsed body without the cached part, if the body is JSON and has that part in its
         place."""
         known = self._kept.get((operation.resource.key, operation.key, manager))
@@ -91,10 +91,15 @@ class KnownConfigurations:
                 return None
         except (orjson.JSONDecodeError, TooDeep):
             return None
-        return Held(known, read) if read.get(known.part.name) == _MARK else None
+        return PartiallyParsed(known, read) if read.get(known.part.name) == _MARK else None
 
     def settled(
-        self, operation: Operation, held: Held, version: Version, live: Object, who: Identity
+        self,
+        operation: Operation,
+        held: PartiallyParsed,
+        version: Version,
+        live: Object,
+        who: Identity,
     ) -> Settled | None:
         """The settled fields that follow from the cached part alone; None if it no longer holds."""
         known, main = held.known, operation.resource.main
@@ -105,7 +110,7 @@ class KnownConfigurations:
             text = orjson.dumps(live.get(known.part.name))
             if not known.stored.startswith(_field(known.part.name, text)):
                 return None
-        found = settled_again(live, who, main.api_version, known.part)
+        found = recheck_unchanged(live, who, main.api_version, known.part)
         if found is not None and not is_same:
             self._keep(operation, who, _Known(*_sent(known), _behind_metadata(version)))
         return found

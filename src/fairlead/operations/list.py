@@ -144,7 +144,7 @@ async def _snapshot(
     after: str | None,
 ) -> Page:
     collection = api.collection(operation.resource)
-    if revision < await namespace_begin(api, operation, selection, revision):
+    if revision < await first_visible_revision(api, operation, selection, revision):
         raise expired("The resourceVersion for the provided list is too old.")
     try:
         return await api.store.page(collection, namespace, selection, revision, limit, after)
@@ -152,7 +152,7 @@ async def _snapshot(
         raise expired("The resourceVersion for the provided list is too old.") from None
 
 
-async def namespace_begin(
+async def first_visible_revision(
     api: Api, operation: Operation, selection: Selection, revision: int
 ) -> int:
     """The first revision of a namespace that may be shown to a user who reads only this namespace.

@@ -178,7 +178,7 @@ class Actor(NamedTuple):
     seconds: float  # since the epoch
 
 
-class Actors:
+class RevisionAuthors:
     """The authors of the newest revisions. Old entries are dropped a whole generation at a time,
     which keeps `note` cheap."""
 

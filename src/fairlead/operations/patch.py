@@ -21,7 +21,7 @@ from fairlead.operations.field_validation import (
 from fairlead.operations.managed_fields import decode_beside
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.retries import is_certain
+from fairlead.operations.retries import wait_committed
 from fairlead.operations.update import Changed, store_changed
 from fairlead.operations.views import View, view_of
 from fairlead.resources.causes import Causes, absent
@@ -51,7 +51,7 @@ class _Refused(Exception):
 async def check_exists(api: Api, operation: Operation) -> None:
     """Raise NotFound before the body of a patch is parsed."""
     collection, key = api.collection(operation.resource), operation.key
-    if api.store.latest(collection, key) is None and await is_certain(collection, key):
+    if api.store.latest(collection, key) is None and await wait_committed(collection, key):
         raise absent(operation.ref)
 
 
@@ -121,13 +121,13 @@ def _decoded(
     """Decode the patched document."""
     document = dict(document)
     if not document.get("apiVersion"):
-        _refuse_nameless(operation, read, document, options)
-    if view.resource.speaks_text_only:
+        _reject_missing_version(operation, read, document, options)
+    if view.resource.lacks_protobuf:
         _check_custom(operation, view, read, document, options)
     kind = document.pop("kind", None) or view.kind
     api_version = document.pop("apiVersion", None) or view.api_version
     is_foreign = kind != view.kind or api_version != view.api_version
-    if is_foreign and not view.resource.speaks_text_only:
+    if is_foreign and not view.resource.lacks_protobuf:
         raise _Refused(_foreign(api, view, api_version, kind), strict=False)
     unknown: list[str] = []
     try:
@@ -149,7 +149,7 @@ def _decoded(
 
 def _unknown_paths(view: View, document: Object) -> list[str]:
     """The paths of unknown fields; patched documents have sorted keys."""
-    if view.resource.speaks_text_only:
+    if view.resource.lacks_protobuf:
         return unknown_paths_of_custom(view.struct, document)
     return unknown_paths(view.struct, document, sort_keys=True)
 
@@ -169,7 +169,7 @@ def _check_custom(
     operation.refusal = custom_type_error(view.main, document)
 
 
-def _refuse_nameless(
+def _reject_missing_version(
     operation: Operation, read: Patch, document: Object, options: WriteOptions
 ) -> None:
     """Without an apiVersion all fields are unknown, including the name."""

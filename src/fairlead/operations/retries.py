@@ -53,14 +53,14 @@ async def write_over(
                 return None
             except StatusError as error:
                 refusal = error
-        if await is_certain(collection, key):
+        if await wait_committed(collection, key):
             raise refusal
         return None
 
     return await retried(ref, attempt)
 
 
-async def is_certain(collection: Collection, key: str) -> bool:
+async def wait_committed(collection: Collection, key: str) -> bool:
     """Wait until the newest version of a key, or its deletion, is committed. Returns False if that
     commit fails: then an error based on that version would be wrong, and the write has to be
     retried."""

@@ -27,7 +27,7 @@ from fairlead.resources.registry import Resource
 _TYPE = ("kind", "apiVersion")
 
 
-class ApiShapes:
+class WebhookObjects:
     """The value of a write is the object itself, a view of it (its scale), or the body of a
     subresource of another kind, such as a Binding."""
 

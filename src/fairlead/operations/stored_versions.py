@@ -29,10 +29,10 @@ _TURN_SECONDS = 0.004
 
 async def read(resource: Resource, version: Version) -> Object:
     """A copy of a stored object, in the version of a resource."""
-    return (await shown_one(resource, version)).object()
+    return (await to_requested_one(resource, version)).object()
 
 
-async def shown_one(resource: Resource, version: Version) -> Version:
+async def to_requested_one(resource: Resource, version: Version) -> Version:
     kind = resource.main.custom
     if kind is None or kind.keeps(version):
         return version

@@ -15,8 +15,8 @@ from fairlead.operations.create import create
 from fairlead.operations.managed_fields import converting, set_entries, tracked
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
-from fairlead.operations.retries import is_certain, write_over
-from fairlead.operations.stored_versions import is_unchanged, kept, read, shown_one
+from fairlead.operations.retries import wait_committed, write_over
+from fairlead.operations.stored_versions import is_unchanged, kept, read, to_requested_one
 from fairlead.operations.views import view_of
 from fairlead.resources.causes import absent
 from fairlead.resources.context import Context
@@ -72,7 +72,7 @@ async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptio
     value: Object | None = document()
     assert value is not None
     collection, key = api.collection(operation.resource), operation.key
-    if api.store.latest(collection, key) is None and await is_certain(collection, key):
+    if api.store.latest(collection, key) is None and await wait_committed(collection, key):
         stored = value if operation.resource.is_scale else view.write({}, value)
         try:
             return await _create_instead(api, operation, stored, options)
@@ -121,7 +121,7 @@ async def store_changed(
     written = await write_over(api, collection, operation.key, operation.ref, write)
     version = written.version
     if written.is_stored and resource.main.custom is not None:
-        version = await shown_one(resource, version)
+        version = await to_requested_one(resource, version)
     operation.result = version
     return version
 
@@ -187,7 +187,7 @@ async def _prepared(
     attributes = write_pipeline.attributes(operation, UPDATE, value, old, context, options=options)
     await api.admission.admit(attributes)
     if attributes.round:
-        entries = write_pipeline.settle_admitted(operation, value, entries)
+        entries = write_pipeline.recheck_admitted(operation, value, entries)
         carry_over(value["metadata"], old["metadata"])
     if resource.subresource and not resource.is_scale:
         behaviour.prepare_subresource_update(resource.subresource, value, old, context)
@@ -248,7 +248,7 @@ def _check_uid(operation: Operation, metadata: Object, old: Object, dry_run: boo
 def _other_uid(
     operation: Operation, name: str, wanted: str, found: str, dry_run: bool
 ) -> StatusError:
-    resource, root = operation.resource.main, write_pipeline.root_of_keys(dry_run)
+    resource, root = operation.resource.main, write_pipeline.key_prefix(dry_run)
     key = resource.storage_key(operation.namespace, name)
     return conflict(
         resource.ref(name),

@@ -8,7 +8,7 @@ from sys import intern
 from fairlead.base.errors import StatusError, bad_request, expired
 from fairlead.base.records import dataclass
 from fairlead.operations.api import Api
-from fairlead.operations.list import namespace_begin
+from fairlead.operations.list import first_visible_revision
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions, revision_of
 from fairlead.operations.selectors import by_name
@@ -69,7 +69,7 @@ async def open_watch(
     after = revision_of(options.revision)
     scope = _scope(resource, namespace, selection)
     if after:
-        begin = await namespace_begin(api, operation, selection, after)
+        begin = await first_visible_revision(api, operation, selection, after)
         if after + 1 < begin:
             raise expired(f"too old resource version: {after} ({begin - 1})")
     if selection and not after:

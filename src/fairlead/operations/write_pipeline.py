@@ -177,7 +177,7 @@ def attributes(
     )
 
 
-def settle_admitted(operation: Operation, value: Object, entries: list[Object]) -> list[Object]:
+def recheck_admitted(operation: Operation, value: Object, entries: list[Object]) -> list[Object]:
     """Re-check an object that mutating admission changed: namespace, owner references,
     managedFields. Returns its managedFields entries, or the previous ones if admission left invalid
     entries."""
@@ -248,8 +248,8 @@ async def put(
                 _roll_back_later(collection, key, context)
             raise
         except (TooLarge, TooDeep) as error:
-            if not _lightens(operation, value, error):
-                raise _giant(error) from None
+            if not _drop_managed_fields(operation, value, error):
+                raise _size_error(error) from None
     operation.wrote(written, value)
     api.actors.note(written.revision, operation)
     for one in alongside:
@@ -258,7 +258,7 @@ async def put(
     return written
 
 
-def _lightens(operation: Operation, value: Object, error: TooLarge | TooDeep) -> bool:
+def _drop_managed_fields(operation: Operation, value: Object, error: TooLarge | TooDeep) -> bool:
     """Drop managedFields from an object that is too large. Returns whether to retry the write; an
     apply does not drop them."""
     if operation.applies or isinstance(error, TooDeep):
@@ -301,10 +301,10 @@ def _check_size(value: Object, most: int) -> None:
     try:
         check_size(value, most)
     except (TooLarge, TooDeep) as error:
-        raise _giant(error, most) from None
+        raise _size_error(error, most) from None
 
 
-def _giant(error: TooLarge | TooDeep, most: int = MOST_STORED_BYTES) -> StatusError:
+def _size_error(error: TooLarge | TooDeep, most: int = MOST_STORED_BYTES) -> StatusError:
     """The error for an object that a patch assembled from allowed parts and that exceeds a
     limit."""
     if isinstance(error, TooLarge):
@@ -320,14 +320,14 @@ def unstored(
     try:
         encoded = encode(value)
     except (TooLarge, TooDeep) as error:
-        raise _giant(error) from None
+        raise _size_error(error) from None
     body = body_of(encoded, revision) if revision else encoded[1:]
     custom = resource.main.custom
     api_version = custom.api_version if custom is not None else collection.api_version
     return Version(key, revision, api_version, body, collection.fields_of)
 
 
-def root_of_keys(dry_run: bool) -> str:
+def key_prefix(dry_run: bool) -> str:
     """The prefix of keys in messages: the store adds `/registry`, and a dry run does not reach
     it."""
     return "" if dry_run else "/registry"

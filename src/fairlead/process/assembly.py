@@ -11,7 +11,7 @@ from typing import Any
 from fairlead.admission.catalogue import ORDER, Needs, PluginNameError, build_plugins, switched_on
 from fairlead.admission.chain import Chain
 from fairlead.admission.configuration import Configuration, ConfigurationError, read_configuration
-from fairlead.admission.plugin import CONNECT, Attributes, Plugin, PluginBase, UnmadePlugin
+from fairlead.admission.plugin import CONNECT, Attributes, LazyPlugin, Plugin, PluginBase
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.admission.webhooks.setup import Surroundings as WebhookSurroundings
 from fairlead.admission.webhooks.setup import webhook_plugins
@@ -31,7 +31,7 @@ from fairlead.auth.authorization.setup import (
 )
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError, forbidden
-from fairlead.controllers.aggregation.reconcilers import Registering
+from fairlead.controllers.aggregation.reconcilers import ApiServiceReconcilers
 from fairlead.controllers.aggregation.registry import API_SERVICES
 from fairlead.controllers.aggregation.setup import Aggregation
 from fairlead.controllers.certificates.flags import SigningFlagError
@@ -39,13 +39,13 @@ from fairlead.controllers.own_service import advertised_address
 from fairlead.controllers.servers.endpoint_list import Server
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import own_client
-from fairlead.operations.shapes import ApiShapes
+from fairlead.operations.shapes import WebhookObjects
 from fairlead.process.certificates.authority import Pair, Pki
-from fairlead.process.certificates.shared_authority import StrangeAuthority, keys_in
+from fairlead.process.certificates.shared_authority import ForeignAuthority, keys_in
 from fairlead.process.certificates.token_key import ensure_service_account_key
-from fairlead.process.controllers import Controlling
+from fairlead.process.controllers import ControllerManager
 from fairlead.process.data_directory import FileError
-from fairlead.process.first_objects import KeptObjects, create_first_objects, own_service
+from fairlead.process.first_objects import ReconciledObjects, create_first_objects, own_service
 from fairlead.resources.core.services.allocation import (
     ServiceAllocators,
     parse_networks,
@@ -59,7 +59,7 @@ from fairlead.resources.registry import Resources
 from fairlead.resources.runtime_config import RuntimeConfigError, apply_runtime_config
 from fairlead.storage.change import Change
 from fairlead.storage.store import Store
-from fairlead.wire.outgoing.cluster import Reach
+from fairlead.wire.outgoing.cluster import ClusterDialer
 from fairlead.wire.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.wire.outgoing.webhooks import Webhooks
 
@@ -117,11 +117,13 @@ class Assembly:
             passes_redirects=not options.aggregator_reject_forwarding_redirect,
             read_only=options.read_only,
         )
-        self.registering = Registering(self.api, self._objects, self.aggregation, self.webhooks)
+        self.registering = ApiServiceReconcilers(
+            self.api, self._objects, self.aggregation, self.webhooks
+        )
         self.follow(API_SERVICES, self.aggregation.extensions.changed)
         leads = leads and not options.read_only
         self.controlling = self._controlling(pki.ca, address, leads)
-        self._kept = KeptObjects(self.api, options, pki)
+        self._kept = ReconciledObjects(self.api, options, pki)
         self.controlling.standing += self._kept.controllers
 
     def _api(self, store: Store, resources: Resources) -> Api:
@@ -165,7 +167,7 @@ class Assembly:
         self.follow(SERVICES, changed)
         return allocators
 
-    def _reach(self) -> Reach:
+    def _reach(self) -> ClusterDialer:
         try:
             return build_reach(self.options)
         except ReachError as error:
@@ -220,7 +222,7 @@ class Assembly:
         except (AuthenticationError, FileError) as error:
             raise StartError(str(error)) from None
 
-    def _plugins(self) -> list[Plugin | UnmadePlugin]:
+    def _plugins(self) -> list[Plugin | LazyPlugin]:
         api = self.api
 
         async def create_namespace(name: str) -> None:
@@ -255,7 +257,7 @@ class Assembly:
         return WebhookSurroundings(
             api.resources,
             self.webhooks,
-            ApiShapes(api),
+            WebhookObjects(api),
             api.namespace,
             self.follow,
             lambda: api.admission.forget(),
@@ -279,10 +281,10 @@ class Assembly:
         except ValueError:
             raise StartError(f"--root-ca-file: {path} has no certificate") from None
 
-    def _controlling(self, ca: Pair, address: str, leads: bool) -> Controlling:
+    def _controlling(self, ca: Pair, address: str, leads: bool) -> ControllerManager:
         self._check_root_ca()
         try:
-            return Controlling(
+            return ControllerManager(
                 self.api,
                 self.options,
                 ca,
@@ -308,7 +310,7 @@ class Assembly:
         service = own_service(self.dialect, str(network[1]), port)
         try:
             await self.controlling.prepare(service, self._reached_at(port))
-        except StrangeAuthority as error:
+        except ForeignAuthority as error:
             raise StartError(str(error)) from None
         await asyncio.gather(self._kept.prepare(), self._reconcile_roles())
         self._is_prepared = True

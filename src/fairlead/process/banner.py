@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.base.compilation import is_compiled
 from fairlead.base.dialect import CLUSTER, Dialect
-from fairlead.base.logs import are_for_programs
+from fairlead.base.logs import is_json_log
 from fairlead.base.terminal import OWN, guarded
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ _STOPPING = (
 
 def tell_stopping(times: int) -> None:
     """Print on a terminal what the first or second stop signal does."""
-    if sys.stderr.isatty() and not are_for_programs():
+    if sys.stderr.isatty() and not is_json_log():
         said = _STOPPING[min(times, len(_STOPPING)) - 1]
         with suppress(OSError):  # a closed terminal may be the cause of the signal
             print(f"{OWN}[Gfairlead: {said}", file=guarded(sys.stderr), flush=True)

@@ -18,7 +18,7 @@ from fairlead.auth.authorization.modes import parse_modes
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.auth.authorization.rules import Rule
 from fairlead.base.errors import StatusError
-from fairlead.controllers.aggregation.reconcilers import Registering
+from fairlead.controllers.aggregation.reconcilers import ApiServiceReconcilers
 from fairlead.controllers.catalogue import build_controllers, chosen_controllers
 from fairlead.controllers.custom_resources.controller import DefinitionController
 from fairlead.controllers.event_expiry import EventExpiry
@@ -27,12 +27,12 @@ from fairlead.controllers.framework import Controller, Controllers
 from fairlead.controllers.own_service import OwnService
 from fairlead.controllers.servers.election import Elector, Work
 from fairlead.controllers.servers.endpoint_list import (
-    LastSoMany,
+    LeaseBased,
     Listing,
-    LiveServers,
+    MasterCount,
     NoListing,
-    OnlyThis,
     Server,
+    SingleServer,
 )
 from fairlead.controllers.servers.flags import LEASE, MASTER_COUNT, election_terms
 from fairlead.controllers.servers.identity import IdentityLease
@@ -40,7 +40,7 @@ from fairlead.controllers.surroundings import Surroundings
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.process.certificates.authority import Pair
-from fairlead.process.certificates.shared_authority import StrangeAuthority, share_authority
+from fairlead.process.certificates.shared_authority import ForeignAuthority, share_authority
 from fairlead.resources.custom.registry import Registry
 from fairlead.storage.backend import StorageError
 
@@ -55,7 +55,7 @@ def shares_store(api: Api) -> bool:
     return not api.store.log.foresees
 
 
-class Controlling:
+class ControllerManager:
     """Builds and runs the controllers. `address` is where clients reach this server, `objects` is a
     client with the server's own identity.
 
@@ -71,7 +71,7 @@ class Controlling:
         address: str,
         objects: Client,
         definitions: Registry,
-        registering: Registering,
+        registering: ApiServiceReconcilers,
         *,
         has_part: bool = True,
     ) -> None:
@@ -158,7 +158,7 @@ class Controlling:
         """Check the CA, but let this server take over a store that no other server uses."""
         try:
             await share_authority(self._objects, self._api.dialect, self._root_ca)
-        except StrangeAuthority as error:
+        except ForeignAuthority as error:
             if others:
                 raise
             logger.warning("%s", error)
@@ -168,10 +168,10 @@ class Controlling:
         if server is None or options.endpoint_reconciler_type not in (LEASE, MASTER_COUNT):
             return NoListing()
         if options.endpoint_reconciler_type == MASTER_COUNT:
-            return LastSoMany(server, options.apiserver_count)
+            return MasterCount(server, options.apiserver_count)
         if self._is_alone:
-            return OnlyThis(server)
-        return LiveServers(self._objects, self._api.dialect, server)
+            return SingleServer(server)
+        return LeaseBased(self._objects, self._api.dialect, server)
 
     async def aggregate(self) -> None:
         """Complete the rules of aggregated roles before serving, if this server needs no

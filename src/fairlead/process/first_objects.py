@@ -33,7 +33,7 @@ _PRIORITY_CLASSES = (
 )
 
 
-class KeptObjects:
+class ReconciledObjects:
     """Initial objects that controllers restore whenever they are changed."""
 
     def __init__(self, api: Api, options: argparse.Namespace, pki: Pki) -> None:

@@ -18,7 +18,7 @@ from fairlead.api.audit.flags import wants_audit
 from fairlead.api.health import OBJECTS, PARTS, STORE, WORK, Progress
 from fairlead.api.stalls import StallMonitor
 from fairlead.base.dialect import DIALECTS, Dialect
-from fairlead.base.logs import last_words
+from fairlead.base.logs import log_exit_reason
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.process.assembly import Assembly, StartError
 from fairlead.process.backup import UNFINISHED
@@ -26,12 +26,12 @@ from fairlead.process.banner import banner, found_in, process_age, show_banner, 
 from fairlead.process.certificates.authority import Pki
 from fairlead.process.certificates.client_trust import ClientTrust
 from fairlead.process.certificates.renewal import Renewal
-from fairlead.process.certificates.serving import ShownCertificates
+from fairlead.process.certificates.serving import ServingCertificates
 from fairlead.process.data_directory import FileError, keep_private, prepare_directory
 from fairlead.process.flags.checks import planned_flags
 from fairlead.process.handlers import build_application
 from fairlead.process.listeners import Acceptor, listen, shown_address
-from fairlead.process.memory import keep_giving_back
+from fairlead.process.memory import trim_periodically
 from fairlead.process.stores import check_dialect, embedded_log, etcd_log
 from fairlead.process.tasks import Supervisor
 from fairlead.resources.registry import Resources
@@ -75,7 +75,7 @@ class Server:
         self._shutting_down = False
         self._supervisor = Supervisor(self.fail)
         self._progress = Progress()
-        self._certificates = ShownCertificates(options, self.dialect)
+        self._certificates = ServingCertificates(options, self.dialect)
 
     async def run(self) -> None:
         """Serve until stopped; raises StartError, and FatalError after having served."""
@@ -84,7 +84,7 @@ class Server:
         for name in planned_flags(options):
             logger.warning("%s is accepted but has no effect in this release yet", name)
         if self._worker is not None:
-            self._worker.place.heed_parent(self.stopping.set, self._hurry.set)
+            self._worker.place.listen_to_parent(self.stopping.set, self._hurry.set)
         listener = listen(options) if self._worker is None else self._worker.place.listener
         self.address = shown_address(options, listener)
         port: int = listener.getsockname()[1]
@@ -163,7 +163,7 @@ class Server:
             )
             show_banner(told)
         else:
-            worker.place.tell_ready(self._found)
+            worker.place.notify_ready(self._found)
         await self.stopping.wait()
         stalls.stop()
         await self._shut_down(server, connections)
@@ -266,7 +266,7 @@ class Server:
         start("renewal of certificates", renewal.run)
         start("looking after connections", connections.look_after)
         start("compaction", self.store.keep_compacting)
-        start("giving memory back", keep_giving_back)
+        start("giving memory back", trim_periodically)
         if self._worker is not None and self._worker.place.owns_log:
             start("telling workers of the store", self._worker.tell_health)
         for work in self.assembly.background():
@@ -351,7 +351,7 @@ def _exit_code(run: Callable[[], int | None]) -> int:
     try:
         return run() or 0
     except (StartError, FatalError) as error:
-        last_words(str(error))
+        log_exit_reason(str(error))
         return 1
     except KeyboardInterrupt:
         return 130

@@ -25,7 +25,7 @@ class Mapping(NamedTuple):
     size: int
 
 
-async def keep_giving_back() -> None:
+async def trim_periodically() -> None:
     """Return library pages once, shortly after the start, and freed memory every ten minutes."""
     await asyncio.sleep(_FIRST_PAUSE)
     await asyncio.to_thread(give_back_libraries)

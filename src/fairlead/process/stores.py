@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.base.dialect import DIALECTS, Dialect
-from fairlead.base.logs import last_words
+from fairlead.base.logs import log_exit_reason
 from fairlead.process.assembly import StartError
 from fairlead.process.encryption import sealing_of
 from fairlead.resources.registry import Resources
@@ -95,9 +95,9 @@ def sealed_rows(options: argparse.Namespace, resources: Resources) -> Sealing | 
     if keys is None:
         return None
     from fairlead.resources.etcd_format.codec import ReferenceCodec
-    from fairlead.resources.etcd_format.encrypted import SealedRows
+    from fairlead.resources.etcd_format.encrypted import EncryptedRows
 
-    return SealedRows(ReferenceCodec(resources), keys)
+    return EncryptedRows(ReferenceCodec(resources), keys)
 
 
 def _sealed(options: argparse.Namespace, resources: Resources) -> Codec:
@@ -107,9 +107,9 @@ def _sealed(options: argparse.Namespace, resources: Resources) -> Codec:
     keys = _sealing(options, resources)
     if keys is None:
         return codec
-    from fairlead.resources.etcd_format.encrypted import SealedCodec
+    from fairlead.resources.etcd_format.encrypted import EncryptedCodec
 
-    return SealedCodec(codec, keys, options.etcd_prefix)
+    return EncryptedCodec(codec, keys, options.etcd_prefix)
 
 
 def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str, str], int | None]:
@@ -146,5 +146,5 @@ def check_dialect(store: Store, dialect: Dialect) -> None:
 
 def _stop_at_once(message: str) -> None:
     """Exit immediately: the state of the store is unknown, so any further answer might be wrong."""
-    last_words(message)
+    log_exit_reason(message)
     os._exit(1)

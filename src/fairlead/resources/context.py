@@ -81,7 +81,7 @@ class Context:
         if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
-    def forget_judgement(self) -> None:
+    def reset_admission(self) -> None:
         """Drop preconditions and companions, because admission runs again."""
         self.requires.clear()
         self.alongside.clear()

@@ -25,7 +25,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.base.errors import ResourceRef
 from fairlead.base.package_files import text_beside
 from fairlead.codec.types.builtin import BuiltinTypes
-from fairlead.codec.types.memo import ContentMemory
+from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.model import Struct, TypeProvider
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Resource:
         self.creates_on_update = "upsert" in marks
         self.conditional = "conditional" in marks
         # Cache of decoded specs, for kinds whose objects share a spec.
-        self.known_specs = ContentMemory[bytes]("decoded specs") if "templated" in marks else None
+        self.known_specs = ContentCache[bytes]("decoded specs") if "templated" in marks else None
         self.plentiful: bool = parent.plentiful if parent else "plentiful" in marks
         self.counts_generation = "generation" in marks
         self.selectable = _words(marks.get("select"))
@@ -143,7 +143,7 @@ class Resource:
         return bool(served) and self.custom is not served[0]
 
     @property
-    def speaks_text_only(self) -> bool:
+    def lacks_protobuf(self) -> bool:
         """Whether the resource has no protobuf form. Custom resources have none: a schema does not
         define one."""
         return self.main.custom is not None and not self.is_scale

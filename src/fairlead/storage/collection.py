@@ -351,13 +351,13 @@ class Collection:
         self.select_fields = None
         self._indexes.clear()
         for head in self.heads.values():
-            head.forget_facts()
+            head.drop_facts()
 
 
 # State shared by the parts of a store: all collections and their revision.
 
 # Base of placeholder revisions where other processes write too; above any real revision.
-UNFORESEEN: Final = 1 << 62
+PLACEHOLDER_REVISION: Final = 1 << 62
 
 
 class State:
@@ -381,7 +381,7 @@ class State:
     def begin(self, revision: int, floor: int) -> None:
         """Start from a loaded state."""
         self.revision, self.floor = revision, floor
-        self._next_revision = revision + 1 if self.foresees else UNFORESEEN
+        self._next_revision = revision + 1 if self.foresees else PLACEHOLDER_REVISION
 
     @property
     def next_revision(self) -> int:
@@ -389,18 +389,18 @@ class State:
         have lower ones."""
         return self._next_revision if self.foresees else self.revision + 1
 
-    def foresee(self) -> int:
+    def predict_revision(self) -> int:
         """Return the predicted revision of a write that goes to the log now."""
         revision = self._next_revision
         self._next_revision = revision + 1
         return revision
 
-    def foresee_above(self) -> None:
+    def advance_prediction(self) -> None:
         """Raise the next prediction above the committed revision."""
         if self._next_revision <= self.revision:
             self._next_revision = self.revision + 1
 
-    def foresee_anew(self) -> None:
+    def reset_prediction(self) -> None:
         """Reuse the revisions predicted for writes that failed."""
         if self.foresees:
             self._next_revision = self.revision + 1

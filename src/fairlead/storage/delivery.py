@@ -14,7 +14,7 @@ from sortedcontainers import SortedList
 from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import Compacted, Outcome, Row
 from fairlead.storage.change import Change
-from fairlead.storage.collection import UNFORESEEN, Collection, State
+from fairlead.storage.collection import PLACEHOLDER_REVISION, Collection, State
 from fairlead.storage.followers import FollowerFailed
 from fairlead.storage.log import Log
 from fairlead.storage.metrics import FEED_LAG
@@ -85,7 +85,7 @@ class Delivery:
             self._deliver()
 
 
-class Reaching:
+class RevisionWaiters:
     """Requests that wait for a revision, ordered by it."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class Intake:
         self._history = state.history
         self._log = log
         self._delivery = delivery
-        self._reaching = Reaching()
+        self._reaching = RevisionWaiters()
 
     @property
     def revision(self) -> int:
@@ -162,7 +162,7 @@ class Intake:
             _unpend(pending)
             if isinstance(outcome, int):
                 changes.append((pending.collection, self._take(pending, outcome)))
-        self._state.foresee_above()
+        self._state.advance_prediction()
         self._tell_essential(changes)
         for pending, outcome in zip(batch, outcomes, strict=True):
             pending.answer(None if isinstance(outcome, int) else outcome)
@@ -218,7 +218,7 @@ class Intake:
         for pending, revision in zip(group, revisions, strict=True):
             _unpend(pending)
             version = pending.version
-            if version.revision >= UNFORESEEN:
+            if version.revision >= PLACEHOLDER_REVISION:
                 version.settle_at(revision)
             elif version.revision != revision:  # an identical write of another process was applied
                 pending.version = version.copy_at(revision)
@@ -228,7 +228,7 @@ class Intake:
         for pending in group:
             _unpend(pending)
             pending.answer(error)
-        self._state.foresee_anew()
+        self._state.reset_prediction()
 
     def rebuild(self, rows: Iterable[Row], revision: int) -> None:
         """As `Cache.rebuild`. Followers receive the difference, which is enough for them. Watchers
@@ -267,7 +267,7 @@ def _own(collection: Collection, row: Row) -> Version | None:
     version = collection.pending.get(row.key)
     if version is None or version.commit is None or row.value is None:
         return None
-    if version.revision < UNFORESEEN:
+    if version.revision < PLACEHOLDER_REVISION:
         return None
     if version.api_version != row.api_version or version.commit.write.value != row.value:
         return None

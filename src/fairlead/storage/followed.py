@@ -21,7 +21,7 @@ from fairlead.storage.backend import (
     Unanswered,
     Write,
 )
-from fairlead.storage.log import Cache, Source, say_fatal, storage_error
+from fairlead.storage.log import Cache, Source, log_fatal, storage_error
 from fairlead.storage.metrics import FEED_RESTARTS
 from fairlead.storage.pending import Pending
 
@@ -57,7 +57,7 @@ class FollowedLog:
     foresees = False
 
     def __init__(self, source: Source) -> None:
-        self.on_fatal: Callable[[str], None] = say_fatal
+        self.on_fatal: Callable[[str], None] = log_fatal
         self.healthy = False
         self._source = source
         self._cache: Cache

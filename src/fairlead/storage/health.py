@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from fairlead.storage.backend import Backend, Fault, StorageError
-from fairlead.storage.log import say_fatal
+from fairlead.storage.log import log_fatal
 from fairlead.storage.writes import Writer
 
 logger = logging.getLogger("fairlead.storage")
@@ -24,7 +24,7 @@ class Health:
     """
 
     def __init__(self, backend: Backend, writer: Writer) -> None:
-        self.on_fatal: Callable[[str], None] = say_fatal
+        self.on_fatal: Callable[[str], None] = log_fatal
         self.healthy = True
         self._backend = backend
         self._writer = writer

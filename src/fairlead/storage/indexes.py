@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Collection as Keys
 from collections.abc import Iterable, Mapping
 
-from fairlead.storage.selection import Clue, Fact, Selection
-from fairlead.storage.slices import in_turns
+from fairlead.storage.selection import Fact, IndexHint, Selection
+from fairlead.storage.slices import in_batches
 from fairlead.storage.version import Version
 
 MOST_INDEXES = 8  # per resource
@@ -90,7 +90,7 @@ class Indexes:
         self._made.clear()
         self._making.clear()
 
-    def best(self, selection: Selection) -> tuple[Index, Clue] | None:
+    def best(self, selection: Selection) -> tuple[Index, IndexHint] | None:
         """Return the index with the fewest candidates for a selection, None if there is none."""
         made = self._made
         usable = [(made[clue.fact], clue) for clue in selection.clues if clue.fact in made]
@@ -113,7 +113,7 @@ class Indexes:
     async def _make(self, fact: Fact, heads: Mapping[str, Version]) -> None:
         index = self._making[fact] = Index(fact)
         try:
-            async for versions in in_turns(list(heads.values())):
+            async for versions in in_batches(list(heads.values())):
                 if self._making.get(fact) is not index:
                     return
                 for version in versions:

@@ -26,7 +26,7 @@ class Forms(dict[Hashable, Any]):
 
     __slots__ = ("__weakref__", "_keeper", "generation", "size")
 
-    def __init__(self, keeper: KeptForms) -> None:
+    def __init__(self, keeper: DerivedCache) -> None:
         self._keeper = keeper
         self.generation = 0
         self.size = 0
@@ -35,7 +35,7 @@ class Forms(dict[Hashable, Any]):
         self._keeper.let_go(self)
 
 
-class KeptForms:
+class DerivedCache:
     """Bounds the size of all forms. Holds only weak references, so it keeps no version alive."""
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
@@ -123,5 +123,5 @@ class KeptForms:
             self._gone.append(forms.size)
 
 
-FORMS = KeptForms()
+FORMS = DerivedCache()
 KEPT_FORMS_BYTES.read = lambda: FORMS.bytes

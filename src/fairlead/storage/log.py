@@ -113,7 +113,7 @@ class Log(Protocol):
     async def close(self) -> None: ...
 
 
-def say_fatal(message: str) -> None:
+def log_fatal(message: str) -> None:
     """The default `on_fatal` callback."""
     logger.critical("the server must stop: %s", message)
 

@@ -294,7 +294,7 @@ class Fact(NamedTuple):
         return known(version) if known else version.fields.get(self.name, "")
 
 
-class Clue(NamedTuple):
+class IndexHint(NamedTuple):
     """A property shared by all selected objects: a fact with one of `values`, or with any value
     (None)."""
 
@@ -317,7 +317,7 @@ class Selection:
         self.fields = folded(fields)
         self.name = _single(fields, "metadata.name")
         self.namespace = _single(fields, "metadata.namespace")
-        self._clues: tuple[Clue, ...] | None = None
+        self._clues: tuple[IndexHint, ...] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.labels or self.fields)
@@ -328,17 +328,17 @@ class Selection:
         return self.labels, self.fields
 
     @property
-    def clues(self) -> tuple[Clue, ...]:
+    def clues(self) -> tuple[IndexHint, ...]:
         """The facts by which selected objects can be looked up: fields first, then labels, then
         labels that only have to exist."""
         if self._clues is None:
             rules = [(False, rule) for rule in self.fields] + [(True, rule) for rule in self.labels]
             equal = [
-                Clue(Fact(is_label, rule.key), rule.values)
+                IndexHint(Fact(is_label, rule.key), rule.values)
                 for is_label, rule in rules
                 if rule.operator == "in"
             ]
-            there = [Clue(Fact(True, one.key), None) for one in self.labels if one.is_positive]
+            there = [IndexHint(Fact(True, one.key), None) for one in self.labels if one.is_positive]
             self._clues = (*equal, *there)
         return self._clues
 

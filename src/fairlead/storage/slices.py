@@ -13,7 +13,7 @@ _A_TURN = 0.004  # seconds of work before yielding
 _BETWEEN_LOOKS = 64  # versions between two looks at the clock
 
 
-async def in_turns(versions: Sequence[Version]) -> AsyncIterator[Sequence[Version]]:
+async def in_batches(versions: Sequence[Version]) -> AsyncIterator[Sequence[Version]]:
     """Yield batches of 64 versions; yields to the event loop after every 4 ms of work."""
     began = perf_counter()
     for start in range(0, len(versions), _BETWEEN_LOOKS):
@@ -28,7 +28,7 @@ async def selected(
 ) -> list[Version]:
     """Return the selected versions in their order, at most `most` (0: all)."""
     found: list[Version] = []
-    async for some in in_turns(versions):
+    async for some in in_batches(versions):
         found += filter(selection.matches, some)
         if most and len(found) >= most:
             return found[:most]

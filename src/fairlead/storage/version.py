@@ -149,7 +149,7 @@ class Version:
         self._hints = sum([bit for name, bit in _HINTS if name in metadata])
         self._fields = self._select(value) if self._select else _NO_FACTS
 
-    def forget_facts(self) -> None:
+    def drop_facts(self) -> None:
         """Drop cached facts and forms: the selectable fields of the kind have changed."""
         self._labels = self._fields = None
         self.forms = None

@@ -91,7 +91,7 @@ class Writes:
     def _next_version(
         self, collection: Collection, key: str, value: dict[str, Any], encoded: bytes
     ) -> Version:
-        revision = self._state.foresee()
+        revision = self._state.predict_revision()
         body = body_of(encoded, revision)
         version = Version(key, revision, collection.api_version, body, collection.fields_of)
         version.know(value)
@@ -102,7 +102,7 @@ class Writes:
     ) -> Version:
         """As `Store.delete`."""
         expected = self._expected(collection, key, over, requires)
-        version = Version(key, self._state.foresee(), collection.api_version, None)
+        version = Version(key, self._state.predict_revision(), collection.api_version, None)
         if requires and not self._state.foresees:
             requires = self._resolved(requires)
         pending = _pending(collection, version, None, expected, requires)
@@ -131,7 +131,10 @@ class Writes:
         return [pending.version for pending in taken]
 
     def _prepared(self, write: Write) -> Pending:
-        collection, revision = self._state.collection(write.resource), self._state.foresee()
+        collection, revision = (
+            self._state.collection(write.resource),
+            self._state.predict_revision(),
+        )
         body = body_of(write.value, revision) if write.value is not None else None
         version = Version(write.key, revision, write.api_version, body, collection.fields_of)
         return Pending(collection, version, write)

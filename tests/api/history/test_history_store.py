@@ -11,7 +11,7 @@ from support.listening import next_events
 
 from fairlead.auth.authentication.user import User
 from fairlead.operations import operation as module
-from fairlead.operations.operation import Actors, Operation
+from fairlead.operations.operation import Operation, RevisionAuthors
 from fairlead.storage import audience as watching
 from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import Compacted
@@ -124,7 +124,7 @@ def test_the_newest_writers_are_remembered_and_never_more_than_twice_as_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "_A_GENERATION", 10)
-    known = Actors()
+    known = RevisionAuthors()
     operation = Operation(User("u" * 1000), "create", None)  # type: ignore[arg-type]
     for revision in range(1, 96):
         known.note(revision, operation)

@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from fairlead.auth.authentication import handouts
-from fairlead.auth.authentication.handouts import Handouts, TooManyHandouts
+from fairlead.auth.authentication.handouts import ExpiringSecrets, TooManyHandouts
 from fairlead.base import clock
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Handouts:
-    return Handouts(tmp_path / "kept")
+def kept(tmp_path: Path) -> ExpiringSecrets:
+    return ExpiringSecrets(tmp_path / "kept")
 
 
 def soon() -> float:
     return clock.time() + 60
 
 
-def test_what_was_handed_out_is_found_by_its_secret_alone(kept: Handouts) -> None:
+def test_what_was_handed_out_is_found_by_its_secret_alone(kept: ExpiringSecrets) -> None:
     one, other = kept.hand_out("amy", b"one", soon()), kept.hand_out("amy", b"other", soon())
     found = kept.find(one)
     assert found is not None
@@ -32,7 +32,7 @@ def test_what_was_handed_out_is_found_by_its_secret_alone(kept: Handouts) -> Non
     assert kept.find(one[:-1] + ("A" if one[-1] != "A" else "B")) is None
 
 
-def test_secrets_are_long_and_not_on_the_disk(kept: Handouts, tmp_path: Path) -> None:
+def test_secrets_are_long_and_not_on_the_disk(kept: ExpiringSecrets, tmp_path: Path) -> None:
     secret = kept.hand_out("amy", b"one", soon())
     assert len(secret.partition(".")[2]) == 43  # 256 bits
     (path,) = (tmp_path / "kept").iterdir()
@@ -40,12 +40,12 @@ def test_secrets_are_long_and_not_on_the_disk(kept: Handouts, tmp_path: Path) ->
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_it_ends_by_itself(kept: Handouts) -> None:
+def test_it_ends_by_itself(kept: ExpiringSecrets) -> None:
     assert kept.find(kept.hand_out("amy", b"one", clock.time())) is None
     assert kept.take(kept.hand_out("amy", b"one", clock.time())) is None
 
 
-def test_one_of_many_takes_it(kept: Handouts) -> None:
+def test_one_of_many_takes_it(kept: ExpiringSecrets) -> None:
     secret = kept.hand_out("amy", b"one", soon())
     begin = threading.Barrier(8)
 
@@ -59,7 +59,7 @@ def test_one_of_many_takes_it(kept: Handouts) -> None:
     assert kept.find(secret) is None
 
 
-def test_what_was_ended_cannot_be_extended(kept: Handouts) -> None:
+def test_what_was_ended_cannot_be_extended(kept: ExpiringSecrets) -> None:
     secret = kept.hand_out("amy", b"one", soon())
     ends_at = kept.following(secret)
     assert kept.extend(secret, soon() + 60)
@@ -71,14 +71,16 @@ def test_what_was_ended_cannot_be_extended(kept: Handouts) -> None:
 
 
 @pytest.mark.parametrize("secret", ["", ".", "../x", "a/b", "\0", "x" * 70, "é" * 60])
-def test_what_is_no_secret_is_not_looked_for(kept: Handouts, secret: str) -> None:
+def test_what_is_no_secret_is_not_looked_for(kept: ExpiringSecrets, secret: str) -> None:
     kept.hand_out("amy", b"one", soon())
     assert kept.find(secret) is None
     assert kept.take(secret) is None
     kept.end(secret)
 
 
-def test_of_one_owner_the_oldest_ones_go(kept: Handouts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_one_owner_the_oldest_ones_go(
+    kept: ExpiringSecrets, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(handouts, "_MOST_OF_AN_OWNER", 3)
     other = kept.hand_out("bob", b"", soon())
     secrets = [kept.hand_out("amy", b"", soon() + at) for at in range(5)]
@@ -87,7 +89,7 @@ def test_of_one_owner_the_oldest_ones_go(kept: Handouts, monkeypatch: pytest.Mon
 
 
 def test_there_is_an_end_to_how_many_there_are(
-    kept: Handouts, monkeypatch: pytest.MonkeyPatch
+    kept: ExpiringSecrets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(handouts, "_MOST", 2)
     kept.hand_out("amy", b"", soon())
@@ -96,7 +98,7 @@ def test_there_is_an_end_to_how_many_there_are(
         kept.hand_out("eve", b"", soon())
 
 
-def test_what_a_killed_process_left_is_swept_away(kept: Handouts, tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_swept_away(kept: ExpiringSecrets, tmp_path: Path) -> None:
     kept.hand_out("amy", b"", soon())
     left = tmp_path / "kept" / "0123.new"
     left.write_bytes(b"half")
@@ -107,6 +109,6 @@ def test_what_a_killed_process_left_is_swept_away(kept: Handouts, tmp_path: Path
     assert not left.exists()
 
 
-def test_users_are_called_what_they_like(kept: Handouts) -> None:
+def test_users_are_called_what_they_like(kept: ExpiringSecrets) -> None:
     for owner in ("", "a/b", "\0", "\ud800", "é" * 1000):
         assert kept.find(kept.hand_out(owner, b"", soon())) is not None

@@ -15,9 +15,9 @@ from fairlead.controllers.framework import Controllers
 from fairlead.controllers.own_service import OwnService
 from fairlead.controllers.servers.election import LEASES
 from fairlead.controllers.servers.endpoint_list import (
-    LastSoMany,
+    LeaseBased,
     Listing,
-    LiveServers,
+    MasterCount,
     NoListing,
     Server,
 )
@@ -60,7 +60,7 @@ class Fleet:
     async def add(self, address: str, port: int = 6443) -> Running:
         api = await self.servers.start()
         client = Client(api, system_user("apiserver"))
-        return self.take(api, LiveServers(client, KUBERNETES, Server(address, port)), port)
+        return self.take(api, LeaseBased(client, KUBERNETES, Server(address, port)), port)
 
     def take(self, api: Api, listing: Listing, port: int = 6443) -> Running:
         self.running.append(Running(api, listing, port))
@@ -238,7 +238,7 @@ def test_with_a_count_the_last_so_many_are_listed() -> None:
     async def course(fleet: Fleet) -> None:
         for number in (1, 2, 3):
             api = await fleet.servers.start()
-            fleet.take(api, LastSoMany(Server(f"10.1.0.{number}", 6443), 3))
+            fleet.take(api, MasterCount(Server(f"10.1.0.{number}", 6443), 3))
             await comes_true(lambda count=number: len(fleet.listed()) == count, "it is listed")
         await fleet.running[1].end()
         await fleet.lists("10.1.0.1:6443", "10.1.0.3:6443")
@@ -263,7 +263,7 @@ def test_beyond_the_count_those_behind_the_own_address_go_first(
 ) -> None:
     ips = [{"ip": f"10.0.0.{number}"} for number in (1, 2, 3, 4)]
     endpoints = {"subsets": [{"addresses": ips, "ports": []}]}
-    found = LastSoMany(Server(f"10.0.0.{own}", 1), most).servers(endpoints)
+    found = MasterCount(Server(f"10.0.0.{own}", 1), most).servers(endpoints)
     assert [server.address for server in found] == [f"10.0.0.{number}" for number in left]
 
 

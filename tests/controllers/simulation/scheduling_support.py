@@ -9,7 +9,7 @@ from support.client import Object
 from fairlead.base.dialect import KUBERNETES
 from fairlead.controllers.simulation.scheduler.cluster import Cluster
 from fairlead.controllers.simulation.scheduler.controller import best
-from fairlead.controllers.simulation.scheduler.facts import Wish, wish_of
+from fairlead.controllers.simulation.scheduler.facts import PendingPod, wish_of
 from fairlead.controllers.simulation.scheduler.filters import Judge, Verdict, explained
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -19,7 +19,7 @@ APP = {"matchLabels": {"app": "web"}}
 
 
 class _NoVolumes:
-    def reachable(self, wish: Wish, cluster: Cluster) -> None:
+    def reachable(self, wish: PendingPod, cluster: Cluster) -> None:
         return None
 
 
@@ -46,16 +46,16 @@ class Nodes:
     def place(self, name: str, node: str, **fields: Any) -> None:
         self.cluster.place(pod(name, **fields).facts, node)
 
-    def verdict(self, wish: Wish) -> Verdict:
+    def verdict(self, wish: PendingPod) -> Verdict:
         return self.judge.judge(wish)
 
-    def fitting(self, wish: Wish) -> list[str]:
+    def fitting(self, wish: PendingPod) -> list[str]:
         return [node.name for node in self.verdict(wish).nodes]
 
-    def best(self, wish: Wish) -> str:
+    def best(self, wish: PendingPod) -> str:
         return best(wish, self.verdict(wish).nodes, self.cluster).name
 
-    def why(self, wish: Wish) -> str:
+    def why(self, wish: PendingPod) -> str:
         refusals = self.verdict(wish).refusals.values()
         return explained(len(self.cluster.nodes), (one.reasons for one in refusals))
 
@@ -66,7 +66,7 @@ def pod(
     namespace: str = "default",
     requests: dict[str, str] | None = None,
     **spec: Any,
-) -> Wish:
+) -> PendingPod:
     container = {"name": "c", "resources": {"requests": requests} if requests else {}}
     ports = spec.pop("ports", None)
     if ports:

@@ -8,7 +8,7 @@ import pytest
 from scheduling_support import Nodes, far, pod, term
 from support.client import Object
 
-from fairlead.controllers.simulation.scheduler.facts import Wish
+from fairlead.controllers.simulation.scheduler.facts import PendingPod
 from fairlead.controllers.simulation.scheduler.preemption import choose, ineligible
 
 FULL = {"cpu": "2"}
@@ -19,7 +19,7 @@ def nodes() -> Nodes:
     return Nodes()
 
 
-def chosen(nodes: Nodes, wish: Wish, *budgets: Object) -> tuple[str, list[str], str]:
+def chosen(nodes: Nodes, wish: PendingPod, *budgets: Object) -> tuple[str, list[str], str]:
     """The node where room is made, who goes, or why not."""
     verdict = nodes.verdict(wish)
     assert not verdict.nodes
@@ -31,7 +31,7 @@ def chosen(nodes: Nodes, wish: Wish, *budgets: Object) -> tuple[str, list[str], 
     return found.node.name, [one.key.partition("/")[2] for one in found.victims], why
 
 
-def high(**fields: object) -> Wish:
+def high(**fields: object) -> PendingPod:
     return pod("high", **{"requests": FULL, "priority": 100, **fields})  # type: ignore[arg-type]
 
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from operations.operations_support import on_api, system
 
-from fairlead.controllers.workloads.dependents import read_whole
+from fairlead.controllers.workloads.dependents import read_full
 from fairlead.controllers.workloads.index import Owned, Selectors
 from fairlead.controllers.workloads.owners import controller_of
 from fairlead.operations.api import Api
@@ -42,7 +42,7 @@ def names(found: list[Any]) -> list[str]:
 def test_objects_are_found_by_their_controller_as_soon_as_they_are_written(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         objects = system(api)
-        owned = Owned(objects.collection(PODS), read_whole)
+        owned = Owned(objects.collection(PODS), read_full)
         assert owned.of(OWNER) == []
         await objects.create(PODS, pod("a", reference()))
         await objects.create(PODS, pod("b", reference(controller=False)))
@@ -66,7 +66,7 @@ def test_an_index_that_missed_a_part_of_the_history_begins_again(tmp_path: Path)
     async def work(api: Api) -> None:
         objects = system(api)
         collection = objects.collection(PODS)
-        owned = Owned(collection, read_whole)
+        owned = Owned(collection, read_full)
         for name in ("a", "b"):
             await objects.create(PODS, pod(name, reference()))
         (before,) = [one for one in owned.of(OWNER) if one.name == "a"]

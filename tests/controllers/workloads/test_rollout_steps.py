@@ -94,7 +94,7 @@ def test_a_new_size_is_shared_out(
         replica_set(name, size, most=most) for name, size in zip("ab", sizes, strict=True)
     ]
     value = {**deployment(replicas, 3, 2), "status": {"replicas": sum(sizes)}}
-    given = steps.shared_out(value, everything, NAMES)
+    given = steps.scale_proportionally(value, everything, NAMES)
     assert {one["metadata"]["name"]: size for one, size in given} == dict(
         zip("ab", shares, strict=True)
     )

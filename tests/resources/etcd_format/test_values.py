@@ -13,7 +13,7 @@ from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.protobuf import envelope_around, writer
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.resources.etcd_format.codec import InterchangeError, ReferenceCodec
-from fairlead.resources.etcd_format.encrypted import SealedCodec, SealedRows
+from fairlead.resources.etcd_format.encrypted import EncryptedCodec, EncryptedRows
 from fairlead.resources.registry import Resources
 from fairlead.storage.backend import StorageError
 from fairlead.storage.encryption.ciphers import AesGcm
@@ -486,7 +486,7 @@ class TestUnreadable:
         ("resource", "raw", "why"),
         [
             ("core/pods", b"", "n/a: "),
-            ("core/pods", b"k8s\0", "cannot be read"),
+            ("core/pods", b"k8s\0", "empty body"),
             ("core/pods", b"k8s\0\xff\xff", "n/a: "),
             ("core/pods", b"[1]", "is malformed"),
             ("core/pods", b'"x"', "is malformed"),
@@ -544,7 +544,7 @@ class TestSealed:
     KEYS = {"core/secrets": [named_key("aesgcm", "k", AesGcm(bytes(32)))]}
 
     def test_a_value_is_sealed_under_its_whole_key(self) -> None:
-        sealed = SealedCodec(CODEC, Sealing(self.KEYS), "/registry")
+        sealed = EncryptedCodec(CODEC, Sealing(self.KEYS), "/registry")
         row = orjson.dumps({"metadata": META, "data": {"p": "c2VjcmV0"}})
         raw = sealed.encode("core/secrets", "n/a", "v1", row)
         assert raw.startswith(b"k8s:enc:aesgcm:v1:k:")
@@ -555,7 +555,7 @@ class TestSealed:
             sealed.decode("core/secrets", "n/b", raw)
 
     def test_rows_are_sealed_as_they_are(self) -> None:
-        rows = SealedRows(CODEC, Sealing(self.KEYS))
+        rows = EncryptedRows(CODEC, Sealing(self.KEYS))
         stored_row = rows.seal("core/secrets", "n/a", b"row")
         assert b"row" not in stored_row
         assert rows.unseal("core/secrets", "n/a", stored_row) == b"row"

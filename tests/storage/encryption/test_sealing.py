@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.storage.encryption.ciphers import AesCbc, AesGcm, Cipher, NotOpened, SecretBox
+from fairlead.storage.encryption.ciphers import AesCbc, AesGcm, Cipher, DecryptError, SecretBox
 from fairlead.storage.encryption.keys_in_use import PLAIN, Key, Sealed, Sealing, named_key
 
 SECRETS, PATH = "core/secrets", "/registry/secrets/default/a"
@@ -23,7 +23,7 @@ def aescbc(name: str, key: bytes = KEY) -> Key:
 def opens(cipher: Cipher, sealed: bytes) -> bool:
     try:
         cipher.open(PATH, sealed)
-    except NotOpened:
+    except DecryptError:
         return False
     return True
 
@@ -72,7 +72,7 @@ class TestEveryCipher:
     @pytest.mark.parametrize("length", range(0, 60, 7))
     def test_refuses_what_was_cut_off(self, cipher: Cipher, length: int) -> None:
         sealed = cipher.seal(PATH, b"a value of some length, longer than two blocks")
-        with pytest.raises(NotOpened):
+        with pytest.raises(DecryptError):
             cipher.open(PATH, sealed[:length])
 
     def test_refuses_another_key(self, cipher: Cipher) -> None:
@@ -86,13 +86,13 @@ class TestEveryCipher:
 def test_a_changed_value_is_refused(cipher: Cipher) -> None:
     sealed = bytearray(cipher.seal(PATH, b"value"))
     sealed[-1] ^= 1
-    with pytest.raises(NotOpened):
+    with pytest.raises(DecryptError):
         cipher.open(PATH, bytes(sealed))
 
 
 def test_a_value_of_aesgcm_cannot_be_moved() -> None:
     cipher = AesGcm(KEY)
-    with pytest.raises(NotOpened):
+    with pytest.raises(DecryptError):
         cipher.open("/registry/secrets/default/b", cipher.seal(PATH, b"value"))
 
 

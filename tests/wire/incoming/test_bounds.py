@@ -13,7 +13,7 @@ from support.waiting import comes_true
 
 from fairlead.wire.incoming.connections import Connections
 from fairlead.wire.incoming.exchange import BodyTooLarge, Exchange
-from fairlead.wire.incoming.holdings import Holdings, TooManyBodies
+from fairlead.wire.incoming.holdings import TooManyBodies, UnreadOutput
 from fairlead.wire.incoming.limits import KIB, MIB, Limits
 from fairlead.wire.incoming.protocol import HttpProtocol
 
@@ -423,7 +423,7 @@ class TestUnreadAnswersOfAll:
 
     def test_those_are_cut_off_first_that_have_not_been_read_for_longest(self) -> None:
         connections = [Unread(owner, 10) for owner in ("a", "b", "a", "c", "a", "a", "b", "a")]
-        holdings: Holdings[Unread] = Holdings(79)
+        holdings: UnreadOutput[Unread] = UnreadOutput(79)
         for connection in connections:
             holdings.note(connection, connection.unread)
         assert [one.is_cut_off for one in connections] == [True, False] * 2 + [True] + [False] * 3

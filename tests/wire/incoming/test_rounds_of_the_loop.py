@@ -12,12 +12,12 @@ from functools import partial
 import pytest
 from support.things import Space
 
-from fairlead.wire.incoming.tls_records import Data, Party, Round
+from fairlead.wire.incoming.tls_records import Data, Round, TlsParty
 
 Steps = list[tuple[str, str, bytes]]
 
 
-class Peer(Party):
+class Peer(TlsParty):
     """Notes what is asked of it, and does what a test gives it to do with what it receives."""
 
     def __init__(self, name: str, steps: Steps) -> None:

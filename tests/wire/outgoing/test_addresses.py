@@ -12,7 +12,7 @@ from support.neighbour import Neighbour
 
 from fairlead.wire.outgoing.addresses import AddressPolicy, NotAllowed, parse_allowed
 from fairlead.wire.outgoing.client import CallError
-from fairlead.wire.outgoing.cluster import Place, Reach
+from fairlead.wire.outgoing.cluster import ClusterDialer, Place
 
 SPECIAL = [
     *("127.0.0.1", "127.8.9.10", "0.0.0.0", "0.1.2.3", "169.254.169.254", "224.0.0.1"),
@@ -64,7 +64,7 @@ def test_odd_spellings_are_read_as_the_system_reads_them(spelling: str) -> None:
 @pytest.mark.parametrize("name", ["", ".", "a..b", "\x00", "x" * 300, "no-such-host.invalid"])
 def test_what_is_no_host_is_an_error_of_the_call(name: str) -> None:
     async def reach() -> None:
-        reach = Reach()
+        reach = ClusterDialer()
         try:
             await reach.open(Place(name, 80), "/")
         finally:
@@ -90,7 +90,7 @@ def test_a_name_that_changes_its_mind_leads_to_what_was_judged(
 
     async def reach() -> None:
         looked_up = _answer_with(monkeypatch, ["127.0.0.1"], ["192.0.2.200"])
-        found = Reach(AddressPolicy(parse_allowed("127.0.0.1/32")))
+        found = ClusterDialer(AddressPolicy(parse_allowed("127.0.0.1/32")))
         stream = await found.open(Place("changing.example", neighbour.port), "/")
         assert await stream.whole(100) == b"hello"
         assert looked_up == ["changing.example"]

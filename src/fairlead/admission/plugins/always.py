@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.admission.plugin import Attributes
-from fairlead.admission.plugins.base import PluginBase, early_refusal
+from fairlead.admission.plugins.base import PluginBase, mutation_error
 from fairlead.auth.authentication.user import is_server
 
 _DENIED = "admission control is denying all modifications"
@@ -20,8 +20,8 @@ class AlwaysDeny(PluginBase):
 
     async def admit(self, attributes: Attributes) -> None:
         if not is_server(attributes.user):
-            raise early_refusal(attributes, _DENIED)
+            raise mutation_error(attributes, _DENIED)
 
     async def validate(self, attributes: Attributes) -> None:
         if not is_server(attributes.user):
-            raise early_refusal(attributes, _DENIED)
+            raise mutation_error(attributes, _DENIED)

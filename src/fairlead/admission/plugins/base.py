@@ -12,8 +12,8 @@ __all__ = [
     "PODS",
     "Object",
     "PluginBase",
-    "early_refusal",
     "kept_ref",
+    "mutation_error",
     "refusal",
     "written_pod_spec",
 ]
@@ -43,7 +43,7 @@ def refusal(attributes: Attributes, why: str) -> StatusError:
     return forbidden(kept_ref(attributes), why)
 
 
-def early_refusal(attributes: Attributes, why: str, causes: Sequence[Cause] = ()) -> StatusError:
+def mutation_error(attributes: Attributes, why: str, causes: Sequence[Cause] = ()) -> StatusError:
     """The same for the mutating step: uses generateName, since the name is not generated yet."""
     ref = kept_ref(attributes)
     stem = _stem(attributes)

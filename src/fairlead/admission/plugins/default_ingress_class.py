@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PluginBase
 from fairlead.admission.plugins.default_classes import default_names
-from fairlead.admission.plugins.version_facts import CollectionFact, FindCollection
+from fairlead.admission.plugins.version_facts import FindCollection, PerCollectionCache
 from fairlead.base.dialect import Dialect
 
 INGRESSES, CLASSES = "networking/v1/ingresses", "networking/v1/ingressclasses"
@@ -18,7 +18,7 @@ class DefaultIngressClass(PluginBase):
     def __init__(self, dialect: Dialect, collection: FindCollection) -> None:
         self._old_annotation = dialect.label("@/ingress.class")
         mark = dialect.label("ingressclass.@/is-default-class")
-        self._defaults = CollectionFact(collection, CLASSES, default_names((mark,)))
+        self._defaults = PerCollectionCache(collection, CLASSES, default_names((mark,)))
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.key != INGRESSES or attributes.operation != CREATE:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fairlead.admission.plugin import CREATE, Attributes
-from fairlead.admission.plugins.base import PluginBase, early_refusal
+from fairlead.admission.plugins.base import PluginBase, mutation_error
 from fairlead.admission.plugins.default_classes import default_names
-from fairlead.admission.plugins.version_facts import CollectionFact, FindCollection
+from fairlead.admission.plugins.version_facts import FindCollection, PerCollectionCache
 from fairlead.base.dialect import Dialect
 from fairlead.resources.core.persistent_volumes import CLASS_ANNOTATION
 
@@ -20,7 +20,7 @@ class DefaultStorageClass(PluginBase):
     def __init__(self, dialect: Dialect, collection: FindCollection) -> None:
         self._class_annotation = dialect.label(CLASS_ANNOTATION)
         marks = tuple(dialect.label(mark) for mark in _MARKS)
-        self._defaults = CollectionFact(collection, CLASSES, default_names(marks))
+        self._defaults = PerCollectionCache(collection, CLASSES, default_names(marks))
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.key != CLAIMS or attributes.operation != CREATE:
@@ -35,7 +35,7 @@ class DefaultStorageClass(PluginBase):
         if not defaults:
             return
         if len(defaults) > 1:
-            raise early_refusal(
+            raise mutation_error(
                 attributes,
                 f"Internal error occurred: {len(defaults)} default StorageClasses were found",
             )

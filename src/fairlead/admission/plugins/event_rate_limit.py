@@ -63,7 +63,7 @@ class _Buckets:
 
 class EventRateLimit(PluginBase):
     name = "EventRateLimit"
-    judged_by_more: tuple[str, ...] = EVENTS
+    depends_on_other_state: tuple[str, ...] = EVENTS
 
     def __init__(self, section: Section | None, clock: Clock = monotonic) -> None:
         if section is None:

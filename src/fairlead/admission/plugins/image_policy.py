@@ -11,7 +11,7 @@ import orjson
 from fairlead.admission.configuration import FLAG, ConfigurationError, Section
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
 from fairlead.base.logs import Tally, quoted
@@ -59,7 +59,7 @@ class _Answer(NamedTuple):
 
 class ImagePolicyWebhook(PluginBase):
     name = "ImagePolicyWebhook"
-    judged_by_more: tuple[str, ...] = (PODS,)
+    depends_on_other_state: tuple[str, ...] = (PODS,)
 
     def __init__(self, dialect: Dialect, poster: Poster, settings: Settings) -> None:
         self._poster = poster
@@ -69,7 +69,7 @@ class ImagePolicyWebhook(PluginBase):
         self._failed_open = dialect.group_name(_FAILED_OPEN)
         self._audit = dialect.group_name(_AUDIT)
         self._failed = Tally(logger, logging.WARNING, "pods are judged without an image review")
-        self._kept: Bounded[bytes, tuple[float, _Answer]] = Bounded(
+        self._kept: BoundedCache[bytes, tuple[float, _Answer]] = BoundedCache(
             _MOST_KEPT, longest=_LONGEST_KEPT
         )
 

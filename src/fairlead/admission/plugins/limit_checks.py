@@ -10,7 +10,7 @@ from fairlead.admission.plugins.base import Object
 from fairlead.admission.plugins.pod_demands import demands
 from fairlead.base import budget
 from fairlead.base.records import dataclass, field
-from fairlead.codec.types.memo import ContentMemory
+from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.quantity import Amount, amount
 from fairlead.storage.version import Version
 
@@ -79,7 +79,7 @@ class Range:
     requests: tuple[tuple[str, str], ...]
     limits: tuple[tuple[str, str], ...]
     bounds: tuple[Limit, ...]
-    passed: ContentMemory[bool] = field(default_factory=lambda: ContentMemory("pods within limits"))
+    passed: ContentCache[bool] = field(default_factory=lambda: ContentCache("pods within limits"))
 
 
 def range_of(entry: Version) -> Range:

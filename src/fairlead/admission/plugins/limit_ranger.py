@@ -15,7 +15,7 @@ from fairlead.admission.plugins.limit_checks import (
     pod_violations,
     range_of,
 )
-from fairlead.admission.plugins.version_facts import MOST_KEPT, EntryFacts, FindCollection
+from fairlead.admission.plugins.version_facts import MOST_KEPT, FindCollection, PerObjectCache
 from fairlead.base import budget
 from fairlead.base.dialect import Dialect
 
@@ -33,11 +33,11 @@ class LimitRanger(PluginBase):
     concerns: frozenset[str] | None = frozenset({PODS, CLAIMS})
     # Unchanged claims are checked against ranges that may be new. Pods are not: the fields that a
     # range checks are immutable.
-    judged_by_more: tuple[str, ...] = (CLAIMS,)
+    depends_on_other_state: tuple[str, ...] = (CLAIMS,)
 
     def __init__(self, dialect: Dialect, collection: FindCollection) -> None:
         self._ranges = collection(RANGES)
-        self._facts = EntryFacts(range_of)
+        self._facts = PerObjectCache(range_of)
         self._of_namespaces: dict[str, tuple[Range, ...]] = {}
         self._revision = -1
         self._annotation = dialect.label("@/limit-ranger")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from fairlead.admission.plugins.version_facts import EntryFacts, FindNamespace
+from fairlead.admission.plugins.version_facts import FindNamespace, PerObjectCache
 from fairlead.base.errors import ResourceRef, not_found
 from fairlead.codec.types.model import Object
 from fairlead.storage.version import Version
@@ -21,7 +21,7 @@ class NamespaceFacts(Generic[Fact]):
             return work_out(entry.object()["metadata"].get("annotations") or {})
 
         self._find = find
-        self._facts = EntryFacts(of)
+        self._facts = PerObjectCache(of)
 
     def of(self, namespace: str) -> Fact:
         """The fact of a namespace; raises NotFound if the namespace is missing."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.admission.plugin import CREATE, DELETE, Attributes, PluginBase
-from fairlead.admission.plugins.base import early_refusal
+from fairlead.admission.plugins.base import mutation_error
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import Cause, ResourceRef, forbidden, not_found
 from fairlead.storage.backend import Precondition
@@ -48,7 +48,7 @@ class NamespaceLifecycle(PluginBase):
                 f"namespace {namespace} is being terminated",
                 "metadata.namespace",
             )
-            raise early_refusal(
+            raise mutation_error(
                 attributes,
                 f"unable to create new content in namespace {namespace} because it is being"
                 " terminated",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 
 from fairlead.admission.plugin import CONNECT, CREATE, DELETE, UPDATE, Attributes
-from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal
+from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error
 from fairlead.admission.plugins.node_pods import new_pod_error
 from fairlead.auth.authorization.node import node_name
 from fairlead.base.dialect import Dialect
@@ -45,12 +45,12 @@ class NodeRestriction(PluginBase):
             return
         if not node:
             why = f'could not determine node from user "{attributes.user.name}"'
-            raise early_refusal(attributes, why)
+            raise mutation_error(attributes, why)
         resource = attributes.resource.parent or attributes.resource
         rule = self._rules.get(resource.key)
         wrong = rule(node, attributes) if rule is not None else ""
         if wrong:
-            raise early_refusal(attributes, wrong)
+            raise mutation_error(attributes, wrong)
 
     def _pod(self, node: str, attributes: Attributes) -> str:
         subresource = attributes.subresource

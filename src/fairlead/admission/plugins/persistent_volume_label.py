@@ -13,7 +13,7 @@ import re
 from typing import NamedTuple
 
 from fairlead.admission.plugin import CREATE, Attributes
-from fairlead.admission.plugins.base import Object, PluginBase, early_refusal
+from fairlead.admission.plugins.base import Object, PluginBase, mutation_error
 from fairlead.base.dialect import Dialect
 
 logger = logging.getLogger("fairlead")
@@ -92,7 +92,7 @@ class PersistentVolumeLabel(PluginBase):
             region = _REGION_OF_ZONE.match(zoned[1]) if zoned else None
             if zoned and region:
                 return dict(zip(self._labels[0], (zoned[1], region[0]), strict=True))
-            raise early_refusal(
+            raise mutation_error(
                 attributes,
                 f"error querying {cloud.volume} {identifier}: unable to build {cloud.unreachable}",
             )

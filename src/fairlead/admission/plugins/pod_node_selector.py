@@ -7,7 +7,7 @@ from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import (
     Object,
     PluginBase,
-    early_refusal,
+    mutation_error,
     refusal,
     written_pod_spec,
 )
@@ -55,10 +55,10 @@ class PodNodeSelector(PluginBase):
         wanted = self._wanted(attributes)
         given = spec.get("nodeSelector") or {}
         if _contradict(wanted, given):
-            raise early_refusal(attributes, _CONFLICT)
+            raise mutation_error(attributes, _CONFLICT)
         selector = {**wanted, **given}
         if not self._allows(attributes.namespace, selector):
-            raise early_refusal(attributes, _NOT_ALLOWED)
+            raise mutation_error(attributes, _NOT_ALLOWED)
         if selector:
             spec["nodeSelector"] = selector
 
@@ -122,7 +122,7 @@ def _contradict(one: Labels, other: Labels) -> bool:
 
 
 def _unreadable(attributes: Attributes, error: SelectorError) -> StatusError:
-    return early_refusal(
+    return mutation_error(
         attributes,
         f'the node selector of namespace "{attributes.namespace}" cannot be read: {error}',
     )

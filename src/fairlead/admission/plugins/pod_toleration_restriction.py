@@ -11,7 +11,7 @@ from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import (
     Object,
     PluginBase,
-    early_refusal,
+    mutation_error,
     refusal,
     written_pod_spec,
 )
@@ -99,13 +99,13 @@ class PodTolerationRestriction(PluginBase):
             wish = self._wishes.of(attributes.namespace).defaults
             added = [dict(one) for one in _readable(attributes, wish, self._defaults)]
             if self._refuses_conflicts and self._conflict(added, spec.get("tolerations") or []):
-                raise early_refusal(attributes, _CONFLICT)
+                raise mutation_error(attributes, _CONFLICT)
         if qos_class(spec) != BEST_EFFORT:
             added.append(dict(self._memory_pressure))
         if added:
             spec["tolerations"] = merged(spec.get("tolerations") or [], added)
         if not self._allows(attributes, spec):
-            raise early_refusal(attributes, _NOT_ALLOWED)
+            raise mutation_error(attributes, _NOT_ALLOWED)
 
     async def validate(self, attributes: Attributes) -> None:
         spec = written_pod_spec(attributes, (CREATE, UPDATE))
@@ -135,7 +135,7 @@ def _readable(
     attributes: Attributes, wish: Tolerations | str | None, otherwise: Tolerations
 ) -> Tolerations:
     if isinstance(wish, str):
-        raise early_refusal(attributes, f'namespace "{attributes.namespace}": {wish}')
+        raise mutation_error(attributes, f'namespace "{attributes.namespace}": {wish}')
     return otherwise if wish is None else wish
 
 

@@ -6,9 +6,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
-from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal, refusal
+from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error, refusal
 from fairlead.admission.plugins.namespace_lifecycle import Find
-from fairlead.admission.plugins.version_facts import CollectionFact, EntryFacts, FindCollection
+from fairlead.admission.plugins.version_facts import (
+    FindCollection,
+    PerCollectionCache,
+    PerObjectCache,
+)
 from fairlead.storage.version import Version
 
 CLASSES = "scheduling/v1/priorityclasses"
@@ -41,12 +45,12 @@ def _default_class(entries: Iterable[Version]) -> _Class | None:
 class Priority(PluginBase):
     name = "Priority"
     concerns: frozenset[str] | None = frozenset({PODS, CLASSES})
-    judged_by_more: tuple[str, ...] = (CLASSES,)
+    depends_on_other_state: tuple[str, ...] = (CLASSES,)
 
     def __init__(self, find: Find, collection: FindCollection) -> None:
         self._find = find
-        self._classes = EntryFacts(_class_of)
-        self._default = CollectionFact(collection, CLASSES, _default_class)
+        self._classes = PerObjectCache(_class_of)
+        self._default = PerCollectionCache(collection, CLASSES, _default_class)
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.key != PODS or attributes.value is None:
@@ -61,7 +65,7 @@ class Priority(PluginBase):
         found = self._class(attributes, spec)
         given = spec.get("priority")
         if given is not None and given != found.priority:
-            raise early_refusal(
+            raise mutation_error(
                 attributes,
                 f"the integer value of priority ({given}) must not be provided in pod spec;"
                 f" priority admission controller computed {found.priority} from the given"
@@ -70,7 +74,7 @@ class Priority(PluginBase):
         spec["priority"] = found.priority
         policy = spec.get("preemptionPolicy")
         if policy is not None and policy != found.policy:
-            raise early_refusal(
+            raise mutation_error(
                 attributes,
                 f"the string value of PreemptionPolicy ({policy}) must not be provided in pod"
                 f" spec; priority admission controller computed {found.policy} from the given"
@@ -88,7 +92,7 @@ class Priority(PluginBase):
             return default
         entry = self._find(CLASSES, "", name)
         if entry is None:
-            raise early_refusal(attributes, f"no PriorityClass with name {name} was found")
+            raise mutation_error(attributes, f"no PriorityClass with name {name} was found")
         return self._classes.of(entry)
 
     async def validate(self, attributes: Attributes) -> None:

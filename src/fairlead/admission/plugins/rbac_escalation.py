@@ -19,8 +19,13 @@ from fairlead.auth.authorization.rbac import (
 
 class RbacEscalation(PluginBase):
     name = "RbacEscalation"
-    judged_by_more: tuple[str, ...] = (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)
-    concerns: frozenset[str] | None = frozenset(judged_by_more)
+    depends_on_other_state: tuple[str, ...] = (
+        ROLES,
+        CLUSTER_ROLES,
+        ROLE_BINDINGS,
+        CLUSTER_ROLE_BINDINGS,
+    )
+    concerns: frozenset[str] | None = frozenset(depends_on_other_state)
 
     def __init__(self, guard: EscalationGuard) -> None:
         self._guard = guard

@@ -5,10 +5,10 @@ from __future__ import annotations
 from copy import deepcopy
 
 from fairlead.admission.plugin import CREATE, Attributes
-from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal, refusal
+from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error, refusal
 from fairlead.admission.plugins.namespace_lifecycle import Find
 from fairlead.admission.plugins.tolerations import merged
-from fairlead.admission.plugins.version_facts import EntryFacts
+from fairlead.admission.plugins.version_facts import PerObjectCache
 from fairlead.resources.core.shared import same_quantities
 from fairlead.storage.version import Version
 
@@ -27,7 +27,7 @@ class RuntimeClass(PluginBase):
 
     def __init__(self, find: Find) -> None:
         self._find = find
-        self._classes = EntryFacts(Version.object)
+        self._classes = PerObjectCache(Version.object)
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.key != PODS or attributes.operation != CREATE:
@@ -60,17 +60,17 @@ class RuntimeClass(PluginBase):
             return _NO_CLASS
         entry = self._find(CLASSES, "", name)
         if entry is None:
-            raise early_refusal(attributes, f'pod rejected: RuntimeClass "{name}" not found')
+            raise mutation_error(attributes, f'pod rejected: RuntimeClass "{name}" not found')
         return self._classes.of(entry)
 
 
 def _set_overhead(attributes: Attributes, spec: Object, fixed: Object | None) -> None:
     given = spec.get("overhead")
     if given is not None and not same_quantities(given, fixed):
-        raise early_refusal(attributes, _OTHER_OVERHEAD)
+        raise mutation_error(attributes, _OTHER_OVERHEAD)
     # In a later round it is the value set here.
     if given is not None and not attributes.round and _refuses_any(attributes):
-        raise early_refusal(attributes, _OWN_OVERHEAD)
+        raise mutation_error(attributes, _OWN_OVERHEAD)
     if fixed:
         spec["overhead"] = dict(fixed)
 
@@ -84,7 +84,7 @@ def _set_scheduling(attributes: Attributes, spec: Object, scheduling: Object) ->
     for key, value in (scheduling.get("nodeSelector") or {}).items():
         given = selector.setdefault(key, value)
         if given != value:
-            raise early_refusal(
+            raise mutation_error(
                 attributes,
                 f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value};"
                 f" pod.spec.nodeSelector[{key}] = {given}",

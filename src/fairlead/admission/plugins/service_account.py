@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
-from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal
+from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error
 from fairlead.admission.plugins.mountable_secrets import (
     MountableSecrets,
     SecretsError,
@@ -16,7 +16,7 @@ from fairlead.admission.plugins.mountable_secrets import (
     pod_error,
 )
 from fairlead.admission.plugins.namespace_lifecycle import Find
-from fairlead.admission.plugins.version_facts import EntryFacts
+from fairlead.admission.plugins.version_facts import PerObjectCache
 from fairlead.auth.authorization.pod_references import SECRETS, pod_references
 from fairlead.base.dialect import Dialect
 from fairlead.base.quotes import quote
@@ -49,7 +49,7 @@ class ServiceAccount(PluginBase):
         self._mirror = keys(dialect).mirror
         self._enforce = dialect.label("@/enforce-mountable-secrets")
         self._token_volume = TokenVolume(dialect)
-        self._accounts = EntryFacts(self._read)
+        self._accounts = PerObjectCache(self._read)
 
     def _read(self, entry: Version) -> _Account:
         value = entry.object()
@@ -97,7 +97,7 @@ class ServiceAccount(PluginBase):
         name = pod["spec"].get("serviceAccountName")
         if not name:
             place = f"{attributes.namespace}/{attributes.name}"
-            raise early_refusal(attributes, f"no service account specified for pod {place}")
+            raise mutation_error(attributes, f"no service account specified for pod {place}")
         account = self._known(attributes, name) or await self._account(attributes, name)
         _check_secrets(attributes, account, error)
 
@@ -110,15 +110,15 @@ class ServiceAccount(PluginBase):
         objects."""
         spec = pod["spec"]
         if spec.get("serviceAccountName"):
-            raise early_refusal(attributes, "a mirror pod may not reference service accounts")
+            raise mutation_error(attributes, "a mirror pod may not reference service accounts")
         named = {"namespace": attributes.namespace, "name": attributes.name}
         references = pod_references({"metadata": named, "spec": spec})
         if any(kind == SECRETS for kind, _, _ in references):
-            raise early_refusal(attributes, "a mirror pod may not reference secrets")
+            raise mutation_error(attributes, "a mirror pod may not reference secrets")
         for volume in spec.get("volumes") or ():
             for source in (volume.get("projected") or {}).get("sources") or ():
                 if source.get("serviceAccountToken") is not None:
-                    raise early_refusal(
+                    raise mutation_error(
                         attributes,
                         "a mirror pod may not use ServiceAccountToken volume projections",
                     )
@@ -133,7 +133,7 @@ class ServiceAccount(PluginBase):
         if name == DEFAULT_ACCOUNT:
             entry = await self._awaited(attributes.namespace, name)
         if entry is None:
-            raise early_refusal(
+            raise mutation_error(
                 attributes,
                 f"error looking up service account {attributes.namespace}/{name}: {_unknown(name)}",
             )
@@ -166,7 +166,7 @@ def _check_secrets(attributes: Attributes, account: _Account, error: SecretsErro
     assert attributes.value is not None
     wrong = error(account.mountable, attributes.value["spec"])
     if wrong:
-        raise early_refusal(attributes, wrong)
+        raise mutation_error(attributes, wrong)
 
 
 # The projected volume with the account's token for access to the server.

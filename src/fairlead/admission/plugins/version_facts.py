@@ -19,7 +19,7 @@ FindNamespace = Callable[[str], Version | None]
 MOST_KEPT = 4096
 
 
-class EntryFacts(Generic[Fact]):
+class PerObjectCache(Generic[Fact]):
     """One fact per object of a resource. The cache is cleared when it has MOST_KEPT entries."""
 
     def __init__(self, work_out: Callable[[Version], Fact]) -> None:
@@ -46,7 +46,7 @@ class EntryFacts(Generic[Fact]):
         return fact
 
 
-class CollectionFact(Generic[Fact]):
+class PerCollectionCache(Generic[Fact]):
     """One fact about all objects of a resource, recomputed when the collection changes."""
 
     def __init__(

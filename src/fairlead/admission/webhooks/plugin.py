@@ -27,7 +27,7 @@ class WebhookPlugin(PluginBase):
     kind = ""
 
     def __init__(self, means: Means) -> None:
-        self.concerns = self.judged_by_more = means.configurations
+        self.concerns = self.depends_on_other_state = means.configurations
         self._configurations = means.configurations
         self._shapes = means.shapes
         self._find = means.find

@@ -25,7 +25,7 @@ from fairlead.api.audit.redaction import shown_status
 from fairlead.api.audit.sources import attempts
 from fairlead.api.audit.subjects import Subjects
 from fairlead.api.chain import is_long_running
-from fairlead.api.long_answers import LongAnswer
+from fairlead.api.long_answers import StreamedAnswer
 from fairlead.api.request import Request
 from fairlead.auth.authentication.user import User
 from fairlead.base import budget, clock
@@ -145,7 +145,7 @@ class Auditor:
         long_running = is_long_running(target)
         if record.level >= REQUEST or record.is_early or record.panic or long_running:
             return self._answered_in_stages(request, record, answer, long_running)
-        if isinstance(answer, LongAnswer) or COMPLETE in record.subject.verdict.omitted:
+        if isinstance(answer, StreamedAnswer) or COMPLETE in record.subject.verdict.omitted:
             return None
         record.completed = True
         outcome = self.tell(record, COMPLETE, stamp())
@@ -160,7 +160,7 @@ class Auditor:
             await self._tell_stage(record, STARTED)
         if record.panic:
             await self._tell_panic(record)
-        if isinstance(answer, LongAnswer) or (long_running and type(answer) is not Answer):
+        if isinstance(answer, StreamedAnswer) or (long_running and type(answer) is not Answer):
             return  # streamed; `ended` completes it
         record.completed = True
         await self._tell_stage(record, COMPLETE)
@@ -203,7 +203,7 @@ class Auditor:
             )
         if record.level < REQUEST_RESPONSE:
             return
-        if isinstance(answer, LongAnswer):
+        if isinstance(answer, StreamedAnswer):
             record.collected = Collected(answer.media_type)
             answer.pieces = record.collected.follow(answer.pieces)
         elif request.target.is_resource or request.path.startswith("/api"):

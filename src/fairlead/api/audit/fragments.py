@@ -14,7 +14,7 @@ import orjson
 
 from fairlead.auth.authentication.user import User, user_bytes
 from fairlead.base import clock
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 
 _LONGEST = 4096  # bytes of a cached part
 _MOST = 4096
@@ -59,7 +59,7 @@ class Users:
     object. The cache holds the object, so that its id stays valid."""
 
     def __init__(self) -> None:
-        self._known: Bounded[int, tuple[User, str]] = Bounded(_MOST, longest=_LONGEST)
+        self._known: BoundedCache[int, tuple[User, str]] = BoundedCache(_MOST, longest=_LONGEST)
 
     def json(self, user: User) -> str:
         known = self._known.get(id(user))

@@ -6,7 +6,7 @@ import ipaddress
 
 from fairlead.api.audit.fragments import Caller, caller
 from fairlead.api.request import Request
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 
 _LONGEST_AGENT = 1024
 _CUT = "...TRUNCATED"
@@ -18,7 +18,7 @@ class Callers:
     """Caches callers, because most repeat."""
 
     def __init__(self) -> None:
-        self._known: Bounded[tuple[str, bytes], Caller] = Bounded(longest=2048)
+        self._known: BoundedCache[tuple[str, bytes], Caller] = BoundedCache(longest=2048)
 
     def of(self, request: Request) -> Caller:
         named = request.exchange.head.named

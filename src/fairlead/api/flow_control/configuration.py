@@ -13,7 +13,7 @@ from fairlead.api.flow_control.queue_set import NO_QUEUES, QueueSet, Shape
 from fairlead.api.flow_control.rules import Matches, matcher
 from fairlead.api.routing import Target
 from fairlead.auth.authentication.user import User
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
 from fairlead.resources.flowcontrol.mandatory import FLOW_SCHEMAS, PRIORITY_LEVELS
 from fairlead.storage.change import Change
@@ -112,7 +112,9 @@ class Configuration:
         }
         self._schemas = {name: Schema(name, "", spec) for name, spec in FLOW_SCHEMAS.items()}
         self._used: list[tuple[Schema, Level, bytes]] = []
-        self._kept: Bounded[tuple[Any, ...], Flow] = Bounded(_MOST_KEPT, _MOST_BYTES, _LONGEST_KEY)
+        self._kept: BoundedCache[tuple[Any, ...], Flow] = BoundedCache(
+            _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY
+        )
         self.known = self._kept.get
         self._build()
 

@@ -21,7 +21,7 @@ ALL = f"/{PAST}"
 DENIED = f"{ALL}/denied"
 
 
-class HistoryDoor:
+class HistoryHandler:
     """Entry point of history requests. Those for an object or a collection are authorized as reads
     of it; those for everything are filtered by what the user may list."""
 
@@ -49,4 +49,4 @@ class HistoryDoor:
 
 def add_history(handler: Handler) -> None:
     """Serve the history. Its paths are not in the index."""
-    handler.past = HistoryDoor(handler)
+    handler.past = HistoryHandler(handler)

@@ -20,7 +20,7 @@ BOOKMARK_EVERY = 30.0
 _UNTIL_KNOWN = 0.02  # seconds until the author of a revision from a shared store is known
 
 
-class _Ear(Watcher):
+class _FeedWatcher(Watcher):
     """A watcher for changes in a namespace, or everywhere, of resources that the feed covers."""
 
     __slots__ = ("_all", "_inside", "_served")
@@ -105,7 +105,7 @@ class Feed:
         self._telling = telling
         self._rights = rights
         self._lines = lines
-        self.watcher = _Ear(served, namespace, after or store.revision, noisy=noisy)
+        self.watcher = _FeedWatcher(served, namespace, after or store.revision, noisy=noisy)
         told = served.chosen(namespace, noisy=noisy)
         walk = Walk(store, {name: one.collection for name, one in told.items()})
         begins = self.watcher.after

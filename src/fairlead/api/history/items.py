@@ -15,7 +15,7 @@ from fairlead.codec.types.times import format_micro_time
 from fairlead.fields.entries import fields_of, identity_of
 from fairlead.fields.field_sets import covers
 from fairlead.operations.api import Object
-from fairlead.operations.operation import Actor, Actors
+from fairlead.operations.operation import Actor, RevisionAuthors
 from fairlead.storage.change import ADDED, Change
 from fairlead.storage.version import Version
 
@@ -27,7 +27,7 @@ _MOST_MANAGERS = 20
 class Telling:
     """Makes items from changes. Knows the authors of recent changes of this process."""
 
-    def __init__(self, actors: Actors) -> None:
+    def __init__(self, actors: RevisionAuthors) -> None:
         self._actors = actors
         self._end = 0.0  # of the current time slice on the event loop
 

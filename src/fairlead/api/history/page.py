@@ -35,7 +35,7 @@ from fairlead.base.errors import (
 from fairlead.operations.api import Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import revision_of
-from fairlead.operations.stored_versions import shown_one
+from fairlead.operations.stored_versions import to_requested_one
 from fairlead.operations.watch import too_old
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import Compacted
@@ -178,7 +178,7 @@ class HistoryPage:
         if version is None:
             raise not_found(resource.ref(target.name))
         operation = Operation(request.user, "get", resource, target.namespace, target.name)
-        version = await shown_one(resource, version)
+        version = await to_requested_one(resource, version)
         return await item_answer(self._api, request, operation, version)
 
     async def _document(self, request: Request, content: Object, kind: str = KIND) -> Answer:

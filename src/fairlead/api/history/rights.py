@@ -8,7 +8,7 @@ from fairlead.api.history.walk import Walk
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes
 from fairlead.auth.authorization.chain import Authorizer
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.operations.api import Api, Object
 from fairlead.resources.registry import Resource
 from fairlead.storage.change import ADDED, Change
@@ -27,7 +27,9 @@ class Namespaces:
         assert resource is not None
         self._store = api.store
         self._collection = api.collection(resource)
-        self._creations: Bounded[str, int] = Bounded(10_000, name="creations of namespaces")
+        self._creations: BoundedCache[str, int] = BoundedCache(
+            10_000, name="creations of namespaces"
+        )
 
     async def created(self, name: str) -> int:
         """The revision of its creation; 0 if older than the stored history, NEVER if there is no

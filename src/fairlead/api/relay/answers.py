@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairlead.api.answers import Answer
-from fairlead.api.relay.forward import Passed, leaving_with_client
+from fairlead.api.relay.forward import ProxiedRequest, cancel_on_disconnect
 from fairlead.api.relay.headers import INERT, changing_to, returned, wanted_protocol
 from fairlead.api.request import Request
 from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, ClientGone, Header
@@ -18,7 +18,7 @@ class NoChange(CallError):
     """The server did not accept the protocol upgrade."""
 
 
-def answer_of(request: Request, passed: Passed) -> Answer:
+def answer_of(request: Request, passed: ProxiedRequest) -> Answer:
     """The answer for the client; raises CallError if the response does not fit the request."""
     status, fields = passed.answer.status, passed.answer.fields
     changes = bool(wanted_protocol(request))
@@ -40,7 +40,7 @@ class Relayed(Answer):
 
     __slots__ = ("_passed",)
 
-    def __init__(self, passed: Passed, headers: Iterable[Header]) -> None:
+    def __init__(self, passed: ProxiedRequest, headers: Iterable[Header]) -> None:
         super().__init__(passed.answer.status, b"", "", tuple(headers))
         self._passed = passed
 
@@ -49,7 +49,7 @@ class Relayed(Answer):
         exchange.no_deadline()
         exchange.can_be_cut = request.target.verb == "watch"
         try:
-            with leaving_with_client(request):
+            with cancel_on_disconnect(request):
                 exchange.start(self.code, self.headers, answer.size)
                 while piece := await answer.piece():
                     await exchange.send(piece)
@@ -65,7 +65,7 @@ class Upgraded(Answer):
 
     __slots__ = ("_passed",)
 
-    def __init__(self, passed: Passed, headers: Iterable[Header]) -> None:
+    def __init__(self, passed: ProxiedRequest, headers: Iterable[Header]) -> None:
         super().__init__(SWITCHING_PROTOCOLS, b"", "", tuple(headers))
         self._passed = passed
 

@@ -24,7 +24,7 @@ from fairlead.wire.outgoing.dialer import Place
 from fairlead.wire.outgoing.pool import Conversations
 
 
-class Passed:
+class ProxiedRequest:
     """A proxied request whose response head has arrived. Call `end` as early as possible; the
     finalizer calls it if a task is cancelled in between."""
 
@@ -54,7 +54,7 @@ class Passed:
 
 
 @contextmanager
-def leaving_with_client(request: Request) -> Iterator[None]:
+def cancel_on_disconnect(request: Request) -> Iterator[None]:
     """Cancel the current task when the client disconnects; raises ClientGone then."""
     task = asyncio.current_task()
     assert task is not None
@@ -76,7 +76,7 @@ async def pass_on(
     target: bytes,
     own: list[Field],
     identity: tuple[bytes, ...],
-) -> Passed:
+) -> ProxiedRequest:
     """Send a request and wait for the response head. Raises CallError, or StatusError for requests
     that are not proxied. `own` are headers to add; `identity` are name prefixes of identity
     headers, which are never taken from clients."""
@@ -89,15 +89,15 @@ async def pass_on(
         *(changing_to(protocol) if protocol else framing(request)),
     ]
     method, head = request.method.encode(), request_head(request.method, target, fields)
-    with leaving_with_client(request):
+    with cancel_on_disconnect(request):
         if protocol:  # an upgraded connection cannot be reused
-            return Passed(conversations, await conversations.ask_alone(place, method, head))
+            return ProxiedRequest(conversations, await conversations.ask_alone(place, method, head))
         if not request.exchange.head.has_body:
-            return Passed(conversations, await conversations.ask(place, method, head))
+            return ProxiedRequest(conversations, await conversations.ask(place, method, head))
         conversation = conversations.kept(place) or await conversations.new(place)
         conversation.ask(method, head)
         upload = asyncio.create_task(_upload(request, conversation))
-        passed = Passed(conversations, conversation, upload)
+        passed = ProxiedRequest(conversations, conversation, upload)
         try:
             await conversation.answer()
         except Lost as error:

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 from fairlead.api.answers import Answer
 from fairlead.api.parameters import flag, integer
 from fairlead.api.relay.answers import Relayed
-from fairlead.api.relay.forward import Passed
+from fairlead.api.relay.forward import ProxiedRequest
 from fairlead.api.relay.headers import INERT
 from fairlead.api.request import Request
 from fairlead.api.subresources.relay import not_allowed
@@ -63,7 +63,7 @@ async def read_log(api: Api, request: Request, operation: Operation) -> Answer:
         raise not_allowed() from None
     except CallError as error:
         raise StatusError(500, "", f'Get "{place.url}{path}": {error}') from None
-    passed = Passed(api.reach.conversations, found)
+    passed = ProxiedRequest(api.reach.conversations, found)
     if not 200 <= found.status <= 206:
         raise await _agent_error(passed)
     return Relayed(passed, _LOG_HEADERS)
@@ -75,7 +75,7 @@ def _log_query(request: Request) -> str:
     return urlencode(chosen | given)
 
 
-async def _agent_error(passed: Passed) -> StatusError:
+async def _agent_error(passed: ProxiedRequest) -> StatusError:
     """The kubelet's error, with its status code."""
     try:
         said = (await passed.answer.whole(_MOST_ERROR_BYTES)).decode(errors="replace")

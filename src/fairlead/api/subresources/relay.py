@@ -14,7 +14,7 @@ from fairlead.base.errors import StatusError, bad_request
 from fairlead.wire.incoming.parser import UNRESERVED
 from fairlead.wire.outgoing.addresses import NotAllowed
 from fairlead.wire.outgoing.client import CallError
-from fairlead.wire.outgoing.cluster import Place, Reach
+from fairlead.wire.outgoing.cluster import ClusterDialer, Place
 
 
 def unavailable(message: str) -> StatusError:
@@ -26,7 +26,7 @@ def not_allowed() -> StatusError:
 
 
 async def relay(
-    reach: Reach, request: Request, place: Place, path: str, identity: tuple[bytes, ...]
+    reach: ClusterDialer, request: Request, place: Place, path: str, identity: tuple[bytes, ...]
 ) -> Answer:
     """Send a request to a place and return its response. `path` is the decoded rest after the
     proxy's prefix, with its leading slash; `identity` are prefixes of headers that carry user
@@ -51,7 +51,7 @@ async def relay(
 
 
 async def pass_to(
-    reach: Reach,
+    reach: ClusterDialer,
     request: Request,
     place: Place,
     target: bytes,

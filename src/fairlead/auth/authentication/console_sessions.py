@@ -19,7 +19,7 @@ from typing import Any
 
 from fairlead.auth.authentication.chain import Credentials, Rejected
 from fairlead.auth.authentication.grants import Anchor, Audiences, Grant, common
-from fairlead.auth.authentication.handouts import Handout, Handouts
+from fairlead.auth.authentication.handouts import ExpiringSecrets, Handout
 from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.service_accounts import SECRETS, Lookup
 from fairlead.auth.authentication.token_file import TOKEN_FILE, StaticTokens
@@ -69,8 +69,8 @@ class ConsoleSessions:
         lookup: Lookup,
         token_file: StaticTokens | None = None,
     ) -> None:
-        self._codes = Handouts(directory / "codes")
-        self._sessions = Handouts(directory / "sessions")
+        self._codes = ExpiringSecrets(directory / "codes")
+        self._sessions = ExpiringSecrets(directory / "sessions")
         self._audiences = audiences
         self._lookup = lookup
         self._token_file = token_file

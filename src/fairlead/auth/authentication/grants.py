@@ -9,7 +9,7 @@ from typing import Protocol
 from fairlead.auth.authentication.chain import Credentials
 from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.user import User, user_bytes
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.clock import time
 from fairlead.base.records import dataclass
 
@@ -66,7 +66,7 @@ class Remarks:
             request.note(self.name, f"{self.text}{int(now) - int(self.since)}")
 
 
-class TokenCache(Bounded[bytes, Grant]):
+class TokenCache(BoundedCache[bytes, Grant]):
     """Maps the hashed header value to a grant. `forget` is called when an anchor changes, so a
     revoked token is invalid as soon as the revoking write commits."""
 

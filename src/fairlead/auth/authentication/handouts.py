@@ -34,7 +34,7 @@ class Handout:
     until: float  # unix time
 
 
-class Handouts:
+class ExpiringSecrets:
     """A directory of issued secrets. Methods raise OSError if it is unusable."""
 
     def __init__(self, directory: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from fairlead.auth.authentication.chain import Rejected
 from fairlead.auth.authentication.grants import Audiences, Grant, common
 from fairlead.auth.authentication.user import User, user_bytes, with_authenticated_group
-from fairlead.base.caches import Bounded, hashed
+from fairlead.base.caches import BoundedCache, hashed
 from fairlead.base.clock import time
 from fairlead.base.records import dataclass
 from fairlead.wire.outgoing.client import CallError
@@ -48,7 +48,9 @@ class TokenWebhook:
         self._api_version = api_version
         self._own_audiences = own_audiences
         self._keep = keep
-        self._verdicts: Bounded[_Key, _Verdict] = Bounded(_MOST_KEPT, _MOST_BYTES, _LONGEST_VERDICT)
+        self._verdicts: BoundedCache[_Key, _Verdict] = BoundedCache(
+            _MOST_KEPT, _MOST_BYTES, _LONGEST_VERDICT
+        )
         self._asking: dict[_Key, asyncio.Task[Grant | None]] = {}
 
     async def check(self, token: str, wanted: Audiences) -> Grant | None:

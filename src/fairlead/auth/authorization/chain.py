@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from fairlead.auth.authentication.user import MASTERS, User
 from fairlead.auth.authorization.attributes import ALLOWED, Attributes, Decision, UserRules
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.compiled import mypyc_attr
 
 _MOST_KEPT = 50_000
@@ -56,7 +56,7 @@ class Authorizer:
     def __init__(self, modes: Sequence[Mode], epoch: Epoch | None = None) -> None:
         self._modes = tuple(modes)
         self._epoch = epoch or Epoch()
-        self._kept: Bounded[tuple[Any, ...], Decision] = Bounded(
+        self._kept: BoundedCache[tuple[Any, ...], Decision] = BoundedCache(
             _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY
         )
         self._kept_at = self._epoch.count

@@ -9,7 +9,7 @@ import orjson
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes, Decision, UserRules
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
 from fairlead.base.logs import Tally, quoted
@@ -51,7 +51,7 @@ class Webhook:
         self._authorized_ttl = authorized_ttl
         self._unauthorized_ttl = unauthorized_ttl
         self._failed = Tally(logger, logging.WARNING, "requests are decided without an opinion")
-        self._kept: Bounded[bytes, tuple[float, Decision]] = Bounded(
+        self._kept: BoundedCache[bytes, tuple[float, Decision]] = BoundedCache(
             _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY
         )
 

@@ -10,9 +10,9 @@ from fairlead.cli.applying.last_applied import last_applied, recorded
 from fairlead.cli.changing import sourced
 from fairlead.cli.comparing import same_content
 from fairlead.cli.deleting.options import Deletion
-from fairlead.cli.deleting.removing import await_departure, remove
+from fairlead.cli.deleting.removing import remove, wait_until_gone
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located, require_name
+from fairlead.cli.located import ResolvedObject, require_name
 from fairlead.client.errors import ApiError, Conflict, Invalid, NotFound
 from fairlead.client.resources import Object
 from fairlead.codec.types.model import Struct
@@ -48,7 +48,7 @@ class ClientSide:
         self._pretend = pretend
         self._deletion = deletion
 
-    async def apply(self, one: Located) -> Outcome:
+    async def apply(self, one: ResolvedObject) -> Outcome:
         """Apply one object, with up to 5 attempts on conflicts. Raises CommandFailed and
         ApiError."""
         require_name(one, "apply")
@@ -61,7 +61,7 @@ class ClientSide:
                     raise
         raise AssertionError("unreachable")
 
-    async def _tried(self, one: Located, wanted: Object, first: bool) -> Outcome:
+    async def _tried(self, one: ResolvedObject, wanted: Object, first: bool) -> Outcome:
         try:
             live = await one.resource.get(one.name, one.namespace)
         except NotFound:
@@ -83,14 +83,14 @@ class ClientSide:
             made = await self._made_again(one, wanted, live, self._deletion)
         return Outcome(made, "unchanged" if same_content(live, made) else "configured")
 
-    async def _created(self, one: Located, wanted: Object) -> Object:
+    async def _created(self, one: ResolvedObject, wanted: Object) -> Object:
         try:
             return await one.resource.create(wanted, one.namespace, **self._query)
         except ApiError as error:
             raise sourced(error, "creating", one.origin) from None
 
     async def _patched(
-        self, one: Located, struct: Struct | None, live: Object, patch: Object
+        self, one: ResolvedObject, struct: Struct | None, live: Object, patch: Object
     ) -> Object:
         if not self._pretend:
             try:
@@ -105,12 +105,12 @@ class ClientSide:
         return apply_strategic_patch(struct, live, patch)
 
     async def _made_again(
-        self, one: Located, wanted: Object, live: Object, deletion: Deletion
+        self, one: ResolvedObject, wanted: Object, live: Object, deletion: Deletion
     ) -> Object:
         """Delete the object and create it anew. If the server rejects the new object, the old one
         is created again and the error raised."""
         doomed = await remove(one.resource, one.name, one.namespace, deletion)
-        await await_departure(self._at, [doomed], deletion.timeout)
+        await wait_until_gone(self._at, [doomed], deletion.timeout)
         try:
             return await one.resource.create(wanted, one.namespace, **self._query)
         except ApiError as error:
@@ -122,7 +122,7 @@ class ClientSide:
             await one.resource.create({**live, "metadata": metadata}, one.namespace)
             raise sourced(error, "replacing", one.origin) from None
 
-    def _warn_of_missing(self, one: Located) -> None:
+    def _warn_of_missing(self, one: ResolvedObject) -> None:
         self._at.screen.warn(
             f"Warning: {one.resource.type.name}/{one.name} has no annotation"
             f" {self._annotation}, in which apply --client-side remembers what it was given. It is"

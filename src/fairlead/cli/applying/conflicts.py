@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from fairlead.base.terminal import printable
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.output import tables
 from fairlead.cli.output.formats import named
 from fairlead.client.errors import Conflict
@@ -65,7 +65,7 @@ def _causes(error: Conflict) -> Iterable[tuple[str, re.Match[str]]]:
             yield cause.get("field", ""), found
 
 
-def owned_fields(error: Conflict, one: Located, live: dict[str, Any]) -> list[Owned]:
+def owned_fields(error: Conflict, one: ResolvedObject, live: dict[str, Any]) -> list[Owned]:
     """The conflicts of the error, with times and both values from the live object."""
     entries = live["metadata"].get("managedFields") or []
     secret = one.resource.type.kind == "Secret" and not one.resource.type.group
@@ -80,7 +80,7 @@ def owned_fields(error: Conflict, one: Located, live: dict[str, Any]) -> list[Ow
     return listed
 
 
-def as_text(one: Located, fields: list[Owned]) -> str:
+def as_text(one: ResolvedObject, fields: list[Owned]) -> str:
     rows = [_HEAD, *([printable(cell) for cell in row] for row in fields)]
     return f"{named(one.resource.type, one.name)}:\n{tables.text(rows)}"
 

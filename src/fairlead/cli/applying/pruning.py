@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fairlead.base.dialect import Dialect
 from fairlead.cli.applying.last_applied import annotations_of
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.client import Client, Resource, UnknownKind
 from fairlead.client.resources import Object
 
@@ -50,7 +50,7 @@ def allowed_kinds(texts: Sequence[str]) -> list[tuple[str, str]]:
     for text in (one for given in texts for one in given.split(",")):
         parts = text.split("/")
         if len(parts) != 3:
-            raise Mistake(
+            raise CommandError(
                 f"{text} does not name a kind as group/version/kind, such as core/v1/ConfigMap"
             )
         group, version, kind = parts

@@ -14,7 +14,7 @@ from fairlead.cli.applying.migrating import (
 )
 from fairlead.cli.changing import MANAGER
 from fairlead.cli.errors import CommandFailed
-from fairlead.cli.located import Located, require_name
+from fairlead.cli.located import ResolvedObject, require_name
 from fairlead.cli.screen import Screen
 from fairlead.client.errors import Conflict, Invalid
 from fairlead.client.resources import Object
@@ -35,7 +35,7 @@ class ServerSide:
         self._query = {name: value for name, value in query.items() if name != "fieldManager"}
         self._stores = "dryRun" not in query
 
-    async def apply(self, one: Located) -> Object:
+    async def apply(self, one: ResolvedObject) -> Object:
         """Apply one object and return it. With force, conflicting fields are listed as a warning
         first; without, raises CommandFailed. Also raises ApiError."""
         require_name(one, "apply")
@@ -51,12 +51,12 @@ class ServerSide:
             made = await self._kept_current(one, made)
         return made
 
-    async def _sent(self, one: Located, force: bool = False) -> Object:
+    async def _sent(self, one: ResolvedObject, force: bool = False) -> Object:
         return await one.resource.apply(
             one.value, one.namespace, manager=self._manager, force=force, **self._query
         )
 
-    async def _despite(self, one: Located, error: Conflict) -> Object:
+    async def _despite(self, one: ResolvedObject, error: Conflict) -> Object:
         """Handle a conflict: fields of client-side apply are migrated to this manager; for others,
         force or fail."""
         if self._manager == MANAGER and conflicts.owners(error) & {*CLIENT_SIDE_MANAGERS}:
@@ -76,7 +76,7 @@ class ServerSide:
         self._screen.warn(f"Warning: these fields of others {what}\n{listed}")
         return await self._sent(one, force=True)
 
-    async def _take_over(self, one: Located) -> bool:
+    async def _take_over(self, one: ResolvedObject) -> bool:
         """Migrate the fields of client-side apply to this manager; return whether it was done."""
         for _ in range(_TRIES):
             live = await one.resource.get(one.name, one.namespace)
@@ -89,7 +89,7 @@ class ServerSide:
             return True
         return False
 
-    async def _kept_current(self, one: Located, made: Object) -> Object:
+    async def _kept_current(self, one: ResolvedObject, made: Object) -> Object:
         """Update the last-applied annotation, if the object has one, so that client-side apply
         remains possible."""
         standing = annotations_of(made).get(self._annotation)
@@ -101,7 +101,7 @@ class ServerSide:
         except Invalid:  # too long: remove the outdated annotation
             return await self._annotated(one, {})
 
-    async def _annotated(self, one: Located, annotations: dict[str, str]) -> Object:
+    async def _annotated(self, one: ResolvedObject, annotations: dict[str, str]) -> Object:
         value = {
             "apiVersion": one.value["apiVersion"],
             "kind": one.value["kind"],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.marking import Marks, add_marking_flags, mark, parse_marks, split_words
+from fairlead.cli.marking import LabelChanges, add_marking_flags, mark, parse_marks, split_words
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -19,7 +19,7 @@ async def run(at: Invocation) -> int:
     return await mark(at, words, marks, _outcome, _overwritten)
 
 
-def _outcome(marks: Marks, changed: bool) -> str:
+def _outcome(marks: LabelChanges, changed: bool) -> str:
     return "annotated"
 
 

@@ -24,12 +24,12 @@ from fairlead.cli.changing import (
     note,
     write_query,
 )
-from fairlead.cli.deleting.departures import Doomed
+from fairlead.cli.deleting.departures import DeletedObject
 from fairlead.cli.deleting.options import Deletion, add_deletion_flags, deletion_of
-from fairlead.cli.deleting.removing import await_departure, remove
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.deleting.removing import remove, wait_until_gone
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located, Places, files_of
+from fairlead.cli.located import ResolvedObject, Resolver, files_of
 from fairlead.cli.manifests import Manifest, add_file_flags
 from fairlead.cli.output.formats import add_output_flag, check_output, show_document, show_result
 from fairlead.cli.selectors import by_labels
@@ -40,7 +40,7 @@ from fairlead.client.resources import Object
 _PATIENCE = 30.0  # seconds until a new namespace must be ready for objects
 _PAUSE = 0.1
 
-Applier = Callable[[Located], Awaitable[tuple[Object, str]]]
+Applier = Callable[[ResolvedObject], Awaitable[tuple[Object, str]]]
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -76,7 +76,7 @@ async def run(at: Invocation) -> int:
         matches = by_labels(at.options.selector)
         found = [one for one in found if matches(one.value)]
         if not found:
-            raise Mistake("no objects passed to apply")
+            raise CommandError("no objects passed to apply")
     batch = _Batch(at, await _applier(at, client_side, deletion))
     for one in found:
         await batch.apply(one)
@@ -90,19 +90,19 @@ def _check(at: Invocation, client_side: bool) -> None:
     """Raises Mistake for flags that contradict each other."""
     options = at.options
     if options.force_conflicts and client_side:
-        raise Mistake("--force-conflicts has no meaning with --client-side")
+        raise CommandError("--force-conflicts has no meaning with --client-side")
     if options.force and not client_side:
-        raise Mistake("--force needs --client-side")
+        raise CommandError("--force needs --client-side")
     if options.force and dry_run(options) == "server":
-        raise Mistake("--force deletes objects: it cannot be tried with --dry-run=server")
+        raise CommandError("--force deletes objects: it cannot be tried with --dry-run=server")
     if dry_run(options) == "client" and not client_side:
-        raise Mistake(
+        raise CommandError(
             "only the server can tell what it would do: use --dry-run=server, or --client-side"
         )
     if options.prune and options.all and options.selector:
-        raise Mistake("--all and --selector contradict each other: give one of them")
+        raise CommandError("--all and --selector contradict each other: give one of them")
     if options.prune and not options.all and not options.selector:
-        raise Mistake(
+        raise CommandError(
             "--prune deletes whatever the files no longer have. Say among which objects: --all, or"
             " those with a label (-l)"
         )
@@ -122,7 +122,7 @@ async def _applier(at: Invocation, client_side: bool, deletion: Deletion) -> App
         force = at.options.force_conflicts
         server_side = ServerSide(at.screen, annotation, manager, force, query)
 
-        async def on_server(one: Located) -> tuple[Object, str]:
+        async def on_server(one: ResolvedObject) -> tuple[Object, str]:
             return await server_side.apply(one), "serverside-applied"
 
         return on_server
@@ -140,7 +140,7 @@ class _Batch:
     def __init__(self, at: Invocation, applier: Applier) -> None:
         self._at = at
         self._applier = applier
-        self._places = Places(at)
+        self._places = Resolver(at)
         self._namespaces: set[str] = set()  # applied by this command
         self._results: list[Object] = []
         self.failures = Failures()
@@ -160,7 +160,7 @@ class _Batch:
         else:
             self._results.append(made)
 
-    def _remember(self, found: Located, made: Object) -> None:
+    def _remember(self, found: ResolvedObject, made: Object) -> None:
         if "deletionTimestamp" in made["metadata"]:
             self._at.screen.warn(
                 f"Warning: {found.name} is being deleted; what is applied goes with it"
@@ -172,7 +172,7 @@ class _Batch:
         if found.namespace:
             self.spaces[found.namespace] = None
 
-    async def _patiently(self, found: Located) -> tuple[Object, str]:
+    async def _patiently(self, found: ResolvedObject) -> tuple[Object, str]:
         """Apply the object; retry for up to 30 seconds if its namespace was applied by the same
         command and is not ready yet."""
         ends = monotonic() + _PATIENCE
@@ -206,7 +206,7 @@ async def _prune(at: Invocation, batch: _Batch, deletion: Deletion, client_side:
     kinds = allowed_kinds(at.options.prune_allowlist) or usual_kinds(dialect)
     ours = Ours(annotation_of(dialect), _manager(at, client_side), not client_side)
     selector = at.options.selector
-    doomed: list[Doomed] = []
+    doomed: list[DeletedObject] = []
     spaces = list(batch.spaces)
     async for one in leftovers(at.client, kinds, spaces, selector, batch.applied, ours):
         try:
@@ -216,14 +216,14 @@ async def _prune(at: Invocation, batch: _Batch, deletion: Deletion, client_side:
         except EXPECTED as error:
             batch.failures.add(error)
     if deletion.waits and dry_run(at.options) == "none":
-        await await_departure(at, doomed, deletion.timeout)
+        await wait_until_gone(at, doomed, deletion.timeout)
 
 
-async def _prune_one(at: Invocation, one: Leftover, deletion: Deletion) -> Doomed:
+async def _prune_one(at: Invocation, one: Leftover, deletion: Deletion) -> DeletedObject:
     metadata = one.value["metadata"]
     space, name = metadata.get("namespace", ""), metadata["name"]
     if dry_run(at.options) == "client":
-        doomed = Doomed(one.resource, space, name, "")
+        doomed = DeletedObject(one.resource, space, name, "")
     else:
         server = dry_run(at.options) == "server"
         doomed = await remove(one.resource, name, space, deletion, server)

@@ -17,9 +17,9 @@ from fairlead.cli.changing import (
 )
 from fairlead.cli.creating.form import Making, Object
 from fairlead.cli.creating.forms import FORMS, add_form_flags, form_of, options_of
-from fairlead.cli.errors import CommandFailed, Mistake, UsageError
+from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located, Places, files_of
+from fairlead.cli.located import ResolvedObject, Resolver, files_of
 from fairlead.cli.manifests import Manifest, add_file_flags
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.client import ApiError, Resource
@@ -60,7 +60,7 @@ async def run(at: Invocation) -> int:
 
 async def _create_from_files(at: Invocation) -> int:
     query = write_query(at.options)
-    failures, places = Failures(), Places(at)
+    failures, places = Failures(), Resolver(at)
     for one in files_of(at, "create"):
         try:
             await _create_one(at, await places.of(one), query)
@@ -72,7 +72,7 @@ async def _create_from_files(at: Invocation) -> int:
     return failures.finish()
 
 
-async def _create_one(at: Invocation, one: Located, query: dict[str, str]) -> None:
+async def _create_one(at: Invocation, one: ResolvedObject, query: dict[str, str]) -> None:
     made = await _prepared(at, one.value)
     if dry_run(at.options) != "client":
         made = await one.resource.create(made, one.namespace, **query)
@@ -101,13 +101,13 @@ async def _create_from_flags(at: Invocation, form: str) -> int:
     except ApiError as error:
         if not FORMS[form].said:
             raise
-        raise Mistake(f"{FORMS[form].said}{error.message}") from None
+        raise CommandError(f"{FORMS[form].said}{error.message}") from None
     return 0
 
 
-async def _placed(at: Invocation, value: Object) -> Located:
+async def _placed(at: Invocation, value: Object) -> ResolvedObject:
     """Resolve the object. A client dry run shows its namespace only if -n was given."""
-    one = await Places(at).of(Manifest(value, ""))
+    one = await Resolver(at).of(Manifest(value, ""))
     if one.namespace and not at.options.namespace and dry_run(at.options) == "client":
         del one.value["metadata"]["namespace"]
     return one
@@ -118,7 +118,7 @@ async def _create_token(at: Invocation, name: str, value: Object) -> int:
     try:
         made = await accounts.create(value, at.namespace, name=name, subresource="token")
     except ApiError as error:
-        raise Mistake(f"{FORMS['token'].said}{error.message}") from None
+        raise CommandError(f"{FORMS['token'].said}{error.message}") from None
     if at.options.output:
         show_result(at, accounts.type, made, "")
     else:

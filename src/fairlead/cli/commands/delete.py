@@ -5,11 +5,11 @@ from __future__ import annotations
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import EXPECTED, Failures, add_dry_run_flag, dry_run, note, sourced
-from fairlead.cli.choosing import Chosen, add_choosing_flags, check_choice, chosen, is_by_rule
-from fairlead.cli.deleting.departures import Doomed
+from fairlead.cli.choosing import Chosen, add_choosing_flags, check_choice, chosen, uses_selector
+from fairlead.cli.deleting.departures import DeletedObject
 from fairlead.cli.deleting.options import Deletion, add_deletion_flags, deletion_of
-from fairlead.cli.deleting.removing import await_departure, remove
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.deleting.removing import remove, wait_until_gone
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import named, singular
 from fairlead.cli.sending import escaped_path, pour
@@ -37,7 +37,7 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(at: Invocation) -> int:
     options = at.options
     if options.output not in ("", "name"):
-        raise Mistake(f"-o {options.output} is not possible here, only -o name")
+        raise CommandError(f"-o {options.output} is not possible here, only -o name")
     if options.raw:
         return await _delete_raw(at)
     deletion = deletion_of(options, at.screen, options.force)
@@ -49,17 +49,17 @@ async def run(at: Invocation) -> int:
     doomed = await _delete(at, deletion, failures)
     if deletion.waits and dry_run(options) == "none":
         try:
-            await await_departure(at, doomed, deletion.timeout)
+            await wait_until_gone(at, doomed, deletion.timeout)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
     return failures.finish()
 
 
-async def _delete(at: Invocation, deletion: Deletion, failures: Failures) -> list[Doomed]:
+async def _delete(at: Invocation, deletion: Deletion, failures: Failures) -> list[DeletedObject]:
     """Delete all selected objects one by one; return the deleted objects to wait for."""
-    options, by_rule = at.options, is_by_rule(at)
+    options, by_rule = at.options, uses_selector(at)
     ignores = by_rule if options.ignore_not_found is None else options.ignore_not_found
-    doomed: list[Doomed] = []
+    doomed: list[DeletedObject] = []
     found = 0
     async for one in chosen(at, options.words, failures):
         found += 1
@@ -88,6 +88,6 @@ def _tell(at: Invocation, one: Chosen, word: str) -> None:
 
 async def _delete_raw(at: Invocation) -> int:
     if at.options.words or at.options.filename:
-        raise Mistake("--raw takes a path and no other words")
+        raise CommandError("--raw takes a path and no other words")
     await pour(at, Request("DELETE", escaped_path(at.options.raw)))
     return 0

@@ -13,9 +13,9 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import EXPECTED, MANAGER, Failures, add_manager_flag
 from fairlead.cli.differing.pair import Pair, pair
 from fairlead.cli.differing.showing import FAILED, PROGRAM, show
-from fairlead.cli.errors import CommandFailed, Mistake, UsageError
+from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located, Places, files_of
+from fairlead.cli.located import ResolvedObject, Resolver, files_of
 from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.refusals import worded
 from fairlead.cli.selectors import by_labels
@@ -53,7 +53,7 @@ async def run(at: Invocation) -> int:
     try:
         return await _run(at)
     except UsageError as error:
-        raise Mistake(str(error), FAILED) from None
+        raise CommandError(str(error), FAILED) from None
     except CommandFailed as error:
         raise CommandFailed(str(error), max(error.code, FAILED)) from None
     except EXPECTED as error:
@@ -62,7 +62,7 @@ async def run(at: Invocation) -> int:
 
 async def _run(at: Invocation) -> int:
     annotation = annotation_of(await at.client.discovery.dialect())
-    failures, places = Failures(), Places(at)
+    failures, places = Failures(), Resolver(at)
     comparison = _Comparison(at, annotation)
     found = in_order(files_of(at, "diff"), at.namespace)
     matches = by_labels(at.options.selector) if at.options.selector else None
@@ -91,7 +91,7 @@ class _Comparison:
         self._spaces: dict[str, None] = {}
         self.pairs: list[Pair] = []
 
-    async def add(self, one: Located) -> None:
+    async def add(self, one: ResolvedObject) -> None:
         try:
             live = await one.resource.get(one.name, one.namespace) if one.name else None
         except NotFound:
@@ -104,13 +104,13 @@ class _Comparison:
         shown = self._at.options.show_managed_fields
         self.pairs.append(pair(type, live, merged, shown))
 
-    def _note(self, one: Located, live: Object | None) -> None:
+    def _note(self, one: ResolvedObject, live: Object | None) -> None:
         if live is not None:
             self._seen.add(live["metadata"]["uid"])
         if one.namespace:
             self._spaces[one.namespace] = None
 
-    async def _merged(self, one: Located) -> Object:
+    async def _merged(self, one: ResolvedObject) -> Object:
         """The object that a server dry run of apply returns."""
         if not self._client_side:
             force = self._at.options.force_conflicts

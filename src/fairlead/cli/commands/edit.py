@@ -17,9 +17,9 @@ from fairlead.cli.choosing import check_choice, chosen_objects
 from fairlead.cli.editing.editor import edited, new_file
 from fairlead.cli.editing.saving import patch_of, save, shown
 from fairlead.cli.editing.text import commented, text_of, values_of, without_comments
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.manifests import ManifestError, Object, add_file_flags
 from fairlead.cli.output.formats import named
 from fairlead.cli.refusals import worded
@@ -45,7 +45,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 async def run(at: Invocation) -> int:
     if at.options.output not in _FORMATS:
-        raise Mistake(f"-o takes {' or '.join(_FORMATS)}")
+        raise CommandError(f"-o takes {' or '.join(_FORMATS)}")
     check_choice(at, at.options.words)
     check_subresource(at.options, ("status",))
     failures = Failures()
@@ -69,7 +69,7 @@ async def run(at: Invocation) -> int:
 class _Editing:
     """The loop of editing and saving, until all objects are saved or the user stops."""
 
-    def __init__(self, at: Invocation, path: Path, objects: list[Located]) -> None:
+    def __init__(self, at: Invocation, path: Path, objects: list[ResolvedObject]) -> None:
         self._at = at
         self._path = path
         self._objects = [one._replace(value=shown(one.value)) for one in objects]
@@ -89,7 +89,7 @@ class _Editing:
                 if not self.tried:
                     self._at.screen.warn(_NO_CHANGES)
                     return
-                raise Mistake(_NOT_SAVED)
+                raise CommandError(_NOT_SAVED)
             self.tried = True
             problems = await self._saved(after)
             if not problems:
@@ -104,7 +104,7 @@ class _Editing:
         except ManifestError as error:
             said = str(error).removeprefix("error: ")
             return [f"this cannot be read: {said}"]
-        except Mistake as error:
+        except CommandError as error:
             return [str(error)]
         problems: list[str] = []
         for place, (one, value) in enumerate(zip(self._objects, values, strict=True)):
@@ -122,10 +122,10 @@ class _Editing:
         by_identity = {_identity(value): value for value in values}
         wanted = [_identity(one.value) for one in self._objects]
         if len(values) != len(wanted) or set(by_identity) != set(wanted):
-            raise Mistake(_RENAMED)
+            raise CommandError(_RENAMED)
         return [by_identity[one] for one in wanted]
 
-    async def _save_one(self, one: Located, value: Object) -> Located:
+    async def _save_one(self, one: ResolvedObject, value: Object) -> ResolvedObject:
         struct = type_of(await self._at.client.discovery.dialect(), one.resource.type)
         patch = patch_of(struct, one.value, value)
         name = named(one.resource.type, one.name)
@@ -149,7 +149,7 @@ def _identity(value: Object) -> tuple[str, str, str, str]:
     )
 
 
-def _refused(one: Located, error: ApiError) -> str:
+def _refused(one: ResolvedObject, error: ApiError) -> str:
     lines = [
         f"* {cause.get('field', '')}: {cause.get('message', '')}" for cause in error.causes
     ] or [error.message]

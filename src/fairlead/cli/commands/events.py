@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.server_tables import cell
 from fairlead.cli.output.tables import Columns
@@ -46,7 +46,7 @@ async def run(at: Invocation) -> int:
         printer = printer_for(Choice(options.output, "", not options.no_headers, False))
     types = [type.strip() for type in options.types.split(",") if type.strip()]
     if any(type.lower() not in ("normal", "warning") for type in types):
-        raise Mistake("--types takes Normal, Warning or both")
+        raise CommandError("--types takes Normal, Warning or both")
     events = await at.client.resource("events")
     namespace = "" if options.all_namespaces else at.namespace
     query = await _about(at)
@@ -68,7 +68,7 @@ async def _about(at: Invocation) -> dict[str, Any]:
         return {}
     kind, slash, name = about.partition("/")
     if not slash or not kind or not name or "/" in name:
-        raise Mistake("--for takes one object, such as pod/web")
+        raise CommandError("--for takes one object, such as pod/web")
     type = await at.client.discovery.find(kind)
     fields = {"apiVersion": type.api_version, "kind": type.kind, "name": name}
     parts = [f"involvedObject.{field}={value}" for field, value in fields.items()]

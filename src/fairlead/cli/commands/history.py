@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.naming import Named, named_object
+from fairlead.cli.naming import Named, parse_object_reference
 from fairlead.cli.output import documents, tables
 
 if TYPE_CHECKING:
-    from fairlead.cli.versions.differences import Sight
-    from fairlead.cli.versions.telling import Chapter
+    from fairlead.cli.versions.differences import DiffView
+    from fairlead.cli.versions.telling import HistoryEntry
 
 _FORMATS = {"json": documents.as_json, "yaml": documents.as_yaml}
 
@@ -57,7 +57,7 @@ async def run(at: Invocation) -> int:
         known = " or ".join(_FORMATS)
         raise UsageError(f"unknown output format {options.output!r}, it must be {known}")
     sight, limit, start = _sight(at), _limit(options.limit), _start(options.since)
-    named = await named_object(at, options.words)
+    named = await parse_object_reference(at, options.words)
     if options.diff is not None:
         await _compare(at, named, sight)
         return 0
@@ -79,7 +79,7 @@ async def run(at: Invocation) -> int:
     return 0
 
 
-async def _compare(at: Invocation, named: Named, sight: Sight) -> None:
+async def _compare(at: Invocation, named: Named, sight: DiffView) -> None:
     """Print the difference between two revisions, given in any order. Raises NotFound if the object
     existed at neither."""
     from fairlead.cli.output.colours import Paint
@@ -112,8 +112,8 @@ async def _then(named: Named, revision: str) -> dict[str, Any] | None:
         return None
 
 
-def _sight(at: Invocation) -> Sight:
-    from fairlead.cli.versions.differences import Sight, parsed_path
+def _sight(at: Invocation) -> DiffView:
+    from fairlead.cli.versions.differences import DiffView, parsed_path
 
     try:
         fields = [parsed_path(text) for given in at.options.fields for text in given.split(",")]
@@ -121,7 +121,7 @@ def _sight(at: Invocation) -> Sight:
         raise UsageError(f"--fields: {str(error)!r} is not the path of a field") from None
     # With --revision, show the resourceVersion: it identifies the version.
     noise = at.options.all or bool(fields) or at.options.revision is not None
-    return Sight(noise=noise, secrets=at.options.show_secrets, fields=fields)
+    return DiffView(noise=noise, secrets=at.options.show_secrets, fields=fields)
 
 
 def _limit(text: str | None) -> int | None:
@@ -155,8 +155,8 @@ def _start(text: str | None) -> datetime | None:
 
 
 def _chosen(
-    chapters: list[Chapter], at: Invocation, start: datetime | None, limit: int | None
-) -> list[Chapter]:
+    chapters: list[HistoryEntry], at: Invocation, start: datetime | None, limit: int | None
+) -> list[HistoryEntry]:
     from fairlead.cli.versions.retained import DELETED
     from fairlead.cli.versions.telling import newer_than
 
@@ -167,7 +167,9 @@ def _chosen(
     return chapters[-limit:] if limit is not None else chapters
 
 
-def _document(named: Named, since: int, chapters: list[Chapter], sight: Sight) -> dict[str, Any]:
+def _document(
+    named: Named, since: int, chapters: list[HistoryEntry], sight: DiffView
+) -> dict[str, Any]:
     return {
         **named.document(),
         "knownSince": str(since) if since else None,
@@ -175,7 +177,7 @@ def _document(named: Named, since: int, chapters: list[Chapter], sight: Sight) -
     }
 
 
-def _tell(at: Invocation, named: Named, since: int, chapters: list[Chapter]) -> None:
+def _tell(at: Invocation, named: Named, since: int, chapters: list[HistoryEntry]) -> None:
     from fairlead.cli.output.colours import Paint
 
     at.screen.print(f"{named.title} ({named.resource.type.api_version})")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.marking import Marks, add_marking_flags, mark, parse_marks, split_words
+from fairlead.cli.marking import LabelChanges, add_marking_flags, mark, parse_marks, split_words
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -24,10 +24,10 @@ def _check(change: str, value: str) -> None:
 
     problems = label_value(value)
     if problems:
-        raise Mistake(f'invalid label value: "{change}": {"; ".join(problems)}')
+        raise CommandError(f'invalid label value: "{change}": {"; ".join(problems)}')
 
 
-def _outcome(marks: Marks, changed: bool) -> str:
+def _outcome(marks: LabelChanges, changed: bool) -> str:
     if not changed:
         return "not labeled"
     return "labeled" if marks.set else "unlabeled"

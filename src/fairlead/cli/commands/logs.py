@@ -11,7 +11,7 @@ from typing import Any
 from fairlead.base.terminal import printable, write_bytes
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.durations import seconds
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.pod_logs import DEFAULT, Stream, pods_of, streams_of
 from fairlead.cli.refusals import worded
@@ -72,7 +72,7 @@ async def run(at: Invocation) -> int:
         for stream in streams_of(at, pods, pod, container, options.all_containers, annotation)
     ]
     if options.follow and len(streams) > options.max_log_requests:
-        raise Mistake(
+        raise CommandError(
             f"{len(streams)} logs cannot be followed at once, only {options.max_log_requests};"
             " --max-log-requests allows more"
         )
@@ -86,16 +86,16 @@ def _container(at: Invocation) -> str:
     words, named = at.options.words, str(at.options.container)
     if at.options.selector:
         if len(words) > 0:
-            raise Mistake(
+            raise CommandError(
                 f"a pod and a selector (-l) contradict each other: give one of them{_HINT}"
             )
         return named
     if len(words) not in (1, 2):
-        raise Mistake(f"{_USAGE}{_HINT}")
+        raise CommandError(f"{_USAGE}{_HINT}")
     if len(words) == 1:
         return named
     if named:
-        raise Mistake("the container is named twice: leave out -c or the second word")
+        raise CommandError("the container is named twice: leave out -c or the second word")
     return str(words[1])
 
 
@@ -115,7 +115,7 @@ def _check(at: Invocation, container: str) -> None:
     elif options.since_time and moment(options.since_time) is None:
         wrong = f'parsing time "{options.since_time}": it is no time such as 2006-01-02T15:04:05Z'
     if wrong:
-        raise Mistake(wrong)
+        raise CommandError(wrong)
 
 
 async def _pods(at: Invocation) -> list[dict[str, Any]]:

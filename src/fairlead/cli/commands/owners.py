@@ -10,7 +10,7 @@ from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import Manifest, add_file_flags, manifests
 from fairlead.cli.masking import masked
-from fairlead.cli.naming import Named, named_object
+from fairlead.cli.naming import Named, parse_object_reference
 from fairlead.cli.output import documents
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ async def run(at: Invocation) -> int:
     from fairlead.cli.ownership.fields import field_tree
     from fairlead.cli.ownership.managers import managers_of
 
-    named = await named_object(at, at.options.words)
+    named = await parse_object_reference(at, at.options.words)
     live = await named.resource.get(named.name, named.namespace)
     managers = managers_of(live)
     shown = live if at.options.show_secrets else masked(live)
@@ -66,7 +66,7 @@ async def _run_plans(at: Invocation) -> int:
     if at.options.manager:
         raise UsageError("--manager and -f cannot be used together")
     found = manifests(at.options.filename, at.options.recursive)
-    wanted = await named_object(at, at.options.words) if at.options.words else None
+    wanted = await parse_object_reference(at, at.options.words) if at.options.words else None
     plans = [(await _named_by(at, one), one.value) for one in found]
     if wanted is not None:
         plans = [one for one in plans if _same(one[0], wanted)]

@@ -18,9 +18,9 @@ from fairlead.cli.changing import (
 )
 from fairlead.cli.choosing import check_choice, chosen_objects
 from fairlead.cli.comparing import same_content
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.manifests import ManifestError, add_file_flags, documents
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.client import ApiError
@@ -47,7 +47,7 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(at: Invocation) -> int:
     check_output(at)
     if at.options.type not in _TYPES:
-        raise Mistake(f'--type must be one of [json merge strategic], not "{at.options.type}"')
+        raise CommandError(f'--type must be one of [json merge strategic], not "{at.options.type}"')
     patch = _patch(at)
     check_choice(at, at.options.words)
     check_subresource(at.options)
@@ -67,29 +67,29 @@ def _patch(at: Invocation) -> Any:
     """The parsed patch; raises Mistake."""
     options = at.options
     if options.patch and options.patch_file:
-        raise Mistake("--patch and --patch-file are two patches: give one of them")
+        raise CommandError("--patch and --patch-file are two patches: give one of them")
     if not options.patch and not options.patch_file:
-        raise Mistake("say what to change: --patch with the patch, or --patch-file")
+        raise CommandError("say what to change: --patch with the patch, or --patch-file")
     text = options.patch
     if options.patch_file:
         try:
             text = Path(options.patch_file).read_text()
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            raise Mistake(
+            raise CommandError(
                 f"unable to read patch file: open {options.patch_file}: {why.lower()}"
             ) from None
     try:
         found = [value for value in documents(text, "") if value is not None]
     except ManifestError as error:
         why = str(error).partition("YAML to JSON: ")[2]
-        raise Mistake(f'unable to parse "{text}": {why}') from None
+        raise CommandError(f'unable to parse "{text}": {why}') from None
     if len(found) != 1:
-        raise Mistake(f'unable to parse "{text}": one patch is needed')
+        raise CommandError(f'unable to parse "{text}": one patch is needed')
     return found[0]
 
 
-async def _patched(at: Invocation, one: Located, patch: Any) -> Object:
+async def _patched(at: Invocation, one: ResolvedObject, patch: Any) -> Object:
     if dry_run(at.options) == "client":
         return await _merged_here(at, one, patch)
     type = _TYPES[at.options.type]
@@ -106,10 +106,10 @@ async def _patched(at: Invocation, one: Located, patch: Any) -> Object:
         if error.code != 415:
             raise
         what = f"{one.resource.type.api_version}, Kind={one.resource.type.kind}"
-        raise Mistake(f"{type} is not supported by {what}: {error.message}") from None
+        raise CommandError(f"{type} is not supported by {what}: {error.message}") from None
 
 
-async def _merged_here(at: Invocation, one: Located, patch: Any) -> Object:
+async def _merged_here(at: Invocation, one: ResolvedObject, patch: Any) -> Object:
     from fairlead.cli.applying.changes import type_of
     from fairlead.fields.errors import PatchError
     from fairlead.fields.json_patch import apply_json_patch, operations
@@ -125,12 +125,12 @@ async def _merged_here(at: Invocation, one: Located, patch: Any) -> Object:
             return merged
         struct = type_of(await at.client.discovery.dialect(), one.resource.type)
         if struct is None:
-            raise Mistake(
+            raise CommandError(
                 "custom resources have no strategic patch: use --type=merge or --type=json"
             )
         return apply_strategic_patch(struct, one.value, strategic_document(patch))
     except PatchError as error:
-        raise Mistake(str(error)) from None
+        raise CommandError(str(error)) from None
 
 
 def _is_same(at: Invocation, before: Object, after: Object) -> bool:

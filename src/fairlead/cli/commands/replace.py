@@ -17,10 +17,10 @@ from fairlead.cli.changing import (
     write_query,
 )
 from fairlead.cli.deleting.options import Deletion, add_deletion_flags, deletion_of
-from fairlead.cli.deleting.removing import await_departure, remove
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.deleting.removing import remove, wait_until_gone
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located, Places, files_of, require_name
+from fairlead.cli.located import ResolvedObject, Resolver, files_of, require_name
 from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result, singular
 from fairlead.client.errors import NotFound
@@ -43,7 +43,7 @@ async def run(at: Invocation) -> int:
     check_subresource(at.options)
     deletion = _deletion(at)
     query = write_query(at.options)
-    failures, places = Failures(), Places(at)
+    failures, places = Failures(), Resolver(at)
     for one in files_of(at, "replace"):
         try:
             found = await places.of(one)
@@ -65,17 +65,17 @@ def _deletion(at: Invocation) -> Deletion | None:
     if not options.force:
         for flag, usual in (("grace_period", "-1"), ("timeout", "0s")):
             if getattr(options, flag) != usual:
-                raise Mistake(f"--{flag.replace('_', '-')} must have --force specified")
+                raise CommandError(f"--{flag.replace('_', '-')} must have --force specified")
         return None
     if options.subresource:
-        raise Mistake("--force replaces whole objects, not a --subresource")
+        raise CommandError("--force replaces whole objects, not a --subresource")
     if dry_run(options) != "none":
-        raise Mistake("--force deletes objects: it cannot be tried with --dry-run")
+        raise CommandError("--force deletes objects: it cannot be tried with --dry-run")
     return deletion_of(options, at.screen)
 
 
 async def _replaced(
-    at: Invocation, one: Located, deletion: Deletion | None, query: dict[str, str]
+    at: Invocation, one: ResolvedObject, deletion: Deletion | None, query: dict[str, str]
 ) -> Object:
     value = await _prepared(at, one.value)
     if dry_run(at.options) == "client":
@@ -104,11 +104,11 @@ async def _prepared(at: Invocation, value: Object) -> Object:
     return value
 
 
-async def _remove(at: Invocation, one: Located, deletion: Deletion) -> None:
+async def _remove(at: Invocation, one: ResolvedObject, deletion: Deletion) -> None:
     try:
         doomed = await remove(one.resource, one.name, one.namespace, deletion)
     except NotFound:
         return
     if not at.options.output:
         at.screen.print(f'{singular(one.resource.type)} "{one.name}" deleted')
-    await await_departure(at, [doomed], deletion.timeout)
+    await wait_until_gone(at, [doomed], deletion.timeout)

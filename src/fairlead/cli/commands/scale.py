@@ -11,9 +11,9 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import EXPECTED, Failures, add_dry_run_flag, dry_run, note, write_query
 from fairlead.cli.choosing import add_choosing_flags, check_choice, chosen_objects
 from fairlead.cli.durations import seconds
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.client.errors import Conflict
 
@@ -47,18 +47,18 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(at: Invocation) -> int:
     options = at.options
     if options.replicas is None:
-        raise Mistake('required flag(s) "replicas" not set')
+        raise CommandError('required flag(s) "replicas" not set')
     if options.replicas < 0:
-        raise Mistake("say how many: --replicas=COUNT, from 0 on")
+        raise CommandError("say how many: --replicas=COUNT, from 0 on")
     check_output(at)
     check_choice(at, options.words)
     query = write_query(options)
     failures = Failures()
     found = [one async for one in chosen_objects(at, options.words, failures)]
     if options.resource_version and len(found) > 1:
-        raise Mistake("--resource-version is of one object, and these are several")
+        raise CommandError("--resource-version is of one object, and these are several")
     if not found and not failures:
-        raise Mistake("no objects passed to scale")
+        raise CommandError("no objects passed to scale")
     for one in found:
         try:
             value = await _scaled(at, one, query)
@@ -69,7 +69,9 @@ async def run(at: Invocation) -> int:
     return failures.finish()
 
 
-async def _scaled(at: Invocation, one: Located, query: Mapping[str, str]) -> Mapping[str, Any]:
+async def _scaled(
+    at: Invocation, one: ResolvedObject, query: Mapping[str, str]
+) -> Mapping[str, Any]:
     """Scale one object and return it; it is read again only if -o needs its new state."""
     if dry_run(at.options) == "client":
         return one.value
@@ -83,7 +85,7 @@ async def _scaled(at: Invocation, one: Located, query: Mapping[str, str]) -> Map
     return await one.resource.get(one.name, one.namespace)
 
 
-async def _write(at: Invocation, one: Located, query: Mapping[str, str]) -> None:
+async def _write(at: Invocation, one: ResolvedObject, query: Mapping[str, str]) -> None:
     """Set the replicas. With preconditions, replace the scale that was read, so that its
     resourceVersion guarantees they still hold; retry on conflicts up to 10 times."""
     options, resource = at.options, one.resource
@@ -114,10 +116,10 @@ async def _write(at: Invocation, one: Located, query: Mapping[str, str]) -> None
 
 
 def _unexpected(what: str, wanted: object, found: object) -> None:
-    raise Mistake(f"not scaled: {what} is {found}, not {wanted}")
+    raise CommandError(f"not scaled: {what} is {found}, not {wanted}")
 
 
-async def _wait(at: Invocation, one: Located) -> None:
+async def _wait(at: Invocation, one: ResolvedObject) -> None:
     """Poll the scale until it has the replicas, because a scale subresource cannot be watched. The
     interval doubles from 0.1 to 1 second."""
     ends = monotonic() + at.options.timeout
@@ -128,6 +130,6 @@ async def _wait(at: Invocation, one: Located) -> None:
         if planned == wanted == scale.get("status", {}).get("replicas", 0):
             return
         if monotonic() + pause > ends:
-            raise Mistake(f"{one.name} did not get there in the time that --timeout gives")
+            raise CommandError(f"{one.name} did not get there in the time that --timeout gives")
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_BETWEEN_LOOKS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.naming import named_object
+from fairlead.cli.naming import parse_object_reference
 from fairlead.cli.output import documents
 
 
@@ -23,7 +23,7 @@ async def run(at: Invocation) -> int:
 
     if at.options.output not in ("", "json"):
         raise UsageError(f"unknown output format {at.options.output!r}, it must be json")
-    named = await named_object(at, at.options.words)
+    named = await parse_object_reference(at, at.options.words)
     item = await get_item(named.resource, named.name, named.namespace)
     notes: list[str] = []
     if at.options.up:

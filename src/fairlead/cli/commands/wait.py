@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import EXPECTED, Failures
-from fairlead.cli.choosing import Chosen, add_choosing_flags, check_choice, chosen, is_by_rule
+from fairlead.cli.choosing import Chosen, add_choosing_flags, check_choice, chosen, uses_selector
 from fairlead.cli.durations import seconds
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag, show_result
 from fairlead.cli.waiting import Wanted, wanted_by
@@ -47,7 +47,7 @@ async def run(at: Invocation) -> int:
     failures = Failures()
     found = await _found(at, wanted, failures)
     if not found and not failures and not wanted.is_absence:
-        raise Mistake("no matching resources found")
+        raise CommandError("no matching resources found")
     groups: dict[tuple[str, str, str], list[Chosen]] = {}
     for one in found:
         type = one.resource.type
@@ -70,7 +70,7 @@ async def _found(at: Invocation, wanted: Wanted, failures: Failures) -> list[Cho
             value = one.value or await one.resource.get(one.name, one.namespace)
             found.append(one._replace(value=value))
         except NotFound as error:
-            if wanted.is_presence and not is_by_rule(at):
+            if wanted.is_presence and not uses_selector(at):
                 found.append(one)
             elif not wanted.is_absence:
                 failures.add(error)

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.feed.changes import Change, Feed
 from fairlead.cli.feed.telling import Lines, document, managers_behind
 from fairlead.cli.invocation import Invocation
@@ -40,10 +40,10 @@ def add_flags(parser: ArgumentReader) -> None:
 
 async def run(at: Invocation) -> int:
     if at.options.output not in ("", "json"):
-        raise Mistake(f'the only output format is json, not "{at.options.output}"')
+        raise CommandError(f'the only output format is json, not "{at.options.output}"')
     resources = await _resources(at)
     if not resources:
-        raise Mistake("the server has nothing that could be watched")
+        raise CommandError("the server has nothing that could be watched")
     feed = Feed(resources, _query(at), _refused(at), _ready(at))
     left = at.options.limit
     lines = Lines(Paint(at.screen), at.options.diff)
@@ -88,7 +88,9 @@ async def _resources(at: Invocation) -> list[tuple[Resource, str]]:
     if options.words:
         words = ",".join(word for word in options.words if word)
         if "/" in words:
-            raise Mistake("kinds are named here, not objects; --field-selector metadata.name=...")
+            raise CommandError(
+                "kinds are named here, not objects; --field-selector metadata.name=..."
+            )
         return [(one.resource, namespace) for one in await targets_of(at.client, [words])]
     return [
         (at.client.of(type), namespace)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.catalog import COMMANDS, GROUPS
-from fairlead.cli.completion.offers import Offers, offers_for, value_offers
-from fairlead.cli.connecting import add_connection_flags, behind_command
+from fairlead.cli.completion.offers import CandidateSource, offers_for, value_offers
+from fairlead.cli.connecting import add_connection_flags, move_flags_to_end
 from fairlead.cli.errors import UsageError
 from fairlead.cli.overview import SERVER_SIDE
 
@@ -42,7 +42,7 @@ def complete(words: Sequence[str]) -> int:
 def _offered(words: list[str]) -> Iterator[tuple[str, str]]:
     *before, current = words
     if before and before[0].startswith("-"):
-        before = behind_command(before)
+        before = move_flags_to_end(before)
     if before and before[0].startswith("-"):
         reader = ArgumentReader()
         add_connection_flags(reader)
@@ -128,7 +128,7 @@ def _positionals(reader: ArgumentReader, words: Sequence[str]) -> list[str]:
     return found
 
 
-def _ask(typed: Typed, offers: Offers | None) -> dict[str, str]:
+def _ask(typed: Typed, offers: CandidateSource | None) -> dict[str, str]:
     """Candidates from the server or configuration. The shell inserts them verbatim, so names that
     need quoting or look like a flag are left out."""
     if offers is None:

@@ -9,7 +9,7 @@ from fairlead.cli.catalog import COMMANDS
 from fairlead.cli.invocation import Invocation
 from fairlead.client.resources import METADATA_LIST
 
-Offers = Callable[[argparse.Namespace], Awaitable[dict[str, str]]]
+CandidateSource = Callable[[argparse.Namespace], Awaitable[dict[str, str]]]
 
 _MOST = 500
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
@@ -34,7 +34,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
 }
 
 
-def offers_for(command: str, said: Sequence[str], current: str) -> Offers | None:
+def offers_for(command: str, said: Sequence[str], current: str) -> CandidateSource | None:
     """The candidates for the next word of a command after the words `said`."""
     places = _PLACES.get(command)
     if places is not None:
@@ -49,7 +49,7 @@ def offers_for(command: str, said: Sequence[str], current: str) -> Offers | None
     return _kinds(f"{head}{comma}")
 
 
-def value_offers(command: str, action: argparse.Action) -> Offers | None:
+def value_offers(command: str, action: argparse.Action) -> CandidateSource | None:
     """The candidates for the value of a flag."""
     if action.dest == "namespace":
         return _names("namespaces")
@@ -67,7 +67,7 @@ def value_offers(command: str, action: argparse.Action) -> Offers | None:
     return None
 
 
-def _offers(place: str) -> Offers | None:
+def _offers(place: str) -> CandidateSource | None:
     if place.startswith("names of "):
         return _names(place.removeprefix("names of "))
     if place == "shells":
@@ -81,7 +81,7 @@ def _offers(place: str) -> Offers | None:
     }.get(place)
 
 
-def _fixed(words: Sequence[str]) -> Offers:
+def _fixed(words: Sequence[str]) -> CandidateSource:
     async def offers(options: argparse.Namespace) -> dict[str, str]:
         return dict.fromkeys(words, "")
 
@@ -95,7 +95,7 @@ async def _contexts(options: argparse.Namespace) -> dict[str, str]:
     return dict.fromkeys(known.entries["contexts"], "")
 
 
-def _kinds(front: str) -> Offers:
+def _kinds(front: str) -> CandidateSource:
     """Resource names; with their group if the plain name is already taken."""
 
     async def offers(options: argparse.Namespace) -> dict[str, str]:
@@ -113,7 +113,7 @@ def _kinds(front: str) -> Offers:
     return offers
 
 
-def _names(kind: str) -> Offers:
+def _names(kind: str) -> CandidateSource:
     async def offers(options: argparse.Namespace) -> dict[str, str]:
         at = Invocation(options)
         try:
@@ -126,7 +126,7 @@ def _names(kind: str) -> Offers:
     return offers
 
 
-def _pairs(kind: str) -> Offers:
+def _pairs(kind: str) -> CandidateSource:
     """KIND/NAME candidates."""
 
     async def offers(options: argparse.Namespace) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from fairlead.cli.creating.form import Flag, Form, Making, Object, pairs
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 
 _GROUP = "rbac.authorization.@"
 _PATH_VERBS = ("get", "post", "put", "delete", "patch", "head", "options", "*")
@@ -51,9 +51,9 @@ async def _resource_rules(at: Making, verbs: list[str]) -> list[Object]:
 async def _role(at: Making) -> Object:
     verbs = _verbs(at)
     if not verbs:
-        raise Mistake("name verbs: --verb=get,list")
+        raise CommandError("name verbs: --verb=get,list")
     if not at.values("resource"):
-        raise Mistake("name resources: --resource=pods")
+        raise CommandError("name resources: --resource=pods")
     return _of_group(at, "Role", rules=await _resource_rules(at, verbs))
 
 
@@ -62,7 +62,7 @@ async def _cluster_role(at: Making) -> Object:
     paths, aggregated = at.values("non_resource_url"), at.values("aggregation_rule")
     if aggregated:
         if verbs or resources or paths or at.values("resource_name"):
-            raise Mistake(
+            raise CommandError(
                 "--aggregation-rule collects rules of others: leave out verbs, resources and paths"
             )
         labels = pairs(aggregated, "{} is not a label with its value")
@@ -73,14 +73,14 @@ async def _cluster_role(at: Making) -> Object:
             aggregationRule={"clusterRoleSelectors": [{"matchLabels": labels}]},
         )
     if not verbs:
-        raise Mistake("name verbs: --verb=get,list")
+        raise CommandError("name verbs: --verb=get,list")
     if not resources and not paths:
-        raise Mistake("say what the verbs are for: --resource or --non-resource-url")
+        raise CommandError("say what the verbs are for: --resource or --non-resource-url")
     rules = await _resource_rules(at, verbs)
     if paths:
         for verb in verbs:
             if verb not in _PATH_VERBS:
-                raise Mistake(f"paths do not have the verb {verb}")
+                raise CommandError(f"paths do not have the verb {verb}")
         rules.append({"nonResourceURLs": paths, "verbs": verbs})
     return _of_group(at, "ClusterRole", rules=rules)
 
@@ -95,7 +95,7 @@ def _subjects(at: Making) -> list[Object]:
     for text in at.values("serviceaccount"):
         namespace, colon, name = text.partition(":")
         if not colon or not namespace or not name or ":" in name:
-            raise Mistake("serviceaccount must be <namespace>:<name>")
+            raise CommandError("serviceaccount must be <namespace>:<name>")
         found.append({"kind": "ServiceAccount", "name": name, "namespace": namespace})
     return found
 
@@ -106,7 +106,7 @@ async def _binding(at: Making, kind: str) -> Object:
     if kind == "ClusterRoleBinding":
         at.required("clusterrole")
     elif bool(role) == bool(cluster_role):
-        raise Mistake("name one role: --clusterrole or --role")
+        raise CommandError("name one role: --clusterrole or --role")
     reference = {
         "apiGroup": at.dialect.group_name(_GROUP),
         "kind": "Role" if role else "ClusterRole",

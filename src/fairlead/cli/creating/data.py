@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 
 from fairlead.cli.creating.form import Flag, Form, Making, Object
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.fields.values import compact_json
 
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
@@ -30,7 +30,9 @@ def _contents(at: Making, kind: str) -> dict[str, bytes]:
     """The keys and values from the flags; raises Mistake."""
     options = at.options
     if options.from_env_file and (options.from_file or options.from_literal):
-        raise Mistake("--from-env-file gives all keys: leave out --from-file and --from-literal")
+        raise CommandError(
+            "--from-env-file gives all keys: leave out --from-file and --from-literal"
+        )
     found: dict[str, bytes] = {}
     for key, value in (
         *_literals(options.from_literal),
@@ -38,9 +40,9 @@ def _contents(at: Making, kind: str) -> dict[str, bytes]:
         *(pair for text in at.values("from_env_file") for pair in _variables(text)),
     ):
         if not _KEY.fullmatch(key) or len(key) > 253 or key in (".", ".."):
-            raise Mistake(f'"{key}" cannot be a key of a {kind}: {_BAD_KEY}')
+            raise CommandError(f'"{key}" cannot be a key of a {kind}: {_BAD_KEY}')
         if key in found:
-            raise Mistake(f'the key "{key}" of {kind} "{at.name}" is given twice')
+            raise CommandError(f'the key "{key}" of {kind} "{at.name}" is given twice')
         found[key] = value
     return found
 
@@ -49,7 +51,7 @@ def _literals(texts: list[str]) -> Iterator[tuple[str, bytes]]:
     for text in texts:
         key, sign, value = text.partition("=")
         if not sign or not key:
-            raise Mistake(f"--from-literal takes KEY=VALUE, not {text}")
+            raise CommandError(f"--from-literal takes KEY=VALUE, not {text}")
         yield key, value.encode()
 
 
@@ -58,14 +60,14 @@ def _file(text: str) -> Iterator[tuple[str, bytes]]:
     if not sign:
         key, place = "", text
     if "=" in place:
-        raise Mistake("--from-file takes FILE or KEY=FILE: neither has another '=' in it")
+        raise CommandError("--from-file takes FILE or KEY=FILE: neither has another '=' in it")
     if sign and (not key or not place):
         missing = "key name" if not key else "file path"
-        raise Mistake(f"{missing} for {'file path' if not key else 'key name'} {text} missing")
+        raise CommandError(f"{missing} for {'file path' if not key else 'key name'} {text} missing")
     path = Path(place)
     if path.is_dir():
         if key:
-            raise Mistake("the files of a folder give keys themselves: leave out KEY=")
+            raise CommandError("the files of a folder give keys themselves: leave out KEY=")
         for file in sorted(path.iterdir()):
             if file.is_file():
                 yield file.name, content_of(file)
@@ -78,7 +80,9 @@ def content_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise Mistake(f"error reading {path}: {(error.strerror or str(error)).lower()}") from None
+        raise CommandError(
+            f"error reading {path}: {(error.strerror or str(error)).lower()}"
+        ) from None
 
 
 def _variables(name: str) -> Iterator[tuple[str, bytes]]:
@@ -87,14 +91,14 @@ def _variables(name: str) -> Iterator[tuple[str, bytes]]:
     try:
         text = content_of(Path(name)).decode()
     except UnicodeDecodeError:
-        raise Mistake(f"{name} is not UTF-8") from None
+        raise CommandError(f"{name} is not UTF-8") from None
     for line in text.removeprefix("\ufeff").splitlines():
         line = line.lstrip()
         if not line or line.startswith("#"):
             continue
         key, sign, value = line.partition("=")
         if not _VARIABLE.fullmatch(key):
-            raise Mistake(f'"{key}" cannot name a variable')
+            raise CommandError(f'"{key}" cannot name a variable')
         yield key, (value if sign else os.environ.get(key, "")).encode()
 
 
@@ -128,7 +132,7 @@ async def _generic(at: Making) -> Object:
 async def _tls(at: Making) -> Object:
     files = {"tls.crt": at.text("cert"), "tls.key": at.text("key")}
     if not all(files.values()):
-        raise Mistake("both files are needed: --cert and --key")
+        raise CommandError("both files are needed: --cert and --key")
     contents = {name: content_of(Path(file)) for name, file in files.items()}
     _check_pair(files["tls.crt"], files["tls.key"])
     return _secret(at, contents, at.dialect.label("@/tls"))
@@ -141,7 +145,7 @@ def _check_pair(certificate: str, key: str) -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
     except (ssl.SSLError, OSError) as error:
         why = getattr(error, "reason", None) or error
-        raise Mistake(f"tls: failed to load the certificate and its key: {why}") from None
+        raise CommandError(f"tls: failed to load the certificate and its key: {why}") from None
 
 
 async def _registry(at: Making) -> Object:
@@ -150,13 +154,13 @@ async def _registry(at: Making) -> Object:
     if sources:
         found = [value for text in sources for _, value in _file(text)]
         if len(found) != 1:
-            raise Mistake("only one file can be given for a registry's credentials")
+            raise CommandError("only one file can be given for a registry's credentials")
         return _secret(at, {file: found[0]}, type)
     user, password, server = (
         at.text(f"docker_{one}") for one in ("username", "password", "server")
     )
     if not (user and password and server):
-        raise Mistake(
+        raise CommandError(
             "say who signs in: --docker-server with --docker-username and --docker-password, or"
             " --from-file"
         )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.client import Client
 
 Object = dict[str, Any]
@@ -41,7 +41,7 @@ class Making:
     def required(self, flag: str) -> str:
         """The value of a required flag; raises Mistake if it is missing."""
         if not self.text(flag):
-            raise Mistake(f'required flag(s) "{flag.replace("_", "-")}" not set')
+            raise CommandError(f'required flag(s) "{flag.replace("_", "-")}" not set')
         return self.text(flag)
 
     def number(self, flag: str) -> int:
@@ -50,7 +50,7 @@ class Making:
         try:
             return int(given)
         except ValueError:
-            raise Mistake(
+            raise CommandError(
                 f'invalid argument "{given}" for "--{flag.replace("_", "-")}" flag:'
                 f' strconv.ParseInt: parsing "{given}": invalid syntax'
             ) from None
@@ -78,6 +78,6 @@ def pairs(texts: list[str], wrong: str) -> dict[str, str]:
     for text in texts:
         key, sign, value = text.partition("=")
         if not sign or not key:
-            raise Mistake(wrong.format(text))
+            raise CommandError(wrong.format(text))
         found[key] = value
     return found

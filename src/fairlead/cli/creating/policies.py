@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.creating.form import Flag, Form, Making, Object, pairs
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.cli.selectors import as_object
 
 
@@ -46,13 +46,13 @@ async def _disruption_budget(at: Making) -> Object:
     least, most = at.text("min_available"), at.text("max_unavailable")
     selector = at.text("selector")
     if not least and not most:
-        raise Mistake("say what may be missing: --min-available or --max-unavailable")
+        raise CommandError("say what may be missing: --min-available or --max-unavailable")
     if least and most:
-        raise Mistake(
+        raise CommandError(
             "--min-available and --max-unavailable contradict each other: give one of them"
         )
     if not selector:
-        raise Mistake("a selector must be specified")
+        raise CommandError("a selector must be specified")
     spec: Object = {"selector": as_object(selector)}
     spec["minAvailable" if least else "maxUnavailable"] = _number_or_text(least or most)
     return {

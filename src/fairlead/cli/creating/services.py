@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fairlead.cli.creating.form import Flag, Form, Making, Object, pairs
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 
 _RULE = re.compile(
     r"(?P<host>[^/=]*)(?P<path>/[^=]*)=(?P<service>[^:=,]+):(?P<port>[^,=]+)"
@@ -18,9 +18,9 @@ _BACKEND = re.compile(r"([^:]+):([^:]+)")
 
 def _port_number(text: str) -> int:
     if not text.isascii() or not text.isdigit():
-        raise Mistake(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+        raise CommandError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
     if len(text) > 5 or not 1 <= int(text) <= 65535:
-        raise Mistake("a port is a number from 1 to 65535")
+        raise CommandError("a port is a number from 1 to 65535")
     return int(text)
 
 
@@ -32,7 +32,7 @@ def _port(text: str) -> Object:
     if colon:
         target = _port_number(second) if second.isdigit() else second
         if not second:
-            raise Mistake(f'strconv.ParseUint: parsing "{second}": invalid syntax')
+            raise CommandError(f'strconv.ParseUint: parsing "{second}": invalid syntax')
     name = f"{first}-{second}" if colon else first
     return {"name": name, "port": port, "protocol": "TCP", "targetPort": target}
 
@@ -47,9 +47,9 @@ async def _service(at: Making, type: str) -> Object:
         spec["clusterIP"] = at.text("clusterip")
     if spec.get("clusterIP") == "None":
         if ports:
-            raise Mistake("can not map ports with clusterip=None")
+            raise CommandError("can not map ports with clusterip=None")
     elif not ports and type != "ExternalName":
-        raise Mistake("name a port: --tcp=80 or --tcp=80:8080")
+        raise CommandError("name a port: --tcp=80 or --tcp=80:8080")
     if type == "NodePort" and at.number("node_port"):
         for port in ports:
             port["nodePort"] = at.number("node_port")
@@ -71,14 +71,14 @@ def _backend(service: str, port: str) -> Object:
 async def _ingress(at: Making) -> Object:
     rules, default = at.options.rule, at.text("default_backend")
     if not rules and not default:
-        raise Mistake(
+        raise CommandError(
             "say where requests go: --rule for a host and path, --default-backend for all others"
         )
     spec: Object = {}
     if default:
         found = _BACKEND.fullmatch(default)
         if not found:
-            raise Mistake("--default-backend takes SERVICE:PORT")
+            raise CommandError("--default-backend takes SERVICE:PORT")
         spec["defaultBackend"] = _backend(found[1], found[2])
     if at.text("class"):
         spec["ingressClassName"] = at.text("class")
@@ -102,7 +102,7 @@ def _rules(texts: list[str]) -> Object:
     for text in texts:
         found = _RULE.fullmatch(text)
         if not found:
-            raise Mistake(
+            raise CommandError(
                 f"--rule takes HOST/PATH=SERVICE:PORT, with ,tls or ,tls=SECRET behind it, not"
                 f" {text}"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.cli.changing import seconds_of
 from fairlead.cli.creating.form import Flag, Form, Making, Object
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 
 _BOUND = {"Pod": "v1", "Secret": "v1"}
 
@@ -21,14 +21,14 @@ async def _request(at: Making) -> Object:
     if kind:
         if kind not in _BOUND:
             known = ", ".join(_BOUND)
-            raise Mistake(f"--bound-object-kind takes {known}")
+            raise CommandError(f"--bound-object-kind takes {known}")
         if not name:
-            raise Mistake("--bound-object-kind needs --bound-object-name")
+            raise CommandError("--bound-object-kind needs --bound-object-name")
         spec["boundObjectRef"] = {"apiVersion": _BOUND[kind], "kind": kind, "name": name}
         if at.text("bound_object_uid"):
             spec["boundObjectRef"]["uid"] = at.text("bound_object_uid")
     elif name:
-        raise Mistake("--bound-object-name needs --bound-object-kind")
+        raise CommandError("--bound-object-name needs --bound-object-kind")
     return {
         "apiVersion": at.dialect.group_name("authentication.@/v1"),
         "kind": "TokenRequest",
@@ -40,7 +40,7 @@ async def _request(at: Making) -> Object:
 def _seconds(text: str) -> int:
     found = seconds_of(text, "--duration")
     if found <= 0:
-        raise Mistake("--duration takes a time from 0 on")
+        raise CommandError("--duration takes a time from 0 on")
     return int(found)
 
 

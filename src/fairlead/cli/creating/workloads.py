@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fairlead.cli.creating.form import Flag, Form, Making, Object
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 
 _NOT_IN_NAMES = re.compile(r"[^-a-z0-9]+")
 _LONGEST_NAME = 63
@@ -25,12 +25,12 @@ def _named_after(image: str) -> str:
 async def _deployment(at: Making) -> Object:
     images, command = at.values("image"), at.options.behind
     if not images:
-        raise Mistake('required flag(s) "image" not set')
+        raise CommandError('required flag(s) "image" not set')
     if len(images) > 1 and command:
-        raise Mistake("a command is for one container, and these are several images")
+        raise CommandError("a command is for one container, and these are several images")
     replicas, port = at.number("replicas"), at.number("port")
     if replicas < 0:
-        raise Mistake("--replicas must not be negative")
+        raise CommandError("--replicas must not be negative")
     containers = [_container(_named_after(image), image, command) for image in images]
     if port >= 0:
         containers[0]["ports"] = [{"containerPort": port}]
@@ -55,7 +55,7 @@ def _job_spec(at: Making, image: str, restart: str) -> Object:
 async def _job(at: Making) -> Object:
     image, origin = at.text("image"), at.text("from")
     if bool(image) == bool(origin):
-        raise Mistake("say what runs: --image, or --from=cronjob/NAME")
+        raise CommandError("say what runs: --image, or --from=cronjob/NAME")
     if origin:
         return await _job_of(at, origin)
     return {
@@ -69,13 +69,13 @@ async def _job(at: Making) -> Object:
 async def _job_of(at: Making, origin: str) -> Object:
     """The job that the cron job would create now."""
     if at.options.behind:
-        raise Mistake("cannot specify --from and command")
+        raise CommandError("cannot specify --from and command")
     kind, slash, name = origin.partition("/")
     if not slash or not name:
-        raise Mistake("--from takes a cron job: cronjob/NAME")
+        raise CommandError("--from takes a cron job: cronjob/NAME")
     resource = await at.client.resource(kind)
     if resource.type.kind != "CronJob":
-        raise Mistake("--from takes a cron job: cronjob/NAME")
+        raise CommandError("--from takes a cron job: cronjob/NAME")
     found = await resource.get(name, at.options.namespace or None)
     template = found["spec"]["jobTemplate"]
     metadata = template.get("metadata") or {}

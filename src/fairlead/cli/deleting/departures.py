@@ -15,7 +15,7 @@ from fairlead.client.watch import DELETED
 _MOST_WATCHES = 8  # per resource, one for each namespace
 
 
-class Doomed(NamedTuple):
+class DeletedObject(NamedTuple):
     """A deleted object that may still exist."""
 
     resource: Resource
@@ -24,15 +24,15 @@ class Doomed(NamedTuple):
     uid: str
 
 
-class Departures:
+class DeletionWait:
     """Tracks deleted objects. `left` maps the uids of objects that still exist to their last seen
     state."""
 
-    def __init__(self, doomed: Iterable[Doomed]) -> None:
+    def __init__(self, doomed: Iterable[DeletedObject]) -> None:
         self._doomed = {one.uid: one for one in doomed}
         self.left: dict[str, Object] = {uid: {} for uid in self._doomed}
 
-    def remaining(self) -> list[tuple[Doomed, Object]]:
+    def remaining(self) -> list[tuple[DeletedObject, Object]]:
         return [(self._doomed[uid], value) for uid, value in self.left.items()]
 
     async def wait(self) -> None:
@@ -48,7 +48,7 @@ class Departures:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _follow(self, namespace: str, group: list[Doomed]) -> None:
+    async def _follow(self, namespace: str, group: list[DeletedObject]) -> None:
         resource = group[0].resource
         uids = {one.uid for one in group}
         name = group[0].name if len(group) == 1 else ""
@@ -81,13 +81,13 @@ class Departures:
             self.left[uid] = value
 
 
-def _grouped(doomed: list[Doomed]) -> dict[tuple[str, str], list[Doomed]]:
+def _grouped(doomed: list[DeletedObject]) -> dict[tuple[str, str], list[DeletedObject]]:
     """Group objects by watch: one for each namespace, or one for all namespaces if there are more
     than 8."""
     spaces: dict[str, set[str]] = {}
     for one in doomed:
         spaces.setdefault(one.resource.type.qualified, set()).add(one.namespace)
-    groups: dict[tuple[str, str], list[Doomed]] = {}
+    groups: dict[tuple[str, str], list[DeletedObject]] = {}
     for one in doomed:
         kind = one.resource.type.qualified
         space = one.namespace if len(spaces[kind]) <= _MOST_WATCHES else ""

@@ -8,7 +8,7 @@ from typing import Any
 from fairlead.base.records import dataclass
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import seconds_of
-from fairlead.cli.errors import Mistake, UsageError
+from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.screen import Screen
 
 _POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
@@ -69,10 +69,10 @@ def deletion_of(options: argparse.Namespace, screen: Screen, forced: bool = Fals
     grace = _number(options.grace_period)
     if getattr(options, "now", False):
         if grace != _USUAL:
-            raise Mistake("--now is a grace period of 1 s: leave out --grace-period")
+            raise CommandError("--now is a grace period of 1 s: leave out --grace-period")
         grace = 1
     if forced and grace > 0:
-        raise Mistake("--force does not wait: leave out --grace-period, or make it 0")
+        raise CommandError("--force does not wait: leave out --grace-period, or make it 0")
     if forced:
         grace = 0
     elif grace == 0:
@@ -103,5 +103,7 @@ def _policy(text: str, screen: Screen) -> str:
         screen.warn(f"warning: --cascade={text} is an old spelling of --cascade={new}")
         text = new
     if text not in _POLICIES:
-        raise Mistake(f"--cascade={text} is unknown: it takes background, foreground or orphan")
+        raise CommandError(
+            f"--cascade={text} is unknown: it takes background, foreground or orphan"
+        )
     return _POLICIES[text]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.cli.deleting.departures import Departures, Doomed
+from fairlead.cli.deleting.departures import DeletedObject, DeletionWait
 from fairlead.cli.deleting.options import Deletion
 from fairlead.cli.deleting.view import watching
 from fairlead.cli.errors import CommandFailed
@@ -14,19 +14,21 @@ from fairlead.client import Resource
 
 async def remove(
     resource: Resource, name: str, namespace: str, deletion: Deletion, dry_run: bool = False
-) -> Doomed:
+) -> DeletedObject:
     """Delete one object; raises ApiError. The uid of the result is empty if there is nothing to
     wait for."""
     answer = await resource.delete(name, namespace, deletion.options(dry_run))
     status = answer.get("kind") == "Status"
     holder = answer.get("details") if status else answer.get("metadata")
-    return Doomed(resource, namespace, name, str((holder or {}).get("uid") or ""))
+    return DeletedObject(resource, namespace, name, str((holder or {}).get("uid") or ""))
 
 
-async def await_departure(at: Invocation, doomed: list[Doomed], timeout: float | None) -> None:
+async def wait_until_gone(
+    at: Invocation, doomed: list[DeletedObject], timeout: float | None
+) -> None:
     """Wait until all objects are gone; after the timeout, raises CommandFailed that lists the
     remaining objects."""
-    departures = Departures(one for one in doomed if one.uid)
+    departures = DeletionWait(one for one in doomed if one.uid)
     if not departures.left:
         return
     at.screen.flush()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.terminal import printable, unguarded
-from fairlead.cli.deleting.departures import Departures, Doomed
+from fairlead.cli.deleting.departures import DeletedObject, DeletionWait
 from fairlead.cli.deleting.dependents import Dependents
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import named
@@ -27,7 +27,7 @@ _MOST_NAMED = 3
 
 
 @asynccontextmanager
-async def watching(at: Invocation, departures: Departures) -> AsyncIterator[None]:
+async def watching(at: Invocation, departures: DeletionWait) -> AsyncIterator[None]:
     """Show the remaining objects while the block runs, if the output is a terminal."""
     if not at.screen.is_terminal:
         yield
@@ -40,7 +40,7 @@ async def watching(at: Invocation, departures: Departures) -> AsyncIterator[None
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _show(at: Invocation, departures: Departures) -> None:
+async def _show(at: Invocation, departures: DeletionWait) -> None:
     await asyncio.sleep(_FIRST)
     from rich.console import Console
     from rich.live import Live
@@ -69,7 +69,7 @@ async def _show(at: Invocation, departures: Departures) -> None:
 
 
 def _table(
-    remaining: list[tuple[Doomed, Object]], dependents: Dependents, dialect: Dialect
+    remaining: list[tuple[DeletedObject, Object]], dependents: Dependents, dialect: Dialect
 ) -> Table:
     from rich.table import Table
     from rich.text import Text

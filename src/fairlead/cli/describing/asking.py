@@ -33,7 +33,7 @@ class Found:
         return self.items[0] if self.items else Fields(None)
 
 
-class Asker:
+class Queries:
     """Queries the server in pages of `chunk` objects; 0 requests all at once."""
 
     def __init__(self, client: Client, dialect: Dialect, chunk: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from binascii import Error as Base64Error
 
-from fairlead.cli.describing.asking import SECRETS, Asker, Found
+from fairlead.cli.describing.asking import SECRETS, Found, Queries
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.layout import Layout, Subject
 from fairlead.cli.describing.page import Page
@@ -43,7 +43,7 @@ def _draw_secret(page: Page, secret: Subject) -> None:
         page.pair(key, f"{_size(value)} bytes")
 
 
-async def _secrets(account: Subject, asker: Asker) -> Found:
+async def _secrets(account: Subject, asker: Queries) -> Found:
     return await asker.all(SECRETS, account.namespace)
 
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from fairlead.base.dialect import Dialect
-from fairlead.cli.describing.asking import Asker
+from fairlead.cli.describing.asking import Queries
 from fairlead.cli.describing.layout import Layout, Subject
 from fairlead.cli.describing.layouts import layout_of
 from fairlead.cli.describing.page import Page
@@ -22,7 +22,7 @@ class Describer:
     that cannot be read. API errors of related queries become part of the text."""
 
     def __init__(self, client: Client, dialect: Dialect, chunk: int, show_events: bool) -> None:
-        self._asker = Asker(client, dialect, chunk)
+        self._asker = Queries(client, dialect, chunk)
         self._dialect = dialect
         self._show_events = show_events
 

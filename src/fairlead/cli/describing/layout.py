@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass, field
-from fairlead.cli.describing.asking import Asker, Found
+from fairlead.cli.describing.asking import Found, Queries
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.page import Page
 
@@ -50,7 +50,7 @@ class Subject(Fields):
         return answer if isinstance(answer, Found) else Found()
 
 
-Question = Callable[[Subject, Asker], Awaitable[Any]]
+Question = Callable[[Subject, Queries], Awaitable[Any]]
 Selectors = Callable[[Subject], Sequence[Mapping[str, str]]]
 
 

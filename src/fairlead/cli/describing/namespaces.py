@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import ROUND_CEILING
 
-from fairlead.cli.describing.asking import LIMITS, QUOTAS, Asker, Found
+from fairlead.cli.describing.asking import LIMITS, QUOTAS, Found, Queries
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.layout import Layout, Subject
 from fairlead.cli.describing.page import Page
@@ -30,11 +30,11 @@ _LIMITS = {
 _LIMIT_HEAD = ("Type", "Resource", *_LIMITS)
 
 
-async def _quotas(namespace: Subject, asker: Asker) -> Found:
+async def _quotas(namespace: Subject, asker: Queries) -> Found:
     return await asker.all(QUOTAS, namespace.name)
 
 
-async def _limits(namespace: Subject, asker: Asker) -> Found:
+async def _limits(namespace: Subject, asker: Queries) -> Found:
     return await asker.all(LIMITS, namespace.name)
 
 

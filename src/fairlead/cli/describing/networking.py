@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.cli.describing.asking import ENDPOINTS, SERVICES, Asker, Found
+from fairlead.cli.describing.asking import ENDPOINTS, SERVICES, Found, Queries
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.layout import Layout, Subject
 from fairlead.cli.describing.page import Page
@@ -22,7 +22,7 @@ from fairlead.cli.describing.parts.words import NONE
 _NO_BACKEND = "<default>"
 
 
-async def _backends(ingress: Subject, asker: Asker) -> dict[str, list[Found]]:
+async def _backends(ingress: Subject, asker: Queries) -> dict[str, list[Found]]:
     """The endpoints and the service for each service name in use."""
     used = [ingress.part("spec.defaultBackend"), *map(_backend, _paths(ingress))]
     names = dict.fromkeys(backend.text("service.name") for backend in used)

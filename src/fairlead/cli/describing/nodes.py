@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
-from fairlead.cli.describing.asking import PODS, Asker, Found
+from fairlead.cli.describing.asking import PODS, Found, Queries
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.layout import Layout, Subject
 from fairlead.cli.describing.page import Page
@@ -39,12 +39,12 @@ _SHARES = ("CPU Requests", "CPU Limits", "Memory Requests", "Memory Limits")
 _POD_HEAD = ("Namespace", "Name", "", *_SHARES, "Age")
 
 
-async def _lease(node: Subject, asker: Asker) -> Found:
+async def _lease(node: Subject, asker: Queries) -> Found:
     type = ResourceType(asker.dialect.group_name("coordination.@"), "v1", "leases", "Lease", True)
     return await asker.one(type, node.name, asker.dialect.node_lease_namespace)
 
 
-async def _pods(node: Subject, asker: Asker) -> Found:
+async def _pods(node: Subject, asker: Queries) -> Found:
     """The node's pods that have not terminated."""
     fields = f"spec.nodeName={node.name},status.phase!=Succeeded,status.phase!=Failed"
     return await asker.all(PODS, "", fieldSelector=fields)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.cli.describing.asking import ENDPOINTS, Asker, Found
+from fairlead.cli.describing.asking import ENDPOINTS, Found, Queries
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.layout import Layout, Subject
 from fairlead.cli.describing.page import Page
@@ -11,7 +11,7 @@ from fairlead.cli.describing.parts.metadata import draw_head, one_line
 from fairlead.cli.describing.parts.words import NONE, UNSET
 
 
-async def _endpoints(service: Subject, asker: Asker) -> Found:
+async def _endpoints(service: Subject, asker: Queries) -> Found:
     return await asker.one(ENDPOINTS, service.name, service.namespace)
 
 

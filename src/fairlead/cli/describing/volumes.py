@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.cli.describing.asking import PODS, Asker, Found
+from fairlead.cli.describing.asking import PODS, Found, Queries
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.layout import Layout, Subject
 from fairlead.cli.describing.page import Page
@@ -46,7 +46,7 @@ def _draw_affinity(page: Page, required: Fields) -> None:
             page.entries(f"Term {at}", lines, 2)
 
 
-async def _pods(claim: Subject, asker: Asker) -> Found:
+async def _pods(claim: Subject, asker: Queries) -> Found:
     return await asker.all(PODS, claim.namespace)
 
 

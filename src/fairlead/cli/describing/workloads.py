@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairlead.cli.describing.asking import REPLICA_SETS, Asker, Found
+from fairlead.cli.describing.asking import REPLICA_SETS, Found, Queries
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.layout import Layout, Subject
 from fairlead.cli.describing.page import Page
@@ -103,7 +103,7 @@ def _deployment_replicas(deployment: Subject) -> str:
     return " | ".join(f"{count} {name}" for name, count in counts)
 
 
-async def _replica_sets(deployment: Subject, asker: Asker) -> Found:
+async def _replica_sets(deployment: Subject, asker: Queries) -> Found:
     selector = label_selector(deployment)
     return await asker.all(REPLICA_SETS, deployment.namespace, labelSelector=selector)
 

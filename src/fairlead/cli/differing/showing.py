@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairlead.base.terminal import printable
 from fairlead.cli.differing.pair import Pair
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.colours import Paint
 from fairlead.cli.versions.differences import painted
@@ -64,8 +64,8 @@ def _show_with(at: Invocation, command: str, pairs: list[Pair]) -> int:
                 [*words, *map(str, sides)], stdout=subprocess.PIPE, text=True, check=False
             )
         except (OSError, ValueError) as error:
-            raise Mistake(f'failed to run "{command}": {error}', FAILED) from None
+            raise CommandError(f'failed to run "{command}": {error}', FAILED) from None
     at.screen.out.write(done.stdout)
     if done.returncode > 1 or done.returncode < 0:
-        raise Mistake(f'"{command}" failed: exit status {done.returncode}', FAILED)
+        raise CommandError(f'"{command}" failed: exit status {done.returncode}', FAILED)
     return done.returncode

@@ -8,7 +8,7 @@ import shlex
 import tempfile
 from pathlib import Path
 
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 
 _VARIABLES = ("KUBE_EDITOR", "EDITOR")
 _USUAL = "vi"
@@ -27,10 +27,10 @@ async def edited(path: Path, text: str) -> str:
     try:
         process = await asyncio.create_subprocess_exec(*shlex.split(command), str(path))
     except (OSError, ValueError) as error:
-        raise Mistake(f"the editor does not start: {command}: {error}") from None
+        raise CommandError(f"the editor does not start: {command}: {error}") from None
     if await process.wait():
-        raise Mistake(f"the editor failed: {command}")
+        raise CommandError(f"the editor failed: {command}")
     try:
         return await asyncio.to_thread(path.read_text)
     except (OSError, UnicodeDecodeError) as error:
-        raise Mistake(f"the edited file cannot be read: {error}") from None
+        raise CommandError(f"the edited file cannot be read: {error}") from None

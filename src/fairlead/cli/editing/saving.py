@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.cli.applying.changes import changes, patch_type
 from fairlead.cli.comparing import without
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.client.errors import Conflict, error_of_status
 from fairlead.client.resources import Object
 from fairlead.codec.types.model import Struct
@@ -27,7 +27,11 @@ def patch_of(struct: Struct | None, before: Object, after: Object) -> Object:
 
 
 async def save(
-    one: Located, struct: Struct | None, patch: Object, subresource: str, query: dict[str, Any]
+    one: ResolvedObject,
+    struct: Struct | None,
+    patch: Object,
+    subresource: str,
+    query: dict[str, Any],
 ) -> Object:
     """Send the patch with the current resourceVersion; up to 5 attempts. Raises Conflict if another
     client changed the same fields since the object was shown, and ApiError."""
@@ -63,7 +67,7 @@ def _overlap(one: Any, other: Any) -> bool:
     return any(key in other and _overlap(value, other[key]) for key, value in one.items())
 
 
-def _conflict(one: Located) -> Conflict:
+def _conflict(one: ResolvedObject) -> Conflict:
     name = one.resource.type.qualified
     found = error_of_status(
         {

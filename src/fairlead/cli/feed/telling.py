@@ -16,7 +16,7 @@ from fairlead.cli.output.colours import DIM, GREEN, RED, YELLOW, Paint
 from fairlead.cli.output.tables import line, widths
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.versions.authors import authors_of
-from fairlead.cli.versions.differences import Sight, painted
+from fairlead.cli.versions.differences import DiffView, painted
 from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED
 
 _COLOURS = {CREATED: GREEN, CHANGED: YELLOW, DELETED: RED}
@@ -39,7 +39,7 @@ class Lines:
     def __init__(self, paint: Paint, with_difference: bool) -> None:
         self._paint = paint
         self._widths = list(_WIDTHS)
-        self._sight = Sight(noise=False, secrets=False) if with_difference else None
+        self._sight = DiffView(noise=False, secrets=False) if with_difference else None
 
     def of(self, change: Change, managers: list[Manager]) -> Iterator[str]:
         version, before = change.version, change.before

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
 from fairlead.client import Resource
 
@@ -48,7 +48,7 @@ def read_token(text: str) -> Token:
     """Parse a token; raises Mistake. The message does not contain the text, which may be secret."""
     found = _TOKEN.fullmatch(text)
     if found is None:
-        raise Mistake(f'the bootstrap token is not of the form "{_TOKEN.pattern}"')
+        raise CommandError(f'the bootstrap token is not of the form "{_TOKEN.pattern}"')
     return Token(found[1], found[2])
 
 

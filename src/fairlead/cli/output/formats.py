@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.printers import Choice, Printer, printer_for
 from fairlead.client import ResourceType
@@ -27,7 +27,7 @@ def check_output(at: Invocation) -> None:
     """Raises CommandFailed for an unknown format, before anything is changed."""
     wanted = at.options.output
     if wanted.partition("=")[0] in _TABLES:
-        raise Mistake(f"-o {wanted} is not possible here, only {', '.join(FORMATS)}")
+        raise CommandError(f"-o {wanted} is not possible here, only {', '.join(FORMATS)}")
     if wanted:
         _printer(at)
 

@@ -7,15 +7,15 @@ from typing import Any
 
 from fairlead.base.dialect import Dialect
 from fairlead.cli.changing import EXPECTED, Failures
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.output.formats import check_output, show_result
 from fairlead.cli.rolling.workloads import MANAGER, workloads
 from fairlead.client import ApiError
 
 Object = dict[str, Any]
-Patch = Callable[[Located, Dialect], Object]
+Patch = Callable[[ResolvedObject, Dialect], Object]
 
 
 async def patch_all(at: Invocation, patch: Patch, done: str) -> int:
@@ -34,12 +34,12 @@ async def patch_all(at: Invocation, patch: Patch, done: str) -> int:
     return failures.finish()
 
 
-async def _changed(one: Located, patch: Patch, dialect: Dialect) -> Object:
+async def _changed(one: ResolvedObject, patch: Patch, dialect: Dialect) -> Object:
     try:
         content = patch(one, dialect)
     except CommandFailed as error:
-        raise Mistake(f'{one.resource.type.qualified} "{one.name}" {error}') from None
+        raise CommandError(f'{one.resource.type.qualified} "{one.name}" {error}') from None
     try:
         return await one.resource.patch(one.name, content, one.namespace, fieldManager=MANAGER)
     except ApiError as error:
-        raise Mistake(f"failed to patch: {error}") from None
+        raise CommandError(f"failed to patch: {error}") from None

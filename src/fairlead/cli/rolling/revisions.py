@@ -7,8 +7,8 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 from fairlead.base.dialect import Dialect
-from fairlead.cli.errors import Mistake
-from fairlead.cli.located import Located
+from fairlead.cli.errors import CommandError
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.rolling.state import named_kind, revision_of
 from fairlead.client import Client
 
@@ -28,7 +28,7 @@ class Revision(NamedTuple):
     source: Object  # the ReplicaSet or ControllerRevision
 
 
-async def revisions_of(client: Client, one: Located, tool: str) -> list[Revision]:
+async def revisions_of(client: Client, one: ResolvedObject, tool: str) -> list[Revision]:
     """The revisions, oldest first. Raises Mistake for a kind without revisions; `tool` is named in
     the message."""
     type = one.resource.type
@@ -40,11 +40,11 @@ async def revisions_of(client: Client, one: Located, tool: str) -> list[Revision
         kept = await _owned(client, one, "ControllerRevision")
         found = [_of_controller_revision(value, dialect) for value in kept]
     else:
-        raise Mistake(f'no {tool} has been implemented for "{named_kind(type)}"')
+        raise CommandError(f'no {tool} has been implemented for "{named_kind(type)}"')
     return sorted((one for one in found if one is not None), key=lambda one: one.number)
 
 
-async def _owned(client: Client, one: Located, kind: str) -> list[Object]:
+async def _owned(client: Client, one: ResolvedObject, kind: str) -> list[Object]:
     resource = client.of(await client.discovery.of_kind("apps/v1", kind))
     selector = selector_text(one.value["spec"].get("selector") or {})
     listed = await resource.list(one.namespace, labelSelector=selector)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairlead.base.dialect import Dialect
-from fairlead.cli.errors import Mistake
-from fairlead.cli.located import Located
+from fairlead.cli.errors import CommandError
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.rolling.revisions import DEPLOYMENT, Revision, without_hash
 from fairlead.client.resources import JSON_PATCH, STRATEGIC_PATCH
 
@@ -23,37 +23,39 @@ _KEPT = (
 )
 
 
-def is_deployment(one: Located) -> bool:
+def is_deployment(one: ResolvedObject) -> bool:
     return (one.resource.type.group, one.resource.type.kind) == DEPLOYMENT
 
 
-def revision_to_go_to(one: Located, revisions: Sequence[Revision], wanted: int) -> Revision:
+def revision_to_go_to(one: ResolvedObject, revisions: Sequence[Revision], wanted: int) -> Revision:
     """The wanted revision; 0 means the previous one. Raises Mistake."""
     if wanted < 0:
         raise _not_found(wanted)
     if is_deployment(one) and one.value["spec"].get("paused"):
-        raise Mistake("it is paused: fairlead rollout resume first")
+        raise CommandError("it is paused: fairlead rollout resume first")
     if wanted == 0:
         if len(revisions) > 1:
             return revisions[-2]
         if is_deployment(one):
-            raise Mistake(f'deployment "{one.name}" has only one revision')
-        raise Mistake("there is no revision before this one")
+            raise CommandError(f'deployment "{one.name}" has only one revision')
+        raise CommandError("there is no revision before this one")
     for revision in revisions:
         if revision.number == wanted:
             return revision
     raise _not_found(wanted)
 
 
-def _not_found(wanted: int) -> Mistake:
-    return Mistake(f"there is no revision {wanted}")
+def _not_found(wanted: int) -> CommandError:
+    return CommandError(f"there is no revision {wanted}")
 
 
-def is_there_already(one: Located, revision: Revision) -> bool:
+def is_there_already(one: ResolvedObject, revision: Revision) -> bool:
     return without_hash(one.value["spec"]["template"]) == without_hash(revision.template)
 
 
-async def go_back(one: Located, revision: Revision, dialect: Dialect, **query: str) -> Object:
+async def go_back(
+    one: ResolvedObject, revision: Revision, dialect: Dialect, **query: str
+) -> Object:
     """Restore the template of the revision; return the new workload."""
     if not is_deployment(one):
         return await one.resource.patch(
@@ -66,7 +68,7 @@ async def go_back(one: Located, revision: Revision, dialect: Dialect, **query: s
     return await one.resource.patch(one.name, patch, one.namespace, type=JSON_PATCH, **query)
 
 
-def _notes(one: Located, revision: Revision, dialect: Dialect) -> dict[str, str]:
+def _notes(one: ResolvedObject, revision: Revision, dialect: Dialect) -> dict[str, str]:
     """The annotations of the revision, but those in `_KEPT` from the Deployment."""
     kept = {dialect.label(name) for name in _KEPT}
     own = one.value["metadata"].get("annotations") or {}

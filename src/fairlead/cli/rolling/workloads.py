@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import Failures
 from fairlead.cli.choosing import chosen_objects
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.manifests import add_file_flags
 
 MANAGER = "fairlead-rollout"
@@ -22,14 +22,14 @@ def add_workload_flags(parser: ArgumentReader, what: str) -> None:
     parser.set_defaults(all=False, all_namespaces=False, field_selector="")
 
 
-async def workloads(at: Invocation, failures: Failures) -> AsyncIterator[Located]:
+async def workloads(at: Invocation, failures: Failures) -> AsyncIterator[ResolvedObject]:
     """Yield the named workloads, or all of a kind; raises Mistake. Objects that cannot be read are
     added to `failures`."""
     options = at.options
     if not options.words and not options.filename:
-        raise Mistake("required resource not specified")
+        raise CommandError("required resource not specified")
     if options.words and options.filename:
-        raise Mistake("objects are named by files (-f) and by words at once: give one of them")
+        raise CommandError("objects are named by files (-f) and by words at once: give one of them")
     is_kind_alone = len(options.words) == 1 and "/" not in options.words[0]
     options.all = is_kind_alone and not options.selector
     async for one in chosen_objects(at, options.words, failures):

@@ -19,7 +19,7 @@ _STEP = re.compile(r"\[([^\]]*)\]|((?:[^.\[\\]|\\.)+)")
 _COLOURS = {"+": (GREEN,), "-": (RED,), "@": (CYAN,)}
 
 
-class Sight:
+class DiffView:
     """Which parts of versions are shown: with or without noise, only some fields, Secrets masked or
     not."""
 

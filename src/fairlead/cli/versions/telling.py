@@ -12,7 +12,7 @@ from fairlead.base.terminal import printable
 from fairlead.cli.output.colours import BOLD, DIM, YELLOW, Paint
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.versions.authors import authors_of, time_of
-from fairlead.cli.versions.differences import Sight, painted
+from fairlead.cli.versions.differences import DiffView, painted
 from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED, KNOWN, History, Version
 from fairlead.cli.versions.served import Writer
 from fairlead.codec.types.times import UNKNOWN, moment, since
@@ -28,7 +28,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Chapter:
+class HistoryEntry:
     """A version with its managers and writer, its time or a lower bound (`after`), and its lines: a
     difference, or the whole object."""
 
@@ -40,7 +40,7 @@ class Chapter:
     lines: Sequence[str]
     fields: Sequence[str]
 
-    def document(self, sight: Sight) -> dict[str, Any]:
+    def document(self, sight: DiffView) -> dict[str, Any]:
         return {
             "revision": str(self.version.revision),
             "change": self.version.change,
@@ -93,8 +93,10 @@ class Chapter:
         return f"after {self.after}" if self.after else UNKNOWN
 
 
-def chapters_of(history: History, sight: Sight, writers: Mapping[int, Writer]) -> list[Chapter]:
-    made: list[Chapter] = []
+def chapters_of(
+    history: History, sight: DiffView, writers: Mapping[int, Writer]
+) -> list[HistoryEntry]:
+    made: list[HistoryEntry] = []
     before: Version | None = None
     for version in history.versions:
         authors = authors_of(version, before)
@@ -103,12 +105,12 @@ def chapters_of(history: History, sight: Sight, writers: Mapping[int, Writer]) -
         writer = writers.get(version.revision)
         time = time_of(version, authors) or (writer.time if writer is not None else "")
         fields = _fields(version, before)
-        made.append(Chapter(version, authors, writer, time, after, lines, fields))
+        made.append(HistoryEntry(version, authors, writer, time, after, lines, fields))
         before = version if version.change != DELETED else None
     return made
 
 
-def _lines(version: Version, before: Version | None, sight: Sight) -> list[str]:
+def _lines(version: Version, before: Version | None, sight: DiffView) -> list[str]:
     if version.change == DELETED:
         return []
     if version.change == KNOWN or (version.change == CHANGED and before is None):
@@ -124,7 +126,7 @@ def _fields(version: Version, before: Version | None) -> list[str]:
     return [*told, f"{more} more"] if more else told
 
 
-def newer_than(chapters: Sequence[Chapter], start: datetime) -> list[Chapter]:
+def newer_than(chapters: Sequence[HistoryEntry], start: datetime) -> list[HistoryEntry]:
     """The chapters since a time. A chapter without a time counts as old as its predecessor."""
     for place in range(len(chapters) - 1, -1, -1):
         told = moment(chapters[place].time)

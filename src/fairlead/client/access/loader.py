@@ -35,8 +35,8 @@ from fairlead.wire.outgoing.client_config import (
     check_pair,
     parse_cluster,
     parse_user,
+    proxy_of_environment,
 )
-from fairlead.wire.outgoing.dialer import proxy_of_environment
 
 _SERVER = "KUBERNETES_MASTER"
 

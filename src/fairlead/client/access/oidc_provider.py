@@ -15,8 +15,11 @@ from fairlead.client.access.model import CredentialsError
 from fairlead.client.transport.dialer import USUAL_PORTS, Route
 from fairlead.client.transport.errors import Unreachable
 from fairlead.client.transport.pool import Pool
-from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError
-from fairlead.wire.outgoing.dialer import proxy_of_environment
+from fairlead.wire.outgoing.client_config import (
+    ClientConfig,
+    ClientConfigError,
+    proxy_of_environment,
+)
 
 _SECONDS = 30.0
 _MOST_BYTES = 1024 * 1024

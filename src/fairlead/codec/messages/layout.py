@@ -16,9 +16,9 @@ from fairlead.codec.types.decode import (
     Alternatives,
     Always,
     alternatives_of,
-    always_in,
     decoder_for,
     drops_zero,
+    required_fields,
 )
 from fairlead.codec.types.model import Embedded, Field, ListOf, MapOf, Presence, Scalar, Struct
 from fairlead.codec.types.scalars import Decoder
@@ -41,7 +41,7 @@ STRUCT_ENTRY: Final = 10
 _ENTRIES: Final = {"string": TEXT_ENTRY, "Quantity": QUANTITY_ENTRY}
 
 
-class Unusual(ValueError):
+class NotDecodable(ValueError):
     """A value that the decoding reader does not handle."""
 
 
@@ -93,7 +93,7 @@ def know(message: Message) -> None:
     }
     message.parts = [known.get(head) for head in range(max(known, default=0) + 1)]
     if decodes:
-        message.always = always_in(message.struct)
+        message.always = required_fields(message.struct)
     message.is_known = True
 
 
@@ -157,5 +157,5 @@ _FEW_BRACKETS: Final = 100  # with these and the levels of a type, a document is
 def _read_shallow(raw: bytes) -> Any:
     """Parse JSON inside of a message; raises Unusual if it may be deep."""
     if raw.count(b"{") + raw.count(b"[") > _FEW_BRACKETS:
-        raise Unusual
+        raise NotDecodable
     return SCALARS["raw"].read(raw)

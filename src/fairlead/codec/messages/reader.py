@@ -23,8 +23,8 @@ from fairlead.codec.messages.layout import (
     TEXT,
     TEXT_ENTRY,
     Message,
+    NotDecodable,
     Part,
-    Unusual,
     know,
     message_of,
 )
@@ -35,9 +35,9 @@ from fairlead.codec.protobuf_wire import (
     FIXED64,
     VARINT,
     WireError,
+    field_bounds,
     long_varint,
     packed,
-    place_at,
     signed,
 )
 from fairlead.codec.types.decode import fill
@@ -174,7 +174,7 @@ def _put(part: Part, value: Any, out: dict[str, Any]) -> None:
             value = decoder.decode(value, _UNCOUNTED)
         if value is None or (part.drops_empty and not value):
             if part.is_list:
-                raise Unusual
+                raise NotDecodable
             out.pop(part.name, None)
             return
     if part.is_list:
@@ -271,7 +271,7 @@ def _content(raw: bytes, first: int, last: int, wire_type: int) -> int | bytes:
 def _put_value(part: Part, entries: dict[str, Any], name: str, value: Any) -> None:
     if part.decoder is not None:
         if value is None:
-            raise Unusual
+            raise NotDecodable
         value = part.decoder.decode(value, _UNCOUNTED)
     entries[name] = value
 
@@ -284,7 +284,7 @@ def _entry(part: Part, raw: bytes, start: int, end: int) -> tuple[str, int, int]
     first = last = end
     at = start
     while at < end:
-        number, found, begin, at = place_at(raw, at, end)
+        number, found, begin, at = field_bounds(raw, at, end)
         if number in (1, 2) and found != (BYTES if number == 1 else wire_type):
             raise WireError(f"proto: wrong wireType = {found} for an entry of {part.name}")
         if number == 1:

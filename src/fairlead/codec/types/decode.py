@@ -244,7 +244,7 @@ def _is_always(field: Field) -> bool:
     return field.presence in (Presence.ALWAYS, Presence.NULLABLE)
 
 
-def always_in(struct: Struct) -> list[Always]:
+def required_fields(struct: Struct) -> list[Always]:
     """The fields of a struct that are always present."""
     return [Always(field) for field in struct.fields.values() if _is_always(field)]
 
@@ -299,7 +299,7 @@ class _Fields(Decoder):
     def prepare(self) -> None:
         """Called on first use, because types may refer to themselves; in any thread."""
         self.rows = {name: _Row(field) for name, field in self.struct.fields.items()}
-        self.always = always_in(self.struct)
+        self.always = required_fields(self.struct)
         metadata = self.struct.fields.get("metadata")
         if self.struct.name == "PodTemplateSpec" and metadata and isinstance(metadata.type, Struct):
             decoder = _Fields(metadata.type)

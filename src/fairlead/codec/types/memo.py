@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ MISSES = 32  # in a row, after which the cache is sampled
 RESTING = 16  # of this many contents one is looked up while the cache is sampled
 
 
-class ContentMemory(Generic[T]):
+class ContentCache(Generic[T]):
     """Caches values by content, the newest few. Cached values must never be changed.
 
     If contents do not repeat, the cache only costs time: after `MISSES` misses in a row it looks up
@@ -29,7 +29,7 @@ class ContentMemory(Generic[T]):
     """
 
     def __init__(self, name: str) -> None:
-        self._kept: Bounded[bytes, T] = Bounded(MOST_KEPT, MOST_BYTES, LONGEST, name=name)
+        self._kept: BoundedCache[bytes, T] = BoundedCache(MOST_KEPT, MOST_BYTES, LONGEST, name=name)
         self._missed = 0
 
     def key(self, content: Any) -> bytes | None:

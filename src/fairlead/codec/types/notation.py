@@ -143,7 +143,7 @@ class _Reading:
             read.items()
         ):  # embedded structs come after the structs that embed them
             if struct.embedded:
-                _lay_flat(struct, rows[key])
+                _inline_fields(struct, rows[key])
         for _, struct in read.values():
             if struct.is_kind:
                 _add_type_meta(struct)
@@ -265,7 +265,7 @@ def parse(group_version: str, text: str, load: Load) -> dict[str, Struct]:
     return dict(Structs(group_version, text, load))
 
 
-def _lay_flat(struct: Struct, rows: list[str]) -> None:
+def _inline_fields(struct: Struct, rows: list[str]) -> None:
     """Inline the fields of embedded structs at their places among the rows of a struct."""
     own = dict(struct.fields)
     struct.fields.clear()

@@ -56,7 +56,7 @@ _USUAL_BINARY: Final[dict[str, int]] = {
 }
 
 
-def _usual_digits(text: str) -> int:
+def _simple_digits(text: str) -> int:
     """The number of digits of a text in the usual notation; 0 for any other notation."""
     cut = len(text)
     if cut < 1 or text[0] == "0":
@@ -79,7 +79,7 @@ def _usual_digits(text: str) -> int:
 @remembered(4096, longest=64)
 def amount(text: str) -> Amount:
     """Parse a text, rounded away from zero to nano; raises QuantityError."""
-    cut = _usual_digits(text)
+    cut = _simple_digits(text)
     if cut:
         digits, suffix = text[:cut], text[cut:]
         if suffix in _USUAL_BINARY:
@@ -120,7 +120,7 @@ def quantity(text: str) -> Decimal:
 def canonical(text: str) -> str:
     """The printed form of a quantity: no fraction, the largest suffix that fits. A text that the
     reference considers canonical without parsing stays as it is, like `2.125`."""
-    cut = _usual_digits(text)
+    cut = _simple_digits(text)
     return text if cut and _has_largest_suffix(text, cut) else _canonical(text)
 
 
@@ -133,7 +133,7 @@ def _has_largest_suffix(text: str, cut: int) -> bool:
 
 def is_less(one: str, other: str) -> bool:
     """Whether a quantity is less than another; raises QuantityError."""
-    cut, beside = _usual_digits(one), _usual_digits(other)
+    cut, beside = _simple_digits(one), _simple_digits(other)
     if not cut or not beside or one[cut:] != other[beside:]:
         return quantity(one) < quantity(other)
     return one < other if cut == beside else cut < beside

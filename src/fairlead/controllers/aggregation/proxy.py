@@ -9,7 +9,7 @@ from urllib.parse import quote
 from fairlead.api.answers import Answer, text_answer
 from fairlead.api.chain import Page, is_long_running
 from fairlead.api.relay.answers import NoChange, answer_of
-from fairlead.api.relay.forward import Passed, pass_on
+from fairlead.api.relay.forward import ProxiedRequest, pass_on
 from fairlead.api.relay.headers import forwarded, wanted_protocol
 from fairlead.api.request import Request
 from fairlead.base.errors import ResourceRef, bad_request, forbidden
@@ -116,7 +116,7 @@ class ExtensionProxy:
             return text_answer(502, _NO_REDIRECTS)
         return answer_of(request, passed)
 
-    def _refuses(self, passed: Passed) -> bool:
+    def _refuses(self, passed: ProxiedRequest) -> bool:
         """Redirects are rejected: clients would follow them with their credentials."""
         if self._passes_redirects or not 300 <= passed.answer.status < 400:
             return False

@@ -15,7 +15,7 @@ from fairlead.operations.client import Client
 from fairlead.wire.outgoing.webhooks import Webhooks
 
 
-class Registering:
+class ApiServiceReconcilers:
     """`groups` are the API groups for discovery, `own` registers this server's APIServices,
     `elsewhere` gives access to the content of extension servers."""
 

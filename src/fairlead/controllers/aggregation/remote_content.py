@@ -11,7 +11,7 @@ from urllib.parse import quote
 import orjson
 
 from fairlead.auth.authentication.user import User
-from fairlead.base.budget import OverSize
+from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import REASONS, StatusError
 from fairlead.base.records import dataclass
@@ -204,7 +204,7 @@ class RemoteContent:
         try:
             check_values(answer.content)  # limit the size first: parsing blocks the event loop
             found = orjson.loads(answer.content)
-        except OverSize as error:
+        except SizeLimitExceeded as error:
             raise CallError(f"the answer is too large: {error}") from None
         except orjson.JSONDecodeError as error:
             raise CallError(f"the answer is not JSON: {error}") from None

@@ -24,7 +24,7 @@ from fairlead.controllers.disruption.status import (
 )
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.pod_members import PODS, PodMembers
+from fairlead.controllers.pod_members import PODS, SelectedPods
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.operations.eviction import BUDGETS
@@ -50,7 +50,7 @@ class Disruption:
         self._budgets = api.resources.named(BUDGETS)
         self._pods = api.resources.named(PODS)
         self._scales = Scales(api)
-        self._members: PodMembers[BudgetPod] = PodMembers(
+        self._members: SelectedPods[BudgetPod] = SelectedPods(
             objects.collection(PODS), lambda budget: budget["spec"].get("selector"), read_pod
         )
         self._scaling: set[str] = set()  # budgets that depend on the scale of controllers

@@ -14,14 +14,14 @@ from fairlead.controllers.garbage.graph import Graph
 from fairlead.controllers.garbage.references import (
     Reference,
     blocks,
+    collector_finalizers,
     owners_of,
     owners_part,
     references_of,
-    steps_of,
 )
 from fairlead.controllers.namespace_deletion import NAMESPACES
 from fairlead.controllers.namespace_remains import API_SERVICES, Elsewhere
-from fairlead.controllers.versions import may_be_going, uid_of
+from fairlead.controllers.versions import may_be_terminating, uid_of
 from fairlead.controllers.workloads.batches import all_of
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
@@ -95,7 +95,7 @@ class Owners:
         owner = self._api.store.latest(self._api.collection(resource), key)
         if owner is None or uid_of(owner) != reference.uid:
             return State.DANGLING
-        return State.WAITING if FOREGROUND in steps_of(owner) else State.SOLID
+        return State.WAITING if FOREGROUND in collector_finalizers(owner) else State.SOLID
 
     def is_elsewhere(self, reference: Reference, namespace: str) -> bool:
         """Whether a missing owner exists in another namespace."""
@@ -174,7 +174,7 @@ class GarbageCollector:
         """Keys to check after a commit. Most commits change no owners and delete nothing."""
         before, after = change.before, change.after
         same_owners = owners_part(before) == owners_part(after)
-        if same_owners and after is not None and not may_be_going(after):
+        if same_owners and after is not None and not may_be_terminating(after):
             return ()
         key = f"{change.resource} {change.key}"
         found: set[str] = set()
@@ -207,7 +207,7 @@ class GarbageCollector:
     def _going(self, key: str, version: Version) -> Iterator[str]:
         """Yields an owner with finalizers to process, and its dependents if they are to go
         first."""
-        steps = steps_of(version)
+        steps = collector_finalizers(version)
         if steps:
             yield key
         uid = uid_of(version)
@@ -225,9 +225,9 @@ class GarbageCollector:
         if metadata.get("deletionTimestamp") is None:
             await self._judge(key, resource, metadata)
             return None
-        steps = steps_of(version)
+        steps = collector_finalizers(version)
         if ORPHAN in steps:
-            await self._set_free(metadata["uid"])
+            await self._orphan(metadata["uid"])
             await self._change(resource, metadata, _without_finalizer(ORPHAN))
         elif FOREGROUND in steps and not self._is_blocked(version):
             await self._change(resource, metadata, _without_finalizer(FOREGROUND))
@@ -320,7 +320,7 @@ class GarbageCollector:
                     left.append(owner[1])
         return found
 
-    async def _set_free(self, uid: str) -> None:
+    async def _orphan(self, uid: str) -> None:
         """Orphan: remove an owner from all of its dependents."""
         dependents = list(self.graph.dependents(uid))
         failures = await all_of([partial(self._disown, key, uid) for key in dependents])

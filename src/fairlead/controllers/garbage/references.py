@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fairlead.codec.types.model import Object
-from fairlead.controllers.versions import may_be_going
+from fairlead.controllers.versions import may_be_terminating
 from fairlead.operations.delete import FOREGROUND, ORPHAN
 from fairlead.storage.version import OWNED, Version
 
@@ -59,10 +59,10 @@ def owners_of(version: Version | None) -> tuple[Reference, ...]:
     return references_of(version.object()["metadata"])
 
 
-def steps_of(version: Version) -> tuple[str, ...]:
+def collector_finalizers(version: Version) -> tuple[str, ...]:
     """The collector's finalizers on an object that is being deleted."""
     body = version.body
-    if body is None or not may_be_going(version) or not any(name in body for name in _OURS):
+    if body is None or not may_be_terminating(version) or not any(name in body for name in _OURS):
         return ()
     metadata = version.object()["metadata"]
     if metadata.get("deletionTimestamp") is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fairlead.controllers.framework import Syncing
+from fairlead.controllers.framework import Reconciler
 from fairlead.controllers.surroundings import Later, Surroundings
 
 _NODES, _PODS = "core/v1/nodes", "core/v1/pods"
 
 
-def _pod_collection(given: Surroundings) -> Syncing:
+def _pod_collection(given: Surroundings) -> Reconciler:
     from fairlead.controllers.nodes.pod_collection import PodCollection
 
     return PodCollection(
@@ -20,18 +20,18 @@ def _pod_collection(given: Surroundings) -> Syncing:
     )
 
 
-def _node_ttl(given: Surroundings) -> Syncing:
+def _node_ttl(given: Surroundings) -> Reconciler:
     from fairlead.controllers.nodes.ttl import NodeTtl
 
     return NodeTtl(given.client("ttl-controller"), given.dialect)
 
 
-def _node_lifecycle(given: Surroundings) -> Syncing:
-    from fairlead.controllers.nodes.lifecycle.controller import NodeLifecycle, Patience
+def _node_lifecycle(given: Surroundings) -> Reconciler:
+    from fairlead.controllers.nodes.lifecycle.controller import NodeLifecycle, Timeouts
     from fairlead.controllers.nodes.lifecycle.zones import Rates
 
     client, flags = given.client("node-controller"), given.options
-    patience = Patience(
+    patience = Timeouts(
         flags.node_monitor_grace_period, flags.node_startup_grace_period, flags.node_monitor_period
     )
     rates = Rates(
@@ -44,7 +44,7 @@ def _node_lifecycle(given: Surroundings) -> Syncing:
     return NodeLifecycle(client, recorder, given.dialect, given.pods_by_node, patience, rates)
 
 
-def _taint_eviction(given: Surroundings) -> Syncing:
+def _taint_eviction(given: Surroundings) -> Reconciler:
     from fairlead.controllers.nodes.taint_eviction import TaintEviction
 
     client, told = given.client("node-controller"), given.api.gates["PodDisruptionConditions"]

@@ -14,7 +14,7 @@ from fairlead.controllers.framework import Keys
 from fairlead.controllers.nodes.lifecycle.conditions import ready_condition
 from fairlead.controllers.nodes.pods_by_node import NODES, PODS, PodsByNode, node_of
 from fairlead.controllers.pod_status import disrupted, failed, write_status
-from fairlead.controllers.versions import may_be_going
+from fairlead.controllers.versions import may_be_terminating
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
@@ -77,7 +77,7 @@ class PodCollection:
         pod = change.after
         if pod is None:
             return keys
-        node, terminating = node_of(pod), may_be_going(pod)
+        node, terminating = node_of(pod), may_be_terminating(pod)
         if not node and terminating:
             keys.append(change.key)
         is_gone = bool(node) and self._objects.collection(NODES).get(node) is None

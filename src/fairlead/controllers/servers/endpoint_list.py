@@ -75,7 +75,7 @@ class NoListing:
         return None
 
 
-class OnlyThis(NoListing):
+class SingleServer(NoListing):
     """Lists this server only."""
 
     def __init__(self, own: Server) -> None:
@@ -85,7 +85,7 @@ class OnlyThis(NoListing):
         return (self._own,)
 
 
-class LastSoMany(NoListing):
+class MasterCount(NoListing):
     """Lists the servers already in the Endpoints and this one, up to a maximum. Drops servers
     beyond it, alive or not."""
 
@@ -119,7 +119,7 @@ def _listed(endpoints: Object | None) -> list[str]:
     return [one["ip"] for one in subsets[0].get("addresses") or ()]
 
 
-class LiveServers:
+class LeaseBased:
     """Lists live servers by Leases.
 
     Every server renews a Lease in the system namespace, named after its address. Any server deletes

@@ -9,7 +9,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.namespace_deletion import is_refused_by_ending
+from fairlead.controllers.namespace_deletion import is_refused_by_terminating_namespace
 from fairlead.controllers.pod_members import PODS
 from fairlead.controllers.service_endpoints.pods import (
     SERVICES,
@@ -106,7 +106,7 @@ class EndpointsController:
                     ENDPOINTS, *where, lambda _: {**value, "metadata": {**value["metadata"]}}
                 )
         except StatusError as error:
-            if current is None and is_refused_by_ending(error):
+            if current is None and is_refused_by_terminating_namespace(error):
                 return
             self._report(value, current is None, error)
             raise

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from fairlead.base.errors import StatusError
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.namespace_deletion import is_refused_by_ending
+from fairlead.controllers.namespace_deletion import is_refused_by_terminating_namespace
 from fairlead.controllers.service_endpoints.endpoints import ENDPOINTS, EndpointNames
 from fairlead.controllers.service_endpoints.pods import SERVICES
 from fairlead.controllers.service_endpoints.ports import Port, read_port, slice_ports
@@ -72,7 +72,7 @@ class MirroringController:
         try:
             await self._slices.carry_out(self._planned(endpoints, existing))
         except StatusError as error:
-            if not is_refused_by_ending(error):
+            if not is_refused_by_terminating_namespace(error):
                 raise
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from fairlead.controllers.pod_members import PodMembers, ready_condition
+from fairlead.controllers.pod_members import SelectedPods, ready_condition
 from fairlead.controllers.service_endpoints.ports import Port
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED
@@ -118,4 +118,4 @@ def facts_of(pod: Object) -> PodFacts:
     )
 
 
-ServicePods = PodMembers[PodFacts]
+ServicePods = SelectedPods[PodFacts]

@@ -10,7 +10,7 @@ from fairlead.base import budget
 from fairlead.base.errors import StatusError
 from fairlead.controllers.events import WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.namespace_deletion import is_refused_by_ending
+from fairlead.controllers.namespace_deletion import is_refused_by_terminating_namespace
 from fairlead.controllers.pod_members import PODS
 from fairlead.controllers.service_endpoints.hints import Hints
 from fairlead.controllers.service_endpoints.pods import (
@@ -108,7 +108,7 @@ class SlicesController:
         try:
             await self._reconcile(key, service, pods, moment)
         except StatusError as error:
-            if is_refused_by_ending(error):
+            if is_refused_by_terminating_namespace(error):
                 return None
             self._report(service, str(error))
             raise

@@ -53,7 +53,6 @@ class Fleet:
 
 PODS, NODES, LEASES = "core/v1/pods", "core/v1/nodes", "coordination/v1/leases"
 SCHEDULER = "default-scheduler"
-MOST_NODES = 5_000
 
 
 def node_names(count: int) -> tuple[str, ...]:

@@ -1,15 +1,15 @@
-"""Assembles the simulation and defines its flag."""
+"""Assembles the simulation."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from fairlead.auth.authorization.modes import parse_modes
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.simulation.agent.controller import PodAgents
-from fairlead.controllers.simulation.fleet import MOST_NODES, PODS, SCHEDULER, Fleet, scheduler_user
+from fairlead.controllers.simulation.fleet import PODS, SCHEDULER, Fleet, scheduler_user
 from fairlead.controllers.simulation.logs import SimulatedContainers
 from fairlead.controllers.simulation.nodes import NodeKeeper
 from fairlead.controllers.simulation.scheduler.controller import Scheduler
@@ -44,25 +44,4 @@ def build_simulation(given: Surroundings, running: frozenset[str]) -> Sequence[C
         NodeKeeper(fleet, given.dialect, options.advertised_version, greet),
         agents,
         Scheduler(api, fleet, scheduler, recorder),
-    )
-
-
-# The flag of the simulation.
-
-
-def add_simulation_flags(
-    parser: argparse.ArgumentParser, whole_number: Callable[[str], int]
-) -> None:
-    def count(text: str) -> int:
-        found = whole_number(text)
-        if found > MOST_NODES:
-            raise argparse.ArgumentTypeError(f"{text} are too many nodes: {MOST_NODES} at most")
-        return found
-
-    parser.add_argument_group("Simulation").add_argument(
-        "--simulate-nodes",
-        type=count,
-        default=0,
-        metavar="N",
-        help="nodes without machines, with a scheduler for them; pods go through their lives there",
     )

@@ -3,25 +3,25 @@ exists."""
 
 from __future__ import annotations
 
-from fairlead.controllers.framework import Syncing
+from fairlead.controllers.framework import Reconciler
 from fairlead.controllers.surroundings import Later, Surroundings
 
 _CLAIMS, _VOLUMES = "core/v1/persistentvolumeclaims", "core/v1/persistentvolumes"
 
 
-def _claim_protection(given: Surroundings) -> Syncing:
+def _claim_protection(given: Surroundings) -> Reconciler:
     from fairlead.controllers.volumes.protection import ClaimProtection
 
     return ClaimProtection(given.client("pvc-protection-controller"), given.dialect)
 
 
-def _volume_protection(given: Surroundings) -> Syncing:
+def _volume_protection(given: Surroundings) -> Reconciler:
     from fairlead.controllers.volumes.protection import VolumeProtection
 
     return VolumeProtection(given.client("pv-protection-controller"), given.dialect)
 
 
-def _volume_binder(given: Surroundings) -> Syncing:
+def _volume_binder(given: Surroundings) -> Reconciler:
     from fairlead.controllers.volumes.binder import VolumeBinder
 
     client = given.client("persistent-volume-binder")
@@ -29,14 +29,14 @@ def _volume_binder(given: Surroundings) -> Syncing:
     return VolumeBinder(given.api, client, recorder)
 
 
-def _volume_expander(given: Surroundings) -> Syncing:
+def _volume_expander(given: Surroundings) -> Reconciler:
     from fairlead.controllers.volumes.expander import VolumeExpander
 
     client = given.client("expand-controller")
     return VolumeExpander(given.api, client, given.recorder(client, "volume_expand"))
 
 
-def _ephemeral_claims(given: Surroundings) -> Syncing:
+def _ephemeral_claims(given: Surroundings) -> Reconciler:
     from fairlead.controllers.volumes.ephemeral import EphemeralClaims
 
     client = given.client("ephemeral-volume-controller")

@@ -91,13 +91,13 @@ class ClaimRules:
                     await self._writer.bind(volume, claim)
                     return
                 text = f'Cannot bind to requested volume "{name}": {why}'
-                self._teller.say_once(CLAIMS, claim, WARNING, "VolumeMismatch", text)
+                self._teller.record_once(CLAIMS, claim, WARNING, "VolumeMismatch", text)
             elif is_bound_to(volume, claim):
                 await self._writer.bind(volume, claim)
                 return
             else:
                 text = f'volume "{name}" already bound to a different claim.'
-                self._teller.say_once(CLAIMS, claim, WARNING, "FailedBinding", text)
+                self._teller.record_once(CLAIMS, claim, WARNING, "FailedBinding", text)
                 if self._names.bound_by_controller in annotations_of(claim):
                     return
         await self._writer.set_claim_status(claim, PENDING, None)
@@ -116,7 +116,7 @@ class ClaimRules:
             return
         else:
             text = "no persistent volumes available for this claim and no storage class is set"
-            self._teller.say_once(CLAIMS, claim, NORMAL, "FailedBinding", text)
+            self._teller.record_once(CLAIMS, claim, NORMAL, "FailedBinding", text)
         await self._writer.set_claim_status(claim, PENDING, None)
 
     def is_delayed(self, name: str) -> bool:
@@ -161,7 +161,7 @@ class ClaimRules:
         else:
             reason = _DELAYED
             text = "waiting for first consumer to be created before binding"
-        self._teller.say_once(CLAIMS, claim, NORMAL, reason, text)
+        self._teller.record_once(CLAIMS, claim, NORMAL, reason, text)
 
     async def _await_provisioner(self, claim: Object, class_name: str) -> None:
         """Write the name of the external provisioner to the claim, which then creates the
@@ -184,7 +184,7 @@ class ClaimRules:
             f'waiting for a volume to be created, either by external provisioner "{name}" or'
             " manually created by system administrator"
         )
-        self._teller.say_once(CLAIMS, claim, NORMAL, "ExternalProvisioning", text)
+        self._teller.record_once(CLAIMS, claim, NORMAL, "ExternalProvisioning", text)
 
     async def _with_provisioner(self, claim: Object, provisioner: str) -> Object:
         names = self._names
@@ -198,4 +198,4 @@ class ClaimRules:
         return await self._writer.replace(CLAIMS, with_annotations(claim, marks))
 
     def _say_failed(self, claim: Object, text: str) -> None:
-        self._teller.say_once(CLAIMS, claim, WARNING, "ProvisioningFailed", text)
+        self._teller.record_once(CLAIMS, claim, WARNING, "ProvisioningFailed", text)

@@ -87,8 +87,8 @@ class VolumeRules:
         why, reason = "due to incompatible volumeMode.", "VolumeMismatch"
         of_volume = f'PersistentVolume to requested PersistentVolumeClaim "{claim_name}"'
         of_claim = f'PersistentVolume "{name}" to requested PersistentVolumeClaim'
-        self._teller.say_once(VOLUMES, volume, WARNING, reason, f"Cannot bind {of_volume} {why}")
-        self._teller.say_once(CLAIMS, claim, WARNING, reason, f"Cannot bind {of_claim} {why}")
+        self._teller.record_once(VOLUMES, volume, WARNING, reason, f"Cannot bind {of_volume} {why}")
+        self._teller.record_once(CLAIMS, claim, WARNING, reason, f"Cannot bind {of_claim} {why}")
 
     async def _offer(self, volume: Object) -> None:
         """Sync waiting claims that match, until one has taken the volume."""
@@ -154,7 +154,7 @@ class Reclaimer:
             busy = sorted(key_of(pod) for pod in users if not is_finished(pod))
             if busy:
                 text = f"Volume is used by pods: {','.join(busy)}"
-                self._teller.say_once(VOLUMES, volume, NORMAL, "VolumeFailedRecycle", text)
+                self._teller.record_once(VOLUMES, volume, NORMAL, "VolumeFailedRecycle", text)
                 return
         if not self._recycler.can_recycle(volume):
             text = "No recycler plugin found for the volume!"

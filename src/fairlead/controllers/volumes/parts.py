@@ -7,7 +7,7 @@ from fairlead.controllers.events import Recorder
 from fairlead.controllers.volumes.index import Index
 from fairlead.controllers.volumes.names import Annotations
 from fairlead.controllers.volumes.plugins import Plugins
-from fairlead.controllers.volumes.writes import Teller, Writer
+from fairlead.controllers.volumes.writes import EventRecorder, Writer
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client
 
@@ -21,7 +21,7 @@ class Parts:
     plugins: Plugins
     index: Index
     writer: Writer
-    teller: Teller
+    teller: EventRecorder
     storage_group: str
 
     @classmethod
@@ -33,6 +33,6 @@ class Parts:
             Plugins(api.dialect, names),
             Index(names),
             Writer(client, names),
-            Teller(recorder, api.resources),
+            EventRecorder(recorder, api.resources),
             api.dialect.group_name("storage.@"),
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.base.dialect import Dialect
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.versions import may_be_going
+from fairlead.controllers.versions import may_be_terminating
 from fairlead.controllers.volumes.facts import is_going
 from fairlead.controllers.volumes.names import BOUND, CLAIMS, PODS, VOLUMES, phase_of
 from fairlead.controllers.volumes.pods import (
@@ -74,7 +74,7 @@ class ClaimProtection:
         version = change.after or change.before
         if version is None or version.body is None or not may_use_claims(version):
             return ()
-        if not change.deleted and not may_be_going(version):
+        if not change.deleted and not may_be_terminating(version):
             return ()
         return [f"{change.namespace}/{name}" for name in claims_of(version.object())]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.quantity import quantity
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.volumes.facts import is_bound_to, reserved, size_of
@@ -24,18 +24,18 @@ _YES = "yes"
 _MOST_SAID = 4096
 
 
-class Teller:
+class EventRecorder:
     """Records events about claims and volumes."""
 
     def __init__(self, recorder: Recorder, resources: Resources) -> None:
         self._recorder = recorder
         self._resources = resources
-        self._said: Bounded[str, tuple[str, str]] = Bounded(_MOST_SAID)
+        self._said: BoundedCache[str, tuple[str, str]] = BoundedCache(_MOST_SAID)
 
     def say(self, resource: str, value: Object, kind: str, reason: str, text: str) -> None:
         self._recorder.record(self._resources.named(resource), value, kind, reason, text)
 
-    def say_once(self, resource: str, value: Object, kind: str, reason: str, text: str) -> None:
+    def record_once(self, resource: str, value: Object, kind: str, reason: str, text: str) -> None:
         """Record an event unless it equals the last one about the object."""
         uid = value["metadata"]["uid"]
         if self._said.get(uid) != (reason, text):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.controllers.framework import Syncing
+from fairlead.controllers.framework import Reconciler
 from fairlead.controllers.surroundings import Later, Surroundings
 
 _PODS = "core/v1/pods"
@@ -10,22 +10,22 @@ _JOBS = "batch/v1/jobs"
 _REPLICA_SETS, _REPLICATION_CONTROLLERS = "apps/v1/replicasets", "core/v1/replicationcontrollers"
 
 
-def _replica_sets(given: Surroundings) -> Syncing:
+def _replica_sets(given: Surroundings) -> Reconciler:
     return _replicas(given, _REPLICA_SETS, "replicaset-controller")
 
 
-def _replication_controllers(given: Surroundings) -> Syncing:
+def _replication_controllers(given: Surroundings) -> Reconciler:
     return _replicas(given, _REPLICATION_CONTROLLERS, "replication-controller")
 
 
-def _replicas(given: Surroundings, resource: str, name: str) -> Syncing:
+def _replicas(given: Surroundings, resource: str, name: str) -> Reconciler:
     from fairlead.controllers.workloads.replicas import Replicas
 
     client = given.client(name)
     return Replicas(resource, given.api, client, given.recorder(client, name), given.pods)
 
 
-def _deployments(given: Surroundings) -> Syncing:
+def _deployments(given: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.deployments.controller import Deployments
 
     client = given.client("deployment-controller")
@@ -33,21 +33,21 @@ def _deployments(given: Surroundings) -> Syncing:
     return Deployments(given.api, client, events, given.pods)
 
 
-def _jobs(given: Surroundings) -> Syncing:
+def _jobs(given: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.jobs.controller import Jobs
 
     client = given.client("job-controller")
     return Jobs(given.api, client, given.recorder(client, "job-controller"), given.pods)
 
 
-def _cron_jobs(given: Surroundings) -> Syncing:
+def _cron_jobs(given: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.cron_jobs.controller import CronJobs
 
     client = given.client("cronjob-controller")
     return CronJobs(given.api, client, given.recorder(client, "cronjob-controller"))
 
 
-def _autoscalers(given: Surroundings) -> Syncing:
+def _autoscalers(given: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.autoscalers.controller import Autoscalers
 
     client = given.client("horizontal-pod-autoscaler")
@@ -55,14 +55,14 @@ def _autoscalers(given: Surroundings) -> Syncing:
     return Autoscalers(given.api, client, events)
 
 
-def _daemon_sets(given: Surroundings) -> Syncing:
+def _daemon_sets(given: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.daemon_sets.controller import DaemonSets
 
     client = given.client("daemon-set-controller")
     return DaemonSets(given.api, client, given.recorder(client, "daemonset-controller"), given.pods)
 
 
-def _stateful_sets(given: Surroundings) -> Syncing:
+def _stateful_sets(given: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.stateful_sets.controller import StatefulSets
 
     client = given.client("statefulset-controller")
@@ -70,7 +70,7 @@ def _stateful_sets(given: Surroundings) -> Syncing:
     return StatefulSets(given.api, client, events, given.pods)
 
 
-def _finished_jobs(given: Surroundings) -> Syncing:
+def _finished_jobs(given: Surroundings) -> Reconciler:
     from fairlead.controllers.workloads.finished_jobs import FinishedJobs
 
     return FinishedJobs(given.client("ttl-after-finished-controller"))

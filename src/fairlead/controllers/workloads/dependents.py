@@ -21,7 +21,7 @@ class Dependent:
         self.deleting = metadata.get("deletionTimestamp") is not None
 
 
-class Whole(Dependent):
+class FullDependent(Dependent):
     """A dependent with its complete value."""
 
     __slots__ = ("value",)
@@ -31,5 +31,5 @@ class Whole(Dependent):
         self.value = value
 
 
-def read_whole(version: Version) -> Whole:
-    return Whole(version, version.object())
+def read_full(version: Version) -> FullDependent:
+    return FullDependent(version, version.object())

@@ -14,7 +14,7 @@ from fairlead.base.records import dataclass
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.controllers.workloads.adoption import Claims
-from fairlead.controllers.workloads.dependents import read_whole
+from fairlead.controllers.workloads.dependents import read_full
 from fairlead.controllers.workloads.hashes import filled, short_hash
 from fairlead.controllers.workloads.index import Owned
 from fairlead.controllers.workloads.owners import controller_reference
@@ -44,7 +44,7 @@ class History:
         self._resource = resource
         self._hash_label = hash_label
         self._claims = Claims(objects, resource, REVISIONS)
-        self._owned = Owned(objects.collection(REVISIONS), read_whole)
+        self._owned = Owned(objects.collection(REVISIONS), read_full)
 
     async def of(self, owner: Object) -> list[Object]:
         """The owner's revisions, oldest first; adopts and releases them."""

@@ -13,7 +13,7 @@ from fairlead.resources.registry import Resource
 _LONGEST_PREFIX = 253
 
 
-def is_namespace_ending(error: StatusError) -> bool:
+def is_namespace_terminating(error: StatusError) -> bool:
     """Whether a create failed because the namespace is being deleted."""
     causes = (error.details or {}).get("causes") or ()
     return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
@@ -49,7 +49,7 @@ class PodControl:
         try:
             created = await self._objects.create(PODS, pod)
         except StatusError as error:
-            if not is_namespace_ending(error):
+            if not is_namespace_terminating(error):
                 self._record(owner, WARNING, "FailedCreate", f"Error creating: {error}")
             raise
         text = f"Created pod: {created['metadata']['name']}"

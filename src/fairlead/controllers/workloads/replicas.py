@@ -15,10 +15,14 @@ from fairlead.controllers.workloads import conditions
 from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.batches import all_of, growing
 from fairlead.controllers.workloads.deletion_order import to_remove
-from fairlead.controllers.workloads.dependents import read_whole
+from fairlead.controllers.workloads.dependents import read_full
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
 from fairlead.controllers.workloads.owners import controller_among
-from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending, pod_from
+from fairlead.controllers.workloads.pod_control import (
+    PodControl,
+    is_namespace_terminating,
+    pod_from,
+)
 from fairlead.controllers.workloads.pods import PODS, Pod, next_available
 from fairlead.controllers.workloads.statuses import write_status
 from fairlead.operations.api import Api, Object
@@ -60,7 +64,7 @@ class Replicas:
         self._selector_of = selected_labels if plain else selector_of
         collection = objects.collection(resource)
         self._selectors = Selectors(collection, self._selector_of)
-        self._siblings = Owned(collection, read_whole)
+        self._siblings = Owned(collection, read_full)
         costs = api.gates["PodDeletionCost"]
         self._cost = api.dialect.label("controller.@/pod-deletion-cost") if costs else ""
 
@@ -102,7 +106,7 @@ class Replicas:
         try:
             await growing([partial(self._control.create, owner, pod)] * count)
         except StatusError as error:
-            return None if is_namespace_ending(error) else error
+            return None if is_namespace_terminating(error) else error
         return None
 
     async def _remove(self, owner: Object, pods: Sequence[Pod], count: int) -> StatusError | None:

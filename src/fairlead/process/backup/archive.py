@@ -165,7 +165,7 @@ class Archive:
         if trailer is None:
             raise self._cut_short()
         self._file.seek(self._start)
-        packed = _Packed(self._file, self._end - self._start, self._head, taken)
+        packed = _DecompressingReader(self._file, self._end - self._start, self._head, taken)
         count = 0
         try:
             stream = io.BufferedReader(packed, _PIECE)
@@ -179,7 +179,7 @@ class Archive:
         if count != int(trailer[2]):
             raise self._damaged(f"it has {count} objects and should have {int(trailer[2])}")
 
-    def _row(self, stream: io.BufferedReader[_Packed]) -> Row | None:
+    def _row(self, stream: io.BufferedReader[_DecompressingReader]) -> Row | None:
         line = stream.readline(_LONGEST_LINE)
         if not line:
             return None
@@ -199,7 +199,7 @@ class Archive:
         return Row(revision, resource, key, 0, api_version, value)
 
 
-class _Packed(io.RawIOBase):
+class _DecompressingReader(io.RawIOBase):
     """Decompresses the next `left` bytes of a file, and computes the digest of the compressed
     bytes."""
 

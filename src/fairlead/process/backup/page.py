@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.api.answers import Answer
 from fairlead.api.chain import Handler
-from fairlead.api.long_answers import LongAnswer
+from fairlead.api.long_answers import StreamedAnswer
 from fairlead.api.methods import check_reading
 from fairlead.api.request import Request
 from fairlead.base.errors import too_many_requests
@@ -44,7 +44,7 @@ class BackupPage:
             raise too_many_requests("other backups are being read, please try again later")
         await self._api.store.catch_up()
         request.exchange.no_deadline()
-        return LongAnswer(self._pieces(), media_type=MEDIA_TYPE)
+        return StreamedAnswer(self._pieces(), media_type=MEDIA_TYPE)
 
     async def _pieces(self) -> AsyncGenerator[bytes]:
         self._under_way += 1

@@ -55,7 +55,7 @@ async def fill(
             " clients anew and go on with --accept-older-revisions, or restore into a data"
             " directory"
         )
-    filling = _Filling(source, progress)
+    filling = _Restore(source, progress)
     try:
         await filling.raise_to(wanted)
         await filling.write(row for row in rows() if _is_definition(row))
@@ -80,7 +80,7 @@ def check_empty(snapshot: Snapshot) -> None:
         raise BackupError(f"the storage holds {len(snapshot.rows)} objects already")
 
 
-class _Filling:
+class _Restore:
     """Writes to a storage, and records the written keys for `undo`."""
 
     def __init__(self, source: Source, progress: Progress) -> None:
@@ -206,7 +206,7 @@ async def _all(work: Iterable[Coroutine[None, None, None]]) -> None:
 # Values in etcd that cannot be decoded: a server skips them, a copy must fail.
 
 
-class NoticingCodec:
+class ReportingCodec:
     """Wraps a codec and reports each value that it cannot decode to `unread`."""
 
     def __init__(self, codec: Codec, unread: Callable[[str], None]) -> None:

@@ -45,7 +45,7 @@ class Lifetimes:
 USUAL = Lifetimes()
 # With `--testing`. Clients use the machine's time even if a test moves the server's clock, so
 # certificates that are renewed by that clock would not be valid for them yet.
-BEYOND_ALL_MOVES = Lifetimes(timedelta(days=365_000), timedelta(days=365_000))
+TESTING_LIFETIMES = Lifetimes(timedelta(days=365_000), timedelta(days=365_000))
 
 
 def utc_now() -> datetime:

@@ -11,7 +11,7 @@ from fairlead.auth.authentication.authorities import Authorities
 from fairlead.base.dialect import Dialect
 from fairlead.process.assembly import StartError
 from fairlead.process.certificates.authority import (
-    BEYOND_ALL_MOVES,
+    TESTING_LIFETIMES,
     USUAL,
     Lifetimes,
     Pair,
@@ -25,7 +25,7 @@ from fairlead.process.certificates.renewal import Renewal
 from fairlead.process.data_directory import FileError
 
 
-class ShownCertificates:
+class ServingCertificates:
     """Issues, checks and renews the certificates. All methods raise StartError."""
 
     def __init__(self, options: argparse.Namespace, dialect: Dialect) -> None:
@@ -84,7 +84,7 @@ class ShownCertificates:
         )
 
     def _lifetimes(self) -> Lifetimes:
-        return BEYOND_ALL_MOVES if self._options.testing else USUAL
+        return TESTING_LIFETIMES if self._options.testing else USUAL
 
     def _given_pair(self) -> Pair | None:
         """Return the serving certificate of the command line."""

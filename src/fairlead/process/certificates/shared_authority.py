@@ -10,7 +10,7 @@ from fairlead.controllers.root_ca import CONFIG_MAPS, RootCaPublisher
 from fairlead.operations.client import Client
 
 
-class StrangeAuthority(Exception):
+class ForeignAuthority(Exception):
     """The store belongs to servers of another CA; the message is for the user."""
 
 
@@ -43,7 +43,7 @@ async def share_authority(objects: Client, dialect: Dialect, ca: Path) -> None:
     except ValueError:
         return  # unusable for clients; the publisher repairs it
     if known.isdisjoint(keys_in(ca)):
-        raise StrangeAuthority(
+        raise ForeignAuthority(
             f"the store belongs to servers of another CA: config map {namespace}/{name} does not"
             f" have {ca}. Copy pki/ca.crt, pki/ca.key and pki/service-account.key from the data"
             " directory of one of them to this one, or name the CA that clients shall trust"

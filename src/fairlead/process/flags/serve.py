@@ -16,7 +16,7 @@ from fairlead.base.logs import JSON, TEXT
 from fairlead.controllers.catalogue import DEFAULT_CONTROLLERS, chosen_controllers
 from fairlead.controllers.certificates.flags import add_signing_flags
 from fairlead.controllers.servers.flags import add_servers_flags
-from fairlead.controllers.simulation.setup import add_simulation_flags
+from fairlead.controllers.simulation.flags import add_simulation_flags
 from fairlead.process.flags.storage import add_storage_flags
 from fairlead.process.flags.values import (
     address,

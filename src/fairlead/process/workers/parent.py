@@ -24,7 +24,7 @@ from fairlead.base.dialect import DIALECTS
 from fairlead.process.assembly import StartError
 from fairlead.process.banner import banner, process_age, show_banner, tell_stopping
 from fairlead.process.listeners import listen, shown_address
-from fairlead.process.workers.slot import HURRY, OWNER, READY, STOP, Place, found_file, socket_of
+from fairlead.process.workers.slot import OWNER, READY, STOP, STOP_NOW, Place, found_file, socket_of
 from fairlead.storage.workers.page import Page
 
 logger = logging.getLogger("fairlead")
@@ -119,7 +119,7 @@ class Parent:
                     self._heed(woken.recv(4096))
                 else:
                     self._hear(key.data)
-            self._bury()
+            self._reap()
         return self._code
 
     def _goes_on(self) -> bool:
@@ -149,7 +149,7 @@ class Parent:
         pid = os.fork()
         if pid == 0:
             mine.close()
-            self._become(worker, its, parent)
+            self._run_worker(worker, its, parent)
         worker.pid, worker.control, worker.ready = pid, mine, False
         worker.began = time.monotonic()
         self._page.slot(worker.number).occupy(pid)
@@ -157,7 +157,7 @@ class Parent:
         self._selector.register(mine, selectors.EVENT_READ, worker)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, self._heeded)
 
-    def _become(self, worker: _Worker, control: socket.socket, parent: int) -> None:
+    def _run_worker(self, worker: _Worker, control: socket.socket, parent: int) -> None:
         """Run a worker in the forked process; never returns."""
         code = 1
         try:
@@ -225,7 +225,7 @@ class Parent:
                 )
                 show_banner(told)
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         for worker in self._workers:
             if not worker.pid:
                 continue
@@ -299,7 +299,7 @@ class Parent:
                 self._signal(worker, signal.SIGTERM)
             elif worker.control is not None:
                 with suppress(OSError):  # it is ending already
-                    worker.control.send(STOP if self._stopping == 1 else HURRY)
+                    worker.control.send(STOP if self._stopping == 1 else STOP_NOW)
 
     def _kill(self) -> None:
         self._kill_at = float("inf")

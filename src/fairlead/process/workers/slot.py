@@ -14,7 +14,7 @@ from fairlead.base.records import dataclass
 from fairlead.storage.workers.page import Page, Slot
 
 OWNER = 0
-READY, STOP, HURRY = b"r", b"s", b"h"  # messages between worker and parent
+READY, STOP, STOP_NOW = b"r", b"s", b"h"  # messages between worker and parent
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Place:
     def slot(self) -> Slot:
         return self.page.slot(self.number)
 
-    def heed_parent(self, stop: Callable[[], None], hurry: Callable[[], None]) -> None:
+    def listen_to_parent(self, stop: Callable[[], None], hurry: Callable[[], None]) -> None:
         """Call `stop` or `hurry` when the parent requests it. If the parent dies, exit at once: a
         worker without it would not be restarted and would keep the port in use."""
         self.control.setblocking(False)
@@ -61,12 +61,12 @@ class Place:
                 os._exit(1)
             if STOP in heard:
                 stop()
-            if HURRY in heard:
+            if STOP_NOW in heard:
                 hurry()
 
         asyncio.get_running_loop().add_reader(self.control, hear)
 
-    def tell_ready(self, found: str) -> None:
+    def notify_ready(self, found: str) -> None:
         """Notify the parent that this worker is ready. `found` describes the store's contents; the
         parent uses that of worker 0."""
         if self.number == OWNER:

@@ -16,7 +16,7 @@ from fairlead.storage.backend import StorageError
 from fairlead.storage.followed import FollowedLog
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
-from fairlead.storage.workers.calls import Desk, ask
+from fairlead.storage.workers.calls import RpcServer, ask
 from fairlead.storage.workers.channel import Channel
 from fairlead.storage.workers.owner import Sharing
 from fairlead.storage.workers.source import SharedSource
@@ -30,8 +30,8 @@ class Worker:
     def __init__(self, place: Place, workers: int) -> None:
         self.place = place
         self.slot = place.slot
-        self._desk = Desk(place.peers)
-        self._gathering = Gathering(place.directory, place.number, workers, self._desk)
+        self._desk = RpcServer(place.peers)
+        self._gathering = MetricsAggregator(place.directory, place.number, workers, self._desk)
         self._sharing: Sharing | None = None
 
     @property
@@ -97,14 +97,14 @@ _PATIENCE = 2.0  # seconds for a worker that is busy, stopped or starting
 _RISING = ("counter", "histogram")
 
 
-class Gathering:
+class MetricsAggregator:
     """The metrics of all workers. `directory` is private to them and holds their sockets.
 
     A worker writes its counts to a file before it reports them. Its successor after a crash
     continues from that file, so that no counter ever decreases.
     """
 
-    def __init__(self, directory: Path, worker: int, workers: int, desk: Desk) -> None:
+    def __init__(self, directory: Path, worker: int, workers: int, desk: RpcServer) -> None:
         self._directory = directory
         self._worker = worker
         self._workers = workers

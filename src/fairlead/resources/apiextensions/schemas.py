@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.base.budget import OverTime
+from fairlead.base.budget import TimeLimitExceeded
 from fairlead.resources.apiextensions.depth import check_depth
 from fairlead.resources.apiextensions.openapi_rules import OpenAPIRules
 from fairlead.resources.apiextensions.schema_defaults import check_defaults
@@ -65,7 +65,7 @@ def check_schema(
     if check_depth(schema, here, causes):
         try:
             unstructured = _check_inside(schema, here, markers, causes)
-        except OverTime as error:
+        except TimeLimitExceeded as error:
             causes.invalid(here, "", str(error))
             return
         if unstructured and len(causes) == before:

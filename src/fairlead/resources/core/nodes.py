@@ -27,7 +27,7 @@ _TAINTS = "metadata.taints"
 
 class NodeBehaviour(Behaviour):
     def fill_defaults(self, value: Object, context: Context) -> None:
-        _pair_ranges(value["spec"])
+        _sync_ranges(value["spec"])
         status = value["status"]
         if status.get("allocatable") is None and status.get("capacity"):
             status["allocatable"] = dict(status["capacity"])
@@ -87,7 +87,7 @@ class NodeBehaviour(Behaviour):
             )
 
 
-def _pair_ranges(spec: Object) -> None:
+def _sync_ranges(spec: Object) -> None:
     """Sync `podCIDR` of older clients with the first of `podCIDRs`; `podCIDR` wins."""
     single, ranges = spec.get("podCIDR"), spec.get("podCIDRs")
     if single and (not ranges or ranges[0] != single):

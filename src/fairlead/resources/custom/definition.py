@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fairlead.base.budget import OverSize
-from fairlead.base.caches import Bounded
+from fairlead.base.budget import SizeLimitExceeded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
 from fairlead.base.records import dataclass
 from fairlead.codec.types.builtin import BuiltinTypes
@@ -77,7 +77,7 @@ class CustomKind:
         self.has_status = subresources.get("status") is not None
         self.scale = ScalePaths.of(subresources.get("scale"))
         self.columns = tuple(map(_column, version.get("additionalPrinterColumns") or ()))
-        self.shown: Bounded[tuple[str, int], bytes] = Bounded(
+        self.shown: BoundedCache[tuple[str, int], bytes] = BoundedCache(
             most_bytes=_MOST_SHOWN_BYTES, longest=_LONGEST_SHOWN, per_byte=1
         )
         self.printer: Printer | None = None  # made for the first Table
@@ -153,7 +153,7 @@ class CustomKind:
         made = self.pruned(value)
         try:
             self.compiled.fill_defaults(made)
-        except OverSize:  # the schema gained defaults later: serve the object without them
+        except SizeLimitExceeded:  # the schema gained defaults later: serve the object without them
             return self.pruned(value)
         return made
 

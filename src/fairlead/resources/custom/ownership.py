@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 import orjson
 
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.errors import internal
 from fairlead.codec.types.model import Object, Struct
 from fairlead.resources.custom.definition import Converter, CustomKind
@@ -31,7 +31,7 @@ class CustomVersions:
 
     def __init__(self, kind: CustomKind) -> None:
         self._kind = kind
-        self._known: Bounded[_Key, bytes] = Bounded(64, longest=_LONGEST, per_byte=1)
+        self._known: BoundedCache[_Key, bytes] = BoundedCache(64, longest=_LONGEST, per_byte=1)
 
     def struct(self, api_version: str) -> Struct | None:
         found = self._kind.definition.kinds.get(api_version)

@@ -9,7 +9,7 @@ from fairlead.storage.encryption.keys_in_use import Sealed, Sealing
 DEFAULT_PREFIX = "/registry"
 
 
-class SealedCodec:
+class EncryptedCodec:
     """A `ReferenceCodec` whose values are encrypted. `prefix` precedes the paths."""
 
     def __init__(self, codec: ReferenceCodec, sealing: Sealing, prefix: str) -> None:
@@ -35,7 +35,7 @@ class SealedCodec:
         return self._prefix + self.path(resource, key)
 
 
-class SealedRows:
+class EncryptedRows:
     """Encrypts the values of a store that keeps our own rows. The ciphers get the path that the
     reference would use."""
 

@@ -18,7 +18,7 @@ _NONCE = 12
 _TAG = 16
 
 
-class NotOpened(Exception):
+class DecryptError(Exception):
     """The value was not encrypted with this key, or was modified."""
 
 
@@ -44,12 +44,12 @@ class AesCbc:
 
     def open(self, path: str, sealed: bytes) -> bytes:
         if len(sealed) < 2 * _BLOCK or len(sealed) % _BLOCK:
-            raise NotOpened
+            raise DecryptError
         reading = BlockCipher(self._key, CBC(sealed[:_BLOCK])).decryptor()
         value = reading.update(sealed[_BLOCK:]) + reading.finalize()
         missing = value[-1]
         if not 1 <= missing <= _BLOCK or value[-missing:] != bytes([missing]) * missing:
-            raise NotOpened
+            raise DecryptError
         return value[:-missing]
 
 
@@ -66,11 +66,11 @@ class AesGcm:
 
     def open(self, path: str, sealed: bytes) -> bytes:
         if len(sealed) < _NONCE + _TAG:
-            raise NotOpened
+            raise DecryptError
         try:
             return self._aead.decrypt(sealed[:_NONCE], sealed[_NONCE:], path.encode())
         except InvalidTag:
-            raise NotOpened from None
+            raise DecryptError from None
 
 
 class SecretBox:
@@ -90,4 +90,4 @@ class SecretBox:
         try:
             return self._box.decrypt(sealed)
         except (self._failure, ValueError):
-            raise NotOpened from None
+            raise DecryptError from None

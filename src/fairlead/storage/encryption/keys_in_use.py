@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from fairlead.storage.encryption.ciphers import Cipher, NotOpened
+from fairlead.storage.encryption.ciphers import Cipher, DecryptError
 
 SEALED = b"k8s:enc:"
 _WORDS_OF_A_PREFIX = 5  # k8s, enc, the provider, its version and the name of the key
@@ -61,7 +61,7 @@ class Sealing:
             elif stored.startswith(prefix):
                 try:
                     return cipher.open(path, stored[len(prefix) :])
-                except NotOpened:
+                except DecryptError:
                     break
         raise Sealed(_why(path, stored))
 

@@ -215,7 +215,7 @@ class Client:
         try:
             header = read_header(await member.call(RANGE, self._probe, timeout=self.timing.probe))
         except CallFailed as error:
-            member.is_mistrusted = error.is_mistrust
+            member.is_mistrusted = error.is_tls_rejection
             if error.is_late and member is not self._member:
                 member.drop()  # the connection may be dead
             if self._member is None:

@@ -55,7 +55,7 @@ class CallFailed(Exception):
         return self.details == "etcdserver: requested lease not found"
 
     @property
-    def is_mistrust(self) -> bool:
+    def is_tls_rejection(self) -> bool:
         """Whether one side rejected the other's certificate."""
         return "SSL" in self.details or "certificate" in self.details
 

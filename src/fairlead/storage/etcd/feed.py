@@ -114,7 +114,7 @@ def _ended(told: Told) -> Exception:
     return CallFailed("UNAVAILABLE", told.reason or "the watch was cancelled")
 
 
-class Quiet:
+class IdleCheck:
     """Determines whether a silent watch of a prefix is up to date, where no mark may be written."""
 
     def __init__(self, client: Client, prefix: bytes) -> None:
@@ -180,7 +180,7 @@ class Feed:
         self._compaction_key = compaction_key
         self._on_floor = on_floor
         self._is_whole = True
-        self._quiet = None if may_write else Quiet(client, prefix)
+        self._quiet = None if may_write else IdleCheck(client, prefix)
         self._marking: asyncio.Task[None] | None = None
         self._reached = 0
         self._reads_since: float | None = None  # start of the current wait for events

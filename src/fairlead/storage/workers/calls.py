@@ -32,7 +32,7 @@ UNASKED = 0  # the number of messages that answer no call
 Handler = Callable[..., Awaitable[Any]]
 
 
-class Desk:
+class RpcServer:
     """Serves calls from other processes on a socket that the parent created, so it survives a
     restart of this process. `offers` maps names to handlers, which get the channel and the call
     number as first arguments."""
@@ -92,7 +92,7 @@ class Desk:
 
 
 class Caller:
-    """The client side of a `Desk`: one connection, made by `connect`. After `lost` is set every
+    """The client of an `RpcServer`: one connection, made by `connect`. After `lost` is set every
     call fails. `unasked` receives messages that answer no call."""
 
     def __init__(self, unasked: Callable[[Message], None] | None = None) -> None:

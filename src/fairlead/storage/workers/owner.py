@@ -18,7 +18,7 @@ from fairlead.storage.backend import (
 )
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, encoded_of
-from fairlead.storage.workers.calls import PART, UNASKED, Desk
+from fairlead.storage.workers.calls import PART, UNASKED, RpcServer
 from fairlead.storage.workers.channel import Channel, framed
 from fairlead.storage.workers.page import Page
 
@@ -68,7 +68,7 @@ class Sharing:
     """Sends every commit to the followers, in order, and answers their calls. `committed` must be
     called with the rows of each commit before its writers are acknowledged."""
 
-    def __init__(self, page: Page, desk: Desk, log: History) -> None:
+    def __init__(self, page: Page, desk: RpcServer, log: History) -> None:
         self._page = page
         self._log = log
         self._live: set[Channel] = set()  # followers with all commits up to the page's revision
@@ -90,7 +90,7 @@ class Sharing:
         self._page.set_floor(store.floor)
         self.tell_health()
         self._page.reach(store.revision)
-        self._page.say_seals(self._log.seals)
+        self._page.set_encrypts(self._log.seals)
 
     def committed(self, rows: Sequence[Row]) -> None:
         if not rows:

@@ -53,7 +53,7 @@ class Page:
         """Whether the owner encrypts some values."""
         return bool(self._words[_SEALS])
 
-    def say_seals(self, seals: bool) -> None:
+    def set_encrypts(self, seals: bool) -> None:
         """Called by the owner."""
         self._words[_SEALS] = seals
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
 from fairlead.wire.incoming.exchange import date_line
-from fairlead.wire.incoming.holdings import Holdings, Uploads
+from fairlead.wire.incoming.holdings import BodyMemory, UnreadOutput
 from fairlead.wire.incoming.limits import Limits
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ class Connections:
         self.limits = limits
         self.coarse = 10 * limits.tick  # seconds; the periodic check is precise enough above it
         self.application = application
-        self.holdings: Holdings[HttpProtocol] = Holdings(limits.unread_bytes_in_all)
-        self.uploads = Uploads(
+        self.holdings: UnreadOutput[HttpProtocol] = UnreadOutput(limits.unread_bytes_in_all)
+        self.uploads = BodyMemory(
             limits.body_bytes_in_all,
             limits.body_bytes_of_an_owner,
             limits.waiting_body_bytes_of_an_owner,
@@ -154,7 +154,7 @@ def _descriptors() -> int:
 # A connection whose protocol was switched.
 
 
-class HandedOver(asyncio.Protocol):
+class UpgradedProtocol(asyncio.Protocol):
     """Forwards everything to the successor. `on_full` is called when the write buffer fills and
     drains, `on_lost` at the end, after the successor."""
 

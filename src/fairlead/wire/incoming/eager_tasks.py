@@ -15,7 +15,7 @@ from typing import Any
 Work = Coroutine[Any, Any, None]
 
 
-class _Stand:
+class _TaskStandIn:
     """Stands in for the current task until there is one: `asyncio.timeout` keeps a reference to the
     current task."""
 
@@ -34,7 +34,7 @@ class _Stand:
         return self.task.uncancel() if self.task is not None else 0
 
 
-class _Rest:
+class _Continuation:
     """Awaitable for the rest of a coroutine that has begun to wait."""
 
     __slots__ = ("_waits_for", "_work")
@@ -62,7 +62,7 @@ class _Rest:
                 failure = None  # breaks the cycle through its traceback
 
 
-async def _end(rest: _Rest) -> None:
+async def _end(rest: _Continuation) -> None:
     await rest
 
 
@@ -71,7 +71,7 @@ def begin(work: Work, loop: asyncio.AbstractEventLoop) -> asyncio.Task[None] | N
     completed. Inside another task, all of it goes to a new task."""
     if asyncio.current_task(loop) is not None:
         return loop.create_task(work)
-    stand: Any = _Stand()
+    stand: Any = _TaskStandIn()
     context = copy_context()
     _enter_task(loop, stand)
     try:
@@ -80,6 +80,6 @@ def begin(work: Work, loop: asyncio.AbstractEventLoop) -> asyncio.Task[None] | N
         return None
     finally:
         _leave_task(loop, stand)
-    stand.task = loop.create_task(_end(_Rest(work, waits_for)), context=context)
+    stand.task = loop.create_task(_end(_Continuation(work, waits_for)), context=context)
     task: asyncio.Task[None] = stand.task
     return task

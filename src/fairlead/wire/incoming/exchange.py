@@ -6,14 +6,14 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from email.utils import formatdate
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from fairlead.base.errors import StatusError
-from fairlead.base.records import dataclass
-from fairlead.wire.incoming.holdings import Uploads
+from fairlead.wire.incoming.holdings import BodyMemory
 from fairlead.wire.incoming.parser import Head
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Exchange:
         self.lines = b""  # header lines added to any answer
         self._parts: list[bytes] = []
         self._size = 0
-        self._reserved: tuple[Uploads, str, int] | None = None
+        self._reserved: tuple[BodyMemory, str, int] | None = None
         self._in_chunks = False
         self._in_parts = False  # the body is read as it arrives
         self._waiter: asyncio.Future[None] | None = None

@@ -42,7 +42,7 @@ class Holder(Protocol):
 H = TypeVar("H", bound=Holder)
 
 
-class Holdings(Generic[H]):
+class UnreadOutput(Generic[H]):
     """Connections whose clients do not read, and the bytes that wait for them. Above `most` bytes
     in total, the owners that hold most lose connections, the longest unread first."""
 
@@ -74,7 +74,7 @@ class Holdings(Generic[H]):
         held: Counter[str] = Counter()
         for holder, size in self._unread.items():
             held[holder.owner] += size
-        share = fair_share(held.values(), int(self._most * _LEFT))
+        share = max_min_share(held.values(), int(self._most * _LEFT))
         cut = []
         for holder, size in self._unread.items():
             if held[holder.owner] > share:
@@ -93,7 +93,7 @@ class Holdings(Generic[H]):
             logger.warning("too much waits for clients that do not read: %d are cut off", count)
 
 
-def fair_share(held: Iterable[int], room: int) -> int:
+def max_min_share(held: Iterable[int], room: int) -> int:
     """Return the equal share per owner that fits in `room`; owners below it leave their rest to
     others (max-min fairness)."""
     amounts = sorted(held)
@@ -109,7 +109,7 @@ class TooManyBodies(Exception):
     """Too many bytes of the owner's other bodies wait already."""
 
 
-class Uploads:
+class BodyMemory:
     """Memory for request bodies, reserved before they are read and released after the answer.
 
     An owner may reserve up to `most_of_an_owner` bytes as long as the total stays below `most`, and

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from fairlead.wire.incoming.connections import Application, Connections, HandedOver
+from fairlead.wire.incoming.connections import Application, Connections, UpgradedProtocol
 from fairlead.wire.incoming.eager_tasks import begin
 from fairlead.wire.incoming.exchange import NOBODY, ClientGone, Exchange, Peer, refusal
-from fairlead.wire.incoming.holdings import Uploads
+from fairlead.wire.incoming.holdings import BodyMemory
 from fairlead.wire.incoming.parser import SETTLED, Reader, Refused
 from fairlead.wire.incoming.tls_records import slices_of
 
@@ -299,7 +299,7 @@ class HttpProtocol:
         return self._connections.date
 
     @property
-    def uploads(self) -> Uploads:
+    def uploads(self) -> BodyMemory:
         return self._connections.uploads
 
     def _begin(self, exchange: Exchange, work: Application) -> None:
@@ -398,7 +398,7 @@ class HttpProtocol:
         waiting, self._waiting = self._waiting, b""
         full, self.full = self.full, None
         self._transport.set_protocol(
-            HandedOver(successor, self._count_tunnel, self.connection_lost)
+            UpgradedProtocol(successor, self._count_tunnel, self.connection_lost)
         )
         successor.connection_made(self._transport)
         if full is not None:

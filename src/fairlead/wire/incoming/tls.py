@@ -21,10 +21,10 @@ from fairlead.wire.incoming.protocol import HttpProtocol
 from fairlead.wire.incoming.tls_records import (
     PLAIN,
     Data,
-    Party,
     Records,
     Round,
     Sealing,
+    TlsParty,
     slices_of,
 )
 
@@ -50,7 +50,7 @@ _PROBLEMS = {
 _OF_TIME = (9, 10)
 
 
-class TlsTransport(Party):
+class TlsTransport(TlsParty):
     """To TCP it is an asyncio protocol, to the HTTP protocol an asyncio transport."""
 
     __slots__ = (

@@ -57,7 +57,7 @@ class Records:
         raise NotImplementedError
 
 
-class ByMethods(Records):
+class PyOpenSslRecords(Records):
     """Uses the methods of pyOpenSSL."""
 
     __slots__ = ("_connection",)
@@ -109,7 +109,7 @@ class _Functions:
         self.raise_error: Any = _SAMPLE._raise_ssl_error
 
 
-class ByFunctions(Records):
+class NativeRecords(Records):
     """Uses OpenSSL's functions. Keeps only OpenSSL's own object of pyOpenSSL's connection. Has no
     buffers between `settle` and their next use."""
 
@@ -227,8 +227,8 @@ class Sealing:
 
     def of(self, connection: SSL.Connection) -> Records:
         if self._functions is None:
-            return ByMethods(connection)
-        return ByFunctions(connection, self._functions)
+            return PyOpenSslRecords(connection)
+        return NativeRecords(connection, self._functions)
 
 
 # Batches the reads and writes of all connections in one iteration of the event loop.
@@ -244,7 +244,7 @@ Data = bytes | memoryview
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Party:
+class TlsParty:
     """A connection. An exception in one of its methods aborts this connection only."""
 
     __slots__ = ()
@@ -271,15 +271,15 @@ class Round:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._context = Context()  # empty: the callback inherits nothing from the first sender
-        self._came: list[tuple[Party, bytes]] = []
-        self._senders: list[Party] = []
+        self._came: list[tuple[TlsParty, bytes]] = []
+        self._senders: list[TlsParty] = []
         self._waiting: list[Data] = []  # one item per sender
         self._came_size = self._waiting_size = 0
-        self._came_last: Party | None = None
-        self._sent_last: Party | None = None
+        self._came_last: TlsParty | None = None
+        self._sent_last: TlsParty | None = None
         self._is_to_end = False
 
-    def take(self, party: Party, data: bytes) -> None:
+    def take(self, party: TlsParty, data: bytes) -> None:
         """Queue received data, in order."""
         if not self._came and party is self._came_last:
             party.received(data)
@@ -292,7 +292,7 @@ class Round:
         else:
             self._end_soon()
 
-    def send(self, party: Party, data: Data) -> None:
+    def send(self, party: TlsParty, data: Data) -> None:
         """Queue data to send, in order."""
         if len(data) > PLAIN:  # many records, which form a batch by themselves
             self.flush()
@@ -301,7 +301,7 @@ class Round:
             return
         party.pass_on(party.sealed(data))
 
-    def _keep(self, party: Party, data: Data) -> None:
+    def _keep(self, party: TlsParty, data: Data) -> None:
         self._sent_last = party
         self._senders.append(party)
         # Copy: the caller may reuse its buffer.
@@ -354,7 +354,7 @@ class Round:
             except Exception as error:
                 self._fail(party, error)
 
-    def _fail(self, party: Party, error: Exception) -> None:
+    def _fail(self, party: TlsParty, error: Exception) -> None:
         context = {"message": "a connection failed", "exception": error}
         self._loop.call_exception_handler(context)
         party.abort()

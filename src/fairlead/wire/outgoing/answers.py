@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.base.budget import OverSize
+from fairlead.base.budget import SizeLimitExceeded
 from fairlead.codec.bodies import (
     MOST_VALUES,
     BodyError,
@@ -95,7 +95,7 @@ def read_review(
     try:
         check_values(content, most_values)
         value = orjson.loads(content)
-    except OverSize as error:
+    except SizeLimitExceeded as error:
         raise CallError(f"the answer has {error}") from None
     except orjson.JSONDecodeError:
         value = _read_slowly(content)

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -351,3 +352,21 @@ def load_host_credentials(path: Path) -> HostCredentials:
     except ClientConfigError as error:
         raise ClientConfigError(f"{path}: {error}") from None
     return HostCredentials(found)
+
+
+# The proxy configured in the environment.
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def proxy_of_environment(url: str) -> str:
+    """Return the proxy for a URL, "" for none. This machine is never reached through a proxy."""
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return ""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in LOOPBACK or proxy_bypass(host):
+        return ""
+    return getproxies().get(parts.scheme, "")

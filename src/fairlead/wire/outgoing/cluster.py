@@ -42,7 +42,7 @@ class Place:
         return f"{self.scheme}://{self}"
 
 
-class Reach:
+class ClusterDialer:
     """Opens connections into the cluster. `agent_tls` is the context for node agents,
     `trusting_tls` for node agents that are not checked. Pods are reached by address and have no
     certificate that could be verified."""

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 from fairlead.wire.outgoing.client import SECONDS_TO_CONNECT, CallError
 from fairlead.wire.outgoing.tls import secure
@@ -91,21 +90,3 @@ def _unreached(place: Place, error: Exception) -> CallError:
         why = os.strerror(error.errno).lower()
         return CallError(f"dial tcp {place}: connect: {why}", retryable=True, unreached=True)
     return CallError(f"dial tcp {place}: {error}", retryable=True, unreached=True)
-
-
-# The proxy configured in the environment.
-
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
-
-def proxy_of_environment(url: str) -> str:
-    """Return the proxy for a URL, "" for none. This machine is never reached through a proxy."""
-    if not any(name.lower().endswith("_proxy") for name in os.environ):
-        return ""
-    from urllib.request import getproxies, proxy_bypass
-
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if host in LOOPBACK or proxy_bypass(host):
-        return ""
-    return getproxies().get(parts.scheme, "")

@@ -9,7 +9,7 @@ from pathlib import Path
 from fairlead.wire.outgoing.addresses import AddressPolicy, parse_allowed
 from fairlead.wire.outgoing.certificates import BundleError
 from fairlead.wire.outgoing.client_config import without_place
-from fairlead.wire.outgoing.cluster import Reach
+from fairlead.wire.outgoing.cluster import ClusterDialer
 from fairlead.wire.outgoing.tls import trusting, unchecked
 from fairlead.wire.outgoing.webhooks import AddressMapError, Find, Webhooks, parse_address_map
 
@@ -50,14 +50,14 @@ def add_reaching_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def build_reach(options: argparse.Namespace) -> Reach:
+def build_reach(options: argparse.Namespace) -> ClusterDialer:
     """Build the access to nodes and pods from the flags; raises ReachError."""
     try:
         allowed = parse_allowed(options.proxy_allowed_networks)
     except ValueError as error:
         raise ReachError(f"--proxy-allowed-networks: {error}") from None
     checking = _agent_tls(options, options.kubelet_certificate_authority)
-    return Reach(AddressPolicy(allowed), checking, _agent_tls(options, None))
+    return ClusterDialer(AddressPolicy(allowed), checking, _agent_tls(options, None))
 
 
 def build_webhooks(options: argparse.Namespace, find: Find) -> Webhooks:

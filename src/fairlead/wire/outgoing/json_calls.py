@@ -10,8 +10,11 @@ from typing import Any, TypeVar
 import orjson
 
 from fairlead.wire.outgoing.client import MOST_ANSWER_BYTES, Caller, CallError, Reply
-from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError
-from fairlead.wire.outgoing.dialer import proxy_of_environment
+from fairlead.wire.outgoing.client_config import (
+    ClientConfig,
+    ClientConfigError,
+    proxy_of_environment,
+)
 from fairlead.wire.outgoing.tls import trusting
 
 Answer = TypeVar("Answer")

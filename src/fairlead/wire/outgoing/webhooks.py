@@ -14,14 +14,19 @@ from math import ceil, inf
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.records import dataclass
 from fairlead.wire.outgoing.addresses import AddressPolicy, NotAllowed
 from fairlead.wire.outgoing.answers import check_success, seconds_to_wait
 from fairlead.wire.outgoing.certificates import BundleError
 from fairlead.wire.outgoing.client import Caller, CallError, Reply
-from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError, HostCredentials
-from fairlead.wire.outgoing.dialer import Place, proxy_of_environment
+from fairlead.wire.outgoing.client_config import (
+    ClientConfig,
+    ClientConfigError,
+    HostCredentials,
+    proxy_of_environment,
+)
+from fairlead.wire.outgoing.dialer import Place
 from fairlead.wire.outgoing.posts import KeptConnections
 from fairlead.wire.outgoing.tls import trusting
 
@@ -63,7 +68,7 @@ def parse_address_map(text: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Goal:
+class _Target:
     """The target of a client configuration: the URL in messages, without its query; the path to
     send; and for a service its namespace, name and port."""
 
@@ -74,21 +79,21 @@ class _Goal:
     service: tuple[str, str, int] | None = None
 
 
-def _goal(client_config: Object) -> _Goal:
+def _goal(client_config: Object) -> _Target:
     service = client_config.get("service")
     if not client_config.get("url") and service:
         name, namespace = service.get("name", ""), service.get("namespace", "")
         port = service.get("port") or _DEFAULT_PORT
         host, path = f"{name}.{namespace}.svc", _cleaned(service.get("path") or "")
-        return _Goal(f"https://{host}:{port}{path}", host, port, path, (namespace, name, port))
+        return _Target(f"https://{host}:{port}{path}", host, port, path, (namespace, name, port))
     url = client_config.get("url") or ""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or _DEFAULT_PORT
     except ValueError:  # such as an invalid port
-        return _Goal(url, "", _DEFAULT_PORT, "/")
+        return _Target(url, "", _DEFAULT_PORT, "/")
     path = _cleaned(parts.path)
-    return _Goal(f"{parts.scheme}://{parts.netloc}{path}", host, port, path)
+    return _Target(f"{parts.scheme}://{parts.netloc}{path}", host, port, path)
 
 
 def _cleaned(path: str) -> str:
@@ -235,8 +240,8 @@ class Webhooks:
         self._policy = policy or AddressPolicy()
         self.caller = Caller(proxy_for=proxy_of_environment)
         self.connections = KeptConnections()
-        self._contexts: Bounded[tuple[bytes, ClientConfig | None], ssl.SSLContext] = Bounded(
-            256, per_byte=100
+        self._contexts: BoundedCache[tuple[bytes, ClientConfig | None], ssl.SSLContext] = (
+            BoundedCache(256, per_byte=100)
         )
 
     def webhook(self, client_config: Object, users: HostCredentials | None = None) -> Webhook:

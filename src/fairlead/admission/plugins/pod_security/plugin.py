@@ -9,7 +9,7 @@ from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 from fairlead.admission.plugins.pod_security.levels import Labels, Policy, Standard
 from fairlead.admission.plugins.pod_security.settings import Settings
-from fairlead.admission.plugins.version_facts import EntryFacts, FindCollection, FindNamespace
+from fairlead.admission.plugins.version_facts import FindCollection, FindNamespace, PerObjectCache
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import ResourceRef, invalid
 from fairlead.resources.causes import Causes, quote
@@ -55,7 +55,7 @@ class PodSecurity(PluginBase):
     name = "PodSecurity"
     concerns: frozenset[str] | None = frozenset({NAMESPACES, PODS, *_TEMPLATES})
     # The warnings for a namespace update depend on the pods in it.
-    judged_by_more: tuple[str, ...] = (NAMESPACES,)
+    depends_on_other_state: tuple[str, ...] = (NAMESPACES,)
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class PodSecurity(PluginBase):
         self._labels = Labels(dialect, self._settings.defaults)
         self._dialect = dialect
         self._prefix = dialect.label("pod-security.@/")
-        self._asked = EntryFacts(self._read)
+        self._asked = PerObjectCache(self._read)
 
     @cached_property
     def _keys(self) -> Keys:

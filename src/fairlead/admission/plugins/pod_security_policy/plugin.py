@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
-from fairlead.admission.plugins.base import PODS, Object, PluginBase, early_refusal, refusal
+from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error, refusal
 from fairlead.admission.plugins.pod_security_policy.defaults import fill
 from fairlead.admission.plugins.pod_security_policy.policy import SecurityPolicy, policies_of
 from fairlead.admission.plugins.pod_security_policy.rules import faults
 from fairlead.admission.plugins.signer_rights import Allowed
-from fairlead.admission.plugins.version_facts import CollectionFact, FindCollection
+from fairlead.admission.plugins.version_facts import FindCollection, PerCollectionCache
 from fairlead.auth.authentication.user import User, account_groups, account_user_name
 from fairlead.auth.authorization import attributes as questions
 from fairlead.auth.authorization.escalation import only_housekeeping
@@ -35,7 +35,7 @@ class _Found(NamedTuple):
 
 class PodSecurityPolicy(PluginBase):
     name = "PodSecurityPolicy"
-    judged_by_more: tuple[str, ...] = (PODS,)
+    depends_on_other_state: tuple[str, ...] = (PODS,)
 
     def __init__(self, dialect: Dialect, collection: FindCollection, allowed: Allowed) -> None:
         self._dialect = dialect
@@ -43,7 +43,7 @@ class PodSecurityPolicy(PluginBase):
         self._allowed = allowed
         self._mark = dialect.label("@/psp")
         self._note = dialect.group_name("podsecuritypolicy.admission.@/")
-        self._policies = CollectionFact(
+        self._policies = PerCollectionCache(
             collection, POLICIES, lambda entries: policies_of(entries, dialect)
         )
 
@@ -54,11 +54,11 @@ class PodSecurityPolicy(PluginBase):
         assert pod is not None
         policies = self._policies.get()
         if not policies:
-            raise early_refusal(attributes, _NO_POLICIES)
+            raise mutation_error(attributes, _NO_POLICIES)
         found, causes = await self._search(attributes, pod, policies, changing=True)
         if found is None:
             said = f"PodSecurityPolicy: unable to admit pod: {_listed(causes)}"
-            raise early_refusal(attributes, said)
+            raise mutation_error(attributes, said)
         pod["spec"] = found.pod["spec"]
         annotations = found.pod["metadata"].get("annotations") or {}
         pod["metadata"]["annotations"] = {**annotations, self._mark: found.policy}

@@ -11,7 +11,7 @@ from fairlead.admission.plugins.resource_quota.scopes import PodScopes, Selector
 from fairlead.admission.plugins.resource_quota.usage import NOTHING, Usage
 from fairlead.admission.plugins.version_facts import MOST_KEPT
 from fairlead.base import budget
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.quantity import Amount, amount
 from fairlead.storage.collection import Collection
 from fairlead.storage.companion import Companion
@@ -98,10 +98,10 @@ class Quotas:
     quotas are not cached."""
 
     def __init__(self) -> None:
-        self._known: Bounded[str, tuple[Version, Quota]]
-        self._known = Bounded(MOST_KEPT, longest=budget.LIGHT, name="quotas")
-        self._charges: Bounded[str, tuple[Companion, Quota]]
-        self._charges = Bounded(MOST_KEPT, longest=budget.LIGHT, name="charged quotas")
+        self._known: BoundedCache[str, tuple[Version, Quota]]
+        self._known = BoundedCache(MOST_KEPT, longest=budget.LIGHT, name="quotas")
+        self._charges: BoundedCache[str, tuple[Companion, Quota]]
+        self._charges = BoundedCache(MOST_KEPT, longest=budget.LIGHT, name="charged quotas")
 
     async def of(self, version: Version) -> Quota:
         known = self._known.get(version.key)

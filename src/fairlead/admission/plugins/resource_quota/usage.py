@@ -12,7 +12,7 @@ from fairlead.admission.plugins.base import Object
 from fairlead.admission.plugins.pod_demands import demands, pod_totals
 from fairlead.base import budget, clock
 from fairlead.base.dialect import Dialect
-from fairlead.codec.types.memo import ContentMemory
+from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.quantity import Amount, amount
 from fairlead.codec.types.times import parse_time
 from fairlead.resources.core.pods import FINISHED
@@ -161,7 +161,7 @@ class Pods:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._known = ContentMemory[Usage]("measured pods")
+        self._known = ContentCache[Usage]("measured pods")
         self._names = {"count/pods", "pods"} | {
             f"{prefix}{name}" for prefix in ("", _REQUESTS, _LIMITS) for name in CONTAINER_RESOURCES
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import add_dry_run_flag, dry_run, write_query
 from fairlead.cli.durations import seconds
-from fairlead.cli.errors import Mistake, UsageError
+from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.joining.tokens import (
     GROUP,
@@ -71,7 +71,7 @@ async def run(at: Invocation) -> int:
         try:
             await resource.create(value, **query)
         except AlreadyExists:
-            raise Mistake(f"there is a token {token.id} already") from None
+            raise CommandError(f"there is a token {token.id} already") from None
     at.screen.print(str(token))
     return 0
 

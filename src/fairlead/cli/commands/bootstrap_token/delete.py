@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import EXPECTED, Failures
-from fairlead.cli.errors import Mistake, UsageError
+from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.joining.tokens import id_of, secret_name, secrets_of
 from fairlead.client.errors import NotFound
@@ -24,7 +24,7 @@ async def run(at: Invocation) -> int:
         try:
             await resource.delete(secret_name(id), dialect.system_namespace)
         except NotFound:
-            failures.add(Mistake(f'there is no bootstrap token "{id}"'))
+            failures.add(CommandError(f'there is no bootstrap token "{id}"'))
         except EXPECTED as error:
             failures.add(error)
         else:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import EXPECTED, Failures
-from fairlead.cli.errors import CommandFailed, Mistake
+from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.output.formats import add_output_flag, check_output, named, show_result
 from fairlead.cli.rolling.revisions import Revision, revisions_of, with_cause
 from fairlead.cli.rolling.templates import template_text
@@ -27,7 +27,7 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(at: Invocation) -> int:
     check_output(at)
     if at.options.revision < 0:
-        raise Mistake(f"--revision takes a number from 1 on, not {at.options.revision}")
+        raise CommandError(f"--revision takes a number from 1 on, not {at.options.revision}")
     failures = Failures()
     async for one in workloads(at, failures):
         try:
@@ -37,13 +37,13 @@ async def run(at: Invocation) -> int:
     return failures.finish()
 
 
-async def _show(at: Invocation, one: Located) -> None:
+async def _show(at: Invocation, one: ResolvedObject) -> None:
     revisions = await revisions_of(at.client, one, "history viewer")
     wanted = at.options.revision
     if wanted:
         revisions = [revision for revision in revisions if revision.number == wanted]
         if not revisions:
-            raise Mistake("there is no such revision")
+            raise CommandError("there is no such revision")
     if at.options.output:
         for revision in revisions:
             source = revision.source

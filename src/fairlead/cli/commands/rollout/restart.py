@@ -9,7 +9,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.output.formats import add_output_flag
 from fairlead.cli.rolling.patching import patch_all
 from fairlead.cli.rolling.revisions import DEPLOYMENT, SETS
@@ -27,7 +27,7 @@ async def run(at: Invocation) -> int:
     return await patch_all(at, _patch, "restarted")
 
 
-def _patch(one: Located, dialect: Dialect) -> dict[str, Any]:
+def _patch(one: ResolvedObject, dialect: Dialect) -> dict[str, Any]:
     type = one.resource.type
     if (type.group, type.kind) not in (DEPLOYMENT, *SETS):
         raise CommandFailed("restarting is not supported")

@@ -8,7 +8,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.output.formats import add_output_flag
 from fairlead.cli.rolling.patching import patch_all
 from fairlead.cli.rolling.revisions import DEPLOYMENT
@@ -24,7 +24,7 @@ async def run(at: Invocation) -> int:
     return await patch_all(at, _patch, "resumed")
 
 
-def _patch(one: Located, dialect: Dialect) -> dict[str, Any]:
+def _patch(one: ResolvedObject, dialect: Dialect) -> dict[str, Any]:
     if (one.resource.type.group, one.resource.type.kind) != DEPLOYMENT:
         raise CommandFailed("resuming is not supported")
     if not one.value["spec"].get("paused"):

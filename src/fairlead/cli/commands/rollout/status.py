@@ -7,9 +7,9 @@ import asyncio
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.changing import Failures
 from fairlead.cli.durations import seconds
-from fairlead.cli.errors import Mistake
+from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.rolling.following import versions
 from fairlead.cli.rolling.state import check_revision, progress_of
 from fairlead.cli.rolling.workloads import add_workload_flags, workloads
@@ -35,20 +35,22 @@ async def run(at: Invocation) -> int:
     found = [one async for one in workloads(at, failures)]
     failures.finish()
     if len(found) != 1:
-        raise Mistake(f"rollout status follows one workload at a time, and these are {len(found)}")
+        raise CommandError(
+            f"rollout status follows one workload at a time, and these are {len(found)}"
+        )
     try:
         async with asyncio.timeout(at.options.timeout or None):
             await _follow(at, found[0])
     except TimeoutError:
-        raise Mistake("not rolled out in the time that --timeout gives") from None
+        raise CommandError("not rolled out in the time that --timeout gives") from None
     return 0
 
 
-async def _follow(at: Invocation, one: Located) -> None:
+async def _follow(at: Invocation, one: ResolvedObject) -> None:
     said = ""
     async for value in versions(one.resource, one.name, one.namespace):
         if value is None:
-            raise Mistake("object has been deleted")
+            raise CommandError("object has been deleted")
         if at.options.revision > 0 and one.resource.type.kind == "Deployment":
             check_revision(value, await at.client.discovery.dialect(), at.options.revision)
         progress = progress_of(one.resource.type, value)

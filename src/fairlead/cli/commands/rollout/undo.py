@@ -16,7 +16,7 @@ from fairlead.cli.changing import (
 )
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import Located
+from fairlead.cli.located import ResolvedObject
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.rolling.revisions import revisions_of
 from fairlead.cli.rolling.templates import template_text
@@ -46,7 +46,7 @@ async def run(at: Invocation) -> int:
     return failures.finish()
 
 
-async def _undo(at: Invocation, one: Located, query: Mapping[str, str]) -> None:
+async def _undo(at: Invocation, one: ResolvedObject, query: Mapping[str, str]) -> None:
     wanted = at.options.to_revision
     revisions = await revisions_of(at.client, one, "rollbacker")
     revision = revision_to_go_to(one, revisions, wanted)

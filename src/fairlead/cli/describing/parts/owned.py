@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
-from fairlead.cli.describing.asking import PODS, Asker, Found
+from fairlead.cli.describing.asking import PODS, Found, Queries
 from fairlead.cli.describing.fields import Fields
 from fairlead.cli.describing.layout import Question, Subject
 from fairlead.cli.describing.parts.metadata import controller_of
@@ -22,7 +22,7 @@ _PHASES = (
 def pods_by(selector: Callable[[Subject], str]) -> Question:
     """A query for the pods that the selector of a workload matches."""
 
-    def ask(workload: Subject, asker: Asker) -> Awaitable[Found]:
+    def ask(workload: Subject, asker: Queries) -> Awaitable[Found]:
         return asker.all(PODS, workload.namespace, labelSelector=selector(workload))
 
     return ask

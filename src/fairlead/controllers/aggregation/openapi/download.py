@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from fairlead.api.openapi.answers import TEXT, Document, pack
-from fairlead.base.budget import OverSize
+from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.records import dataclass
 from fairlead.codec.bodies import check_values
 from fairlead.controllers.aggregation.calls import ExtensionCalls, Fetched
@@ -124,7 +124,14 @@ def _address(raw: bytes, extension: Extension) -> str:
         entry = orjson.loads(raw)["paths"].get(name)
         shown = entry["serverRelativeURL"] if entry is not None else None
         query = parse_qs(urlsplit(shown).query) if shown is not None else {}
-    except (OverSize, orjson.JSONDecodeError, AttributeError, LookupError, TypeError, ValueError):
+    except (
+        SizeLimitExceeded,
+        orjson.JSONDecodeError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ):
         raise Unreadable(f"{NEW} is not a list of documents") from None
     if shown is None:
         return ""

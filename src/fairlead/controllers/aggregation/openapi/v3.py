@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.api.answers import Answer
 from fairlead.api.openapi.answers import Document, document_answer, moved_answer, not_found_answer
-from fairlead.api.relay.forward import Passed
+from fairlead.api.relay.forward import ProxiedRequest
 from fairlead.api.relay.headers import leads_up
 from fairlead.api.request import Request
 from fairlead.controllers.aggregation.openapi.download import NEW
@@ -20,7 +20,7 @@ class DocumentProxy(ExtensionProxy):
         extension = self._extensions.named(name)
         return await self._answer(extension, request) if extension else not_found_answer()
 
-    def _refuses(self, passed: Passed) -> bool:
+    def _refuses(self, passed: ProxiedRequest) -> bool:
         where = passed.answer.field(b"location").decode("latin-1")
         is_document = where.startswith(f"{NEW}/") and not leads_up(where)
         return not is_document and super()._refuses(passed)

@@ -15,7 +15,7 @@ from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.nodes.lifecycle.conditions import ready_condition, with_unknown_conditions
-from fairlead.controllers.nodes.lifecycle.taints import NodeMarks
+from fairlead.controllers.nodes.lifecycle.taints import NodeTaints
 from fairlead.controllers.nodes.lifecycle.zones import Rates, Zones
 from fairlead.controllers.nodes.pods_by_node import NODES, PODS, PodsByNode, node_of
 from fairlead.controllers.pod_status import copied_over, not_ready, write_status
@@ -31,7 +31,7 @@ _GONE = 404
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """Timeouts in seconds. `silence`: without a heartbeat until a node counts as lost; `startup`:
     the same for a node that never reported; `settling`: from the loss until pods are evicted."""
 
@@ -52,7 +52,7 @@ class NodeLifecycle:
         recorder: Recorder,
         dialect: Dialect,
         pods: PodsByNode,
-        patience: Patience,
+        patience: Timeouts,
         rates: Rates,
     ) -> None:
         self._objects = objects
@@ -60,7 +60,7 @@ class NodeLifecycle:
         self._pods = pods
         self._patience = patience
         self._lease_namespace = dialect.node_lease_namespace
-        self._marks = NodeMarks(dialect)
+        self._marks = NodeTaints(dialect)
         self._zones = Zones(dialect, rates)
         self._heartbeats = Heartbeats()
         self._lost_since: dict[str, float] = {}
@@ -156,7 +156,7 @@ class NodeLifecycle:
         before = self._zones.all_disrupted
         if self._zones.judge():
             if before and not self._zones.all_disrupted:
-                self._heartbeats.hear_all()
+                self._heartbeats.reset_heartbeats()
             for name in self._zones.lost():
                 self._add(name)
 
@@ -302,7 +302,7 @@ class Heartbeats:
     def forget(self, name: str) -> None:
         self._beats.pop(name, None)
 
-    def hear_all(self) -> None:
+    def reset_heartbeats(self) -> None:
         """Treat all nodes as just seen, after an outage on our side."""
         for beat in self._beats.values():
             beat.seen = clock.steady()

@@ -24,7 +24,7 @@ _UNSCHEDULABLE = "node.@/unschedulable"
 _FOLLOWING = {"beta.@/os": "@/os", "beta.@/arch": "@/arch"}
 
 
-class NodeMarks:
+class NodeTaints:
     """Computes taints and labels, with the names of a dialect. Methods return the same object if
     nothing changes."""
 

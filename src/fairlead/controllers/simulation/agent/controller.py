@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.base import clock
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError, not_found
 from fairlead.codec.types.times import now
@@ -63,7 +63,7 @@ class PodAgents:
             name: Recorder(events, fleet.client(name), agent, name) for name in fleet.numbers
         }
         # Deduplicates events by uid; losing an entry only repeats an event.
-        self._told: Bounded[str, object] = Bounded(_MOST_KNOWN)
+        self._told: BoundedCache[str, object] = BoundedCache(_MOST_KNOWN)
 
     def follows(self) -> Mapping[str, Keys]:
         return {PODS: self._pod, NODES: self._node}

@@ -8,7 +8,13 @@ from enum import Flag, auto
 from typing import NamedTuple
 
 from fairlead.base.dialect import Dialect
-from fairlead.controllers.simulation.scheduler.facts import LabelsOf, Placed, Port, Wish, amounts
+from fairlead.controllers.simulation.scheduler.facts import (
+    LabelsOf,
+    PendingPod,
+    Placed,
+    Port,
+    amounts,
+)
 from fairlead.operations.api import Object
 
 
@@ -172,4 +178,4 @@ class Refusal(NamedTuple):
 
 Filter = Callable[[NodeSummary], Refusal | None]
 # Prepares a filter for a pod; None if the rule does not apply to it.
-Rule = Callable[[Wish, Cluster], Filter | None]
+Rule = Callable[[PendingPod, Cluster], Filter | None]

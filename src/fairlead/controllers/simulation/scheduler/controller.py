@@ -15,7 +15,13 @@ from fairlead.controllers.pod_status import disrupted, write_status
 from fairlead.controllers.simulation.fleet import NODES, PODS, SCHEDULER, Fleet
 from fairlead.controllers.simulation.scheduler.cluster import Cluster, Event, NodeSummary
 from fairlead.controllers.simulation.scheduler.conditions import clear_nomination, set_unschedulable
-from fairlead.controllers.simulation.scheduler.facts import Labels, Placed, Wish, labels_of, wish_of
+from fairlead.controllers.simulation.scheduler.facts import (
+    Labels,
+    PendingPod,
+    Placed,
+    labels_of,
+    wish_of,
+)
 from fairlead.controllers.simulation.scheduler.filters import Judge, Verdict, explained
 from fairlead.controllers.simulation.scheduler.pod_affinity import preferences
 from fairlead.controllers.simulation.scheduler.preemption import Candidate, choose, ineligible
@@ -57,7 +63,7 @@ class Scheduler:
         self._cluster = Cluster(fleet.numbers, api.dialect, self._labels_of)
         self._volumes = VolumeRule(client, api.dialect)
         self._judge = Judge(self._cluster, self._volumes)
-        self._room = RoomMaker(api, client, events, self._cluster)
+        self._room = Preemptor(api, client, events, self._cluster)
         self._waiting = Waiting()
 
     def _labels_of(self, namespace: str) -> Labels:
@@ -152,7 +158,7 @@ class Scheduler:
         await asyncio.gather(*bindings)
         return self._waiting.pause()
 
-    async def _try(self, key: str) -> tuple[Wish, NodeSummary] | None:
+    async def _try(self, key: str) -> tuple[PendingPod, NodeSummary] | None:
         """Schedule one pod. An error causes a later retry and does not block other pods."""
         try:
             return await self._decide(key)
@@ -167,7 +173,7 @@ class Scheduler:
         said = None if expected else error
         logger.log(level, "%s: %s: %s", self.name, key, error, exc_info=said)
 
-    async def _decide(self, key: str) -> tuple[Wish, NodeSummary] | None:
+    async def _decide(self, key: str) -> tuple[PendingPod, NodeSummary] | None:
         namespace, _, name = key.partition("/")
         pod = self._client.find(PODS, namespace, name)
         if pod is None or pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
@@ -187,14 +193,14 @@ class Scheduler:
         self._cluster.place(wish.facts, node.name)
         return wish, node
 
-    def _best(self, wish: Wish, verdict: Verdict) -> NodeSummary:
+    def _best(self, wish: PendingPod, verdict: Verdict) -> NodeSummary:
         """The nominated node if possible, else the one with the best score."""
         for node in verdict.nodes:
             if node.name == wish.nominated:
                 return node
         return best(wish, verdict.nodes, self._cluster)
 
-    async def _bind(self, key: str, decided: tuple[Wish, NodeSummary]) -> None:
+    async def _bind(self, key: str, decided: tuple[PendingPod, NodeSummary]) -> None:
         wish, node = decided
         metadata = wish.pod["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
@@ -211,7 +217,7 @@ class Scheduler:
         text = f"Successfully assigned {namespace}/{name} to {node.name}"
         self._events.record(self._pods, wish.pod, NORMAL, "Scheduled", text)
 
-    async def _give_up(self, wish: Wish, verdict: Verdict) -> None:
+    async def _give_up(self, wish: PendingPod, verdict: Verdict) -> None:
         """No node fits: try preemption, and report the reasons."""
         key, total = wish.facts.key, len(self._cluster.nodes)
         self._waiting.put_off(key, verdict.until)
@@ -261,7 +267,7 @@ _BUDGETS = "policy/v1/poddisruptionbudgets"
 _REASON, _MESSAGE = "PreemptionByKubeScheduler", "Kube-scheduler: preempting"
 
 
-class RoomMaker:
+class Preemptor:
     def __init__(self, api: Api, client: Client, events: Recorder, cluster: Cluster) -> None:
         self._client = client
         self._events = events
@@ -273,7 +279,7 @@ class RoomMaker:
         """All PodDisruptionBudgets."""
         return list(self._client.list(_BUDGETS))
 
-    async def make(self, wish: Wish, candidate: Candidate) -> None:
+    async def make(self, wish: PendingPod, candidate: Candidate) -> None:
         """Delete the victims with their grace period. Raises StatusError."""
         node = candidate.node
         for victim in candidate.victims:
@@ -282,7 +288,7 @@ class RoomMaker:
                 await self._remove(victim, wish, node.name)
         await self._take_from_others(wish, node.name)
 
-    async def _remove(self, victim: Placed, wish: Wish, node: str) -> None:
+    async def _remove(self, victim: Placed, wish: PendingPod, node: str) -> None:
         namespace, _, name = victim.key.partition("/")
         pod = self._client.find(PODS, namespace, name)
         if pod is None:
@@ -293,7 +299,7 @@ class RoomMaker:
         text = f"Preempted by {wish.facts.namespace}/{wish.name} on node {node}"
         self._events.record(self._pods, pod, NORMAL, "Preempted", text)
 
-    async def _take_from_others(self, wish: Wish, node: str) -> None:
+    async def _take_from_others(self, wish: PendingPod, node: str) -> None:
         """Remove nominations of lower priority on this node."""
         for key, (place, facts) in list(self._cluster.nominated.items()):
             if place == node and facts.priority < wish.facts.priority:
@@ -310,7 +316,7 @@ _TAINTS, _AFFINITY, _SPREAD, _COMPANY = 3, 2, 2, 2  # weights relative to free c
 Score = Callable[[NodeSummary], float]
 
 
-def best(wish: Wish, nodes: Sequence[NodeSummary], cluster: Cluster) -> NodeSummary:
+def best(wish: PendingPod, nodes: Sequence[NodeSummary], cluster: Cluster) -> NodeSummary:
     """The node with the highest score; ties go to the fewest pods."""
     if len(nodes) == 1:
         return nodes[0]
@@ -322,7 +328,7 @@ def best(wish: Wish, nodes: Sequence[NodeSummary], cluster: Cluster) -> NodeSumm
     return nodes[min(order, key=lambda index: (-totals[index], len(nodes[index].pods)))]
 
 
-def _room(wish: Wish, node: NodeSummary) -> float:
+def _room(wish: PendingPod, node: NodeSummary) -> float:
     """Score for free capacity and balance of CPU and memory with the pod on the node."""
     cpu = _share(node.cpu + wish.facts.cpu, node.allocatable.get("cpu", 0))
     memory = _share(node.memory + wish.facts.memory, node.allocatable.get("memory", 0))
@@ -335,7 +341,9 @@ def _share(taken: int, offered: int) -> float:
     return min(taken / offered, 1.0) if offered else 1.0
 
 
-def _scores(wish: Wish, nodes: Sequence[NodeSummary], cluster: Cluster) -> list[tuple[int, Score]]:
+def _scores(
+    wish: PendingPod, nodes: Sequence[NodeSummary], cluster: Cluster
+) -> list[tuple[int, Score]]:
     """The scores that apply to a pod, with weights."""
     found: list[tuple[int, Score]] = []
     if any(node.taints for node in nodes):

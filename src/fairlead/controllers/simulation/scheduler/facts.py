@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple, cast
 
 from fairlead.admission.plugins.pod_demands import pod_totals
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.quantity import quantity
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import PREFERRED, REQUIRED
@@ -118,7 +118,7 @@ class Placed:
         self.started: str = pod["status"].get("startTime") or metadata["creationTimestamp"]
 
 
-_shared: Bounded[tuple[tuple[str, int], ...], dict[str, int]] = Bounded()
+_shared: BoundedCache[tuple[tuple[str, int], ...], dict[str, int]] = BoundedCache()
 
 
 def _requests(spec: Object) -> dict[str, int]:
@@ -146,7 +146,7 @@ def _ports(spec: Object) -> Iterable[Port]:
                 yield Port(port.get("protocol") or "TCP", address, port["hostPort"])
 
 
-class Wish(NamedTuple):
+class PendingPod(NamedTuple):
     """A pending pod."""
 
     pod: Object
@@ -169,5 +169,5 @@ class Wish(NamedTuple):
         return found
 
 
-def wish_of(key: str, pod: Object) -> Wish:
-    return Wish(pod, Placed(key, pod, pod["metadata"].get("labels") or {}))
+def wish_of(key: str, pod: Object) -> PendingPod:
+    return PendingPod(pod, Placed(key, pod, pod["metadata"].get("labels") or {}))

@@ -14,7 +14,7 @@ from fairlead.controllers.simulation.scheduler.cluster import (
     Refusal,
     Rule,
 )
-from fairlead.controllers.simulation.scheduler.facts import Wish
+from fairlead.controllers.simulation.scheduler.facts import PendingPod
 from fairlead.controllers.simulation.scheduler.pod_affinity import far, near, repelled
 from fairlead.controllers.simulation.scheduler.selection import selected
 from fairlead.controllers.simulation.scheduler.taints import cordoned, untolerated
@@ -58,7 +58,7 @@ class Judge:
         # Rules that depend on the pods of nodes.
         self._of_pods: tuple[Rule, ...] = (free_ports, enough, even, near, far, repelled)
 
-    def judge(self, wish: Wish) -> Verdict:
+    def judge(self, wish: PendingPod) -> Verdict:
         cluster = self._cluster
         filters = self._filters(wish, self._rules)
         nodes, refusals = [], {}
@@ -72,13 +72,13 @@ class Judge:
                 refusals[node.name] = refusal
         return Verdict(nodes, refusals)
 
-    def judge_room(self, wish: Wish, node: NodeSummary) -> Refusal | None:
+    def judge_room(self, wish: PendingPod, node: NodeSummary) -> Refusal | None:
         """Check the rules that depend on pods, after the pods of a node were changed by
         preemption."""
         refusal = _first(self._filters(wish, self._of_pods), node)
         return refusal or self._beside_nominated(wish, node)
 
-    def _beside_nominated(self, wish: Wish, node: NodeSummary) -> Refusal | None:
+    def _beside_nominated(self, wish: PendingPod, node: NodeSummary) -> Refusal | None:
         """Check with the pods nominated to the node in place, if their priority is at least as
         high."""
         facts = wish.facts
@@ -88,7 +88,7 @@ class Judge:
         with self._cluster.with_placed(others, node.name):
             return _first(self._filters(wish, self._of_pods), node)
 
-    def _filters(self, wish: Wish, rules: Sequence[Rule]) -> list[Filter]:
+    def _filters(self, wish: PendingPod, rules: Sequence[Rule]) -> list[Filter]:
         made = (rule(wish, self._cluster) for rule in rules)
         return [one for one in made if one is not None]
 
@@ -114,7 +114,7 @@ _UNTIL = Event.NODE | Event.POD_GONE
 _PORTS = Refusal(("node(s) didn't have free ports for the requested pod ports",), False, _UNTIL)
 
 
-def enough(wish: Wish, cluster: Cluster) -> Filter | None:
+def enough(wish: PendingPod, cluster: Cluster) -> Filter | None:
     wanted = [(name, amount) for name, amount in wish.facts.requests.items() if amount]
 
     def judge(node: NodeSummary) -> Refusal | None:
@@ -130,7 +130,7 @@ def enough(wish: Wish, cluster: Cluster) -> Filter | None:
     return judge
 
 
-def free_ports(wish: Wish, cluster: Cluster) -> Filter | None:
+def free_ports(wish: PendingPod, cluster: Cluster) -> Filter | None:
     wanted = wish.facts.ports
     if not wanted:
         return None
@@ -150,7 +150,7 @@ _OF_PODS = ("podAffinity", "podAntiAffinity")
 _MOST, _MOST_OF_PODS = 5_000, 400
 
 
-def weighable(wish: Wish, cluster: Cluster) -> Filter | None:
+def weighable(wish: PendingPod, cluster: Cluster) -> Filter | None:
     """Rejects all nodes for pods with too many terms."""
     spec = wish.spec
     asked = sum(_leaves(spec.get(name), _MOST + 1) for name in _PARTS)

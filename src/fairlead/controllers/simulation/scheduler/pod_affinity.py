@@ -12,9 +12,9 @@ from fairlead.controllers.simulation.scheduler.cluster import (
     Refusal,
 )
 from fairlead.controllers.simulation.scheduler.facts import (
+    PendingPod,
     Placed,
     Term,
-    Wish,
     preferred_terms,
     required_terms,
 )
@@ -28,7 +28,7 @@ _REPELLED = Refusal(("node(s) didn't satisfy existing pods anti-affinity rules",
 _Domain = tuple[str, str]  # topology key and value
 
 
-def repelled(wish: Wish, cluster: Cluster) -> Filter | None:
+def repelled(wish: PendingPod, cluster: Cluster) -> Filter | None:
     """Rejects nodes where the anti-affinity of existing pods excludes this pod."""
     taken = set()
     for pod in cluster.repelling.values():
@@ -47,7 +47,7 @@ def _domains(node: NodeSummary, known: Iterable[_Domain]) -> set[_Domain]:
     return {(key, node.labels[key]) for key in keys if key in node.labels}
 
 
-def far(wish: Wish, cluster: Cluster) -> Filter | None:
+def far(wish: PendingPod, cluster: Cluster) -> Filter | None:
     terms = wish.facts.repels
     if not terms:
         return None
@@ -55,7 +55,7 @@ def far(wish: Wish, cluster: Cluster) -> Filter | None:
     return lambda node: _NOT_FAR if _domains(node, taken) & taken else None
 
 
-def near(wish: Wish, cluster: Cluster) -> Filter | None:
+def near(wish: PendingPod, cluster: Cluster) -> Filter | None:
     terms = required_terms(wish.spec, _NEAR, wish.facts.namespace)
     if not terms:
         return None
@@ -92,7 +92,7 @@ def _occupied(term: Term, cluster: Cluster) -> dict[str, int]:
     return found
 
 
-def preferences(wish: Wish, cluster: Cluster) -> list[tuple[int, str, dict[str, int]]]:
+def preferences(wish: PendingPod, cluster: Cluster) -> list[tuple[int, str, dict[str, int]]]:
     """Preferred terms: weight (negative for anti-affinity), topology key, and matching pods per
     value."""
     found = []

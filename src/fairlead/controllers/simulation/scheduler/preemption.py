@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fairlead.controllers.simulation.scheduler.cluster import Cluster, NodeSummary
-from fairlead.controllers.simulation.scheduler.facts import Placed, Wish
+from fairlead.controllers.simulation.scheduler.facts import PendingPod, Placed
 from fairlead.controllers.simulation.scheduler.filters import Judge, Verdict, explained
 from fairlead.operations.api import Object
 from fairlead.resources.rules import selector_matches
@@ -37,7 +37,7 @@ class Candidate(NamedTuple):
         return min(pod.started for pod in self.victims if pod.priority == top)
 
 
-def ineligible(wish: Wish, cluster: Cluster) -> str:
+def ineligible(wish: PendingPod, cluster: Cluster) -> str:
     """Why a pod may not preempt; empty if it may."""
     if wish.spec.get("preemptionPolicy") == "Never":
         return "not eligible due to preemptionPolicy=Never."
@@ -50,7 +50,7 @@ def ineligible(wish: Wish, cluster: Cluster) -> str:
 
 
 async def choose(
-    wish: Wish, verdict: Verdict, cluster: Cluster, judge: Judge, budgets: Budgets
+    wish: PendingPod, verdict: Verdict, cluster: Cluster, judge: Judge, budgets: Budgets
 ) -> tuple[Candidate | None, str]:
     """The candidate with the lowest cost, or an explanation if there is none."""
     candidates: list[Candidate] = []
@@ -72,7 +72,7 @@ async def choose(
 
 
 def _victims(
-    wish: Wish, node: NodeSummary, cluster: Cluster, judge: Judge, budgets: Budgets
+    wish: PendingPod, node: NodeSummary, cluster: Cluster, judge: Judge, budgets: Budgets
 ) -> Candidate | Sequence[str]:
     """Remove all lower-priority pods, then put back as many as fit: first those protected by
     budgets, then by priority."""

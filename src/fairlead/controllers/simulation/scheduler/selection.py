@@ -12,7 +12,7 @@ from fairlead.controllers.simulation.scheduler.cluster import (
     NodeSummary,
     Refusal,
 )
-from fairlead.controllers.simulation.scheduler.facts import Wish
+from fairlead.controllers.simulation.scheduler.facts import PendingPod
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import PREFERRED, REQUIRED
 
@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[+-]?\d{1,19}\Z", re.ASCII)
 _OTHER_NODE = Refusal(("node(s) didn't match Pod's node affinity/selector",), True, Event.NODE)
 
 
-def selected(wish: Wish, cluster: Cluster) -> Filter | None:
+def selected(wish: PendingPod, cluster: Cluster) -> Filter | None:
     """Requires both nodeSelector and required node affinity."""
     wanted = wish.spec.get("nodeSelector") or {}
     required = _node_affinity(wish.spec).get(REQUIRED)

@@ -11,7 +11,7 @@ from fairlead.controllers.simulation.scheduler.cluster import (
     NodeSummary,
     Refusal,
 )
-from fairlead.controllers.simulation.scheduler.facts import Wish
+from fairlead.controllers.simulation.scheduler.facts import PendingPod
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import NO_SCHEDULE, PREFER_NO_SCHEDULE
 
@@ -32,7 +32,7 @@ def _covers(toleration: Object, taint: Object) -> bool:
     return bool(toleration.get("key")) and toleration.get("value", "") == taint.get("value", "")
 
 
-def cordoned(wish: Wish, cluster: Cluster) -> Filter | None:
+def cordoned(wish: PendingPod, cluster: Cluster) -> Filter | None:
     """Rejects unschedulable nodes."""
     taint = {"key": cluster.dialect.label("node.@/unschedulable"), "effect": NO_SCHEDULE}
     if tolerates(wish.spec.get("tolerations") or (), taint):
@@ -40,7 +40,7 @@ def cordoned(wish: Wish, cluster: Cluster) -> Filter | None:
     return lambda node: _CORDONED if node.unschedulable else None
 
 
-def untolerated(wish: Wish, cluster: Cluster) -> Filter | None:
+def untolerated(wish: PendingPod, cluster: Cluster) -> Filter | None:
     tolerations = wish.spec.get("tolerations") or ()
 
     def judge(node: NodeSummary) -> Refusal | None:

@@ -11,7 +11,7 @@ from fairlead.controllers.simulation.scheduler.cluster import (
     NodeSummary,
     Refusal,
 )
-from fairlead.controllers.simulation.scheduler.facts import Wish
+from fairlead.controllers.simulation.scheduler.facts import PendingPod
 from fairlead.controllers.simulation.scheduler.selection import is_selected
 from fairlead.controllers.simulation.scheduler.taints import tolerates
 from fairlead.operations.api import Object
@@ -28,7 +28,7 @@ _STRICT = "DoNotSchedule"
 class _Spread:
     """One constraint, with the number of matching pods per domain."""
 
-    def __init__(self, constraint: Object, wish: Wish) -> None:
+    def __init__(self, constraint: Object, wish: PendingPod) -> None:
         self.key: str = constraint["topologyKey"]
         self._most: int = constraint["maxSkew"]
         self._selector = _selector(constraint, wish)
@@ -37,7 +37,7 @@ class _Spread:
         self._own = int(selector_matches(self._selector, wish.facts.labels))
         self._least = constraint.get("minDomains") or 1
 
-    def counts_node(self, wish: Wish, node: NodeSummary) -> bool:
+    def counts_node(self, wish: PendingPod, node: NodeSummary) -> bool:
         """Whether a node counts: by default only nodes that the pod's affinity allows."""
         constraint = self._constraint
         by_affinity = (constraint.get("nodeAffinityPolicy") or "Honor") == "Honor"
@@ -68,7 +68,7 @@ class _Spread:
         return there + self._own - least <= self._most
 
 
-def _selector(constraint: Object, wish: Wish) -> Object | None:
+def _selector(constraint: Object, wish: PendingPod) -> Object | None:
     """The label selector of a constraint, with the pod's values for matchLabelKeys."""
     selector: Object | None = constraint.get("labelSelector")
     keys = constraint.get("matchLabelKeys") or ()
@@ -79,7 +79,7 @@ def _selector(constraint: Object, wish: Wish) -> Object | None:
     return {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), **own}}
 
 
-def _spreads(wish: Wish, cluster: Cluster, *, strict: bool) -> list[_Spread]:
+def _spreads(wish: PendingPod, cluster: Cluster, *, strict: bool) -> list[_Spread]:
     constraints: Sequence[Object] = wish.spec.get("topologySpreadConstraints") or ()
     found = [
         _Spread(one, wish) for one in constraints if (one["whenUnsatisfiable"] == _STRICT) == strict
@@ -93,7 +93,7 @@ def _spreads(wish: Wish, cluster: Cluster, *, strict: bool) -> list[_Spread]:
     return found
 
 
-def even(wish: Wish, cluster: Cluster) -> Filter | None:
+def even(wish: PendingPod, cluster: Cluster) -> Filter | None:
     spreads = _spreads(wish, cluster, strict=True)
     if not spreads:
         return None
@@ -106,6 +106,6 @@ def even(wish: Wish, cluster: Cluster) -> Filter | None:
     return judge
 
 
-def crowding(wish: Wish, cluster: Cluster) -> list[tuple[str, dict[str, int]]]:
+def crowding(wish: PendingPod, cluster: Cluster) -> list[tuple[str, dict[str, int]]]:
     """Counts per domain of the soft constraints."""
     return [(one.key, one.counts) for one in _spreads(wish, cluster, strict=False)]

@@ -15,7 +15,7 @@ from fairlead.controllers.simulation.scheduler.cluster import (
     NodeSummary,
     Refusal,
 )
-from fairlead.controllers.simulation.scheduler.facts import Wish
+from fairlead.controllers.simulation.scheduler.facts import PendingPod
 from fairlead.controllers.simulation.scheduler.selection import terms_match
 from fairlead.controllers.volumes.facts import (
     class_of,
@@ -85,7 +85,7 @@ class VolumeRule:
         self._nobody = dialect.label("@/no-provisioner")
         self._wants_capacity = dialect.volume_capacity_required
 
-    def reachable(self, wish: Wish, cluster: Cluster) -> Filter | None:
+    def reachable(self, wish: PendingPod, cluster: Cluster) -> Filter | None:
         if not wish.spec.get("volumes"):
             return None
         claims = self._claims(wish.pod)
@@ -104,7 +104,7 @@ class VolumeRule:
 
         return judge
 
-    def plan(self, wish: Wish, node: NodeSummary) -> Plan | None:
+    def plan(self, wish: PendingPod, node: NodeSummary) -> Plan | None:
         """The preparations before binding a pod to a node; None if there are none."""
         delayed = self._claims(wish.pod).delayed if wish.spec.get("volumes") else ()
         if not delayed:

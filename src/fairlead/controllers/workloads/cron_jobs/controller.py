@@ -11,7 +11,7 @@ from fairlead.base.records import dataclass
 from fairlead.codec.types.times import format_time, parse_time
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.workloads.dependents import read_whole
+from fairlead.controllers.workloads.dependents import read_full
 from fairlead.controllers.workloads.index import Owned
 from fairlead.controllers.workloads.jobs.controller import JOBS
 from fairlead.controllers.workloads.jobs.progress import COMPLETE, FAILED, has_ended
@@ -20,7 +20,7 @@ from fairlead.controllers.workloads.owners import (
     controller_of,
     controller_reference,
 )
-from fairlead.controllers.workloads.pod_control import is_namespace_ending
+from fairlead.controllers.workloads.pod_control import is_namespace_terminating
 from fairlead.controllers.workloads.statuses import replace_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
@@ -59,7 +59,7 @@ class CronJobs:
         self._zones = api.gates["CronJobTimeZone"]
         self._objects = objects
         self._events = events
-        self._owned = Owned(objects.collection(JOBS), read_whole)
+        self._owned = Owned(objects.collection(JOBS), read_full)
 
     def follows(self) -> Mapping[str, Keys]:
         return {
@@ -172,7 +172,7 @@ class CronJobs:
             before = self._objects.find(JOBS, turn.namespace, name)
             if error.reason == "AlreadyExists" and before is not None and _is_of(before, turn.cron):
                 return before
-            if error.reason != "AlreadyExists" and not is_namespace_ending(error):
+            if error.reason != "AlreadyExists" and not is_namespace_terminating(error):
                 turn.say(WARNING, "FailedCreate", f"Error creating job: {error}")
             raise
         turn.say(NORMAL, "SuccessfulCreate", f"Created job {name}")

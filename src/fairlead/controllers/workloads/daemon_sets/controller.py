@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from fairlead.base import clock
-from fairlead.base.caches import Bounded
+from fairlead.base.caches import BoundedCache
 from fairlead.base.errors import StatusError
 from fairlead.base.records import dataclass
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
@@ -32,7 +32,11 @@ from fairlead.controllers.workloads.daemon_sets.templates import (
 )
 from fairlead.controllers.workloads.history import Current, History, template_data
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
-from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending, pod_from
+from fairlead.controllers.workloads.pod_control import (
+    PodControl,
+    is_namespace_terminating,
+    pod_from,
+)
 from fairlead.controllers.workloads.pods import PODS, Pod, next_available
 from fairlead.controllers.workloads.replicas import selector_of
 from fairlead.controllers.workloads.statuses import tell
@@ -96,7 +100,7 @@ class DaemonSets:
             await self._keep(look)
             await self._roll(look)
         except StatusError as error:
-            failure = None if is_namespace_ending(error) else error
+            failure = None if is_namespace_terminating(error) else error
         pods = self._pods.of(owner)
         await self._tell(look, pods, current)
         await self._forget_past(owner, pods, known, current)
@@ -231,7 +235,7 @@ class Backoff:
     replaced immediately."""
 
     def __init__(self) -> None:
-        self._pauses: Bounded[Key, _Pause] = Bounded(_MOST_KNOWN)
+        self._pauses: BoundedCache[Key, _Pause] = BoundedCache(_MOST_KNOWN)
 
     def left(self, key: Key) -> float:
         """Seconds until a failed pod may be replaced."""

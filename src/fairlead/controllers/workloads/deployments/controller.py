@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.adoption import Claims
-from fairlead.controllers.workloads.dependents import read_whole
+from fairlead.controllers.workloads.dependents import read_full
 from fairlead.controllers.workloads.deployments import progress
 from fairlead.controllers.workloads.deployments.annotations import Annotations
 from fairlead.controllers.workloads.deployments.revisions import Revisions
@@ -42,7 +42,7 @@ class Deployments:
         self._pods = pods
         self._deployments = objects.collection(DEPLOYMENTS)
         self._replica_sets = objects.collection(REPLICA_SETS)
-        self._owned = Owned(self._replica_sets, read_whole)
+        self._owned = Owned(self._replica_sets, read_full)
         self._selectors = Selectors(self._deployments, selector_of)
         self._claims = Claims(objects, self._resource, REPLICA_SETS)
         self._writer = ReplicaSetWriter(objects, events, self._resource, Annotations(api.dialect))

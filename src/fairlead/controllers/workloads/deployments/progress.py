@@ -89,7 +89,7 @@ def is_complete(deployment: Object, status: Object) -> bool:
     )
 
 
-def _gets_on(before: Object, status: Object) -> bool:
+def _has_progressed(before: Object, status: Object) -> bool:
     def old_pods(one: Object) -> int:
         return int(one.get("replicas", 0) - one.get("updatedReplicas", 0))
 
@@ -131,7 +131,7 @@ def _say_progress(deployment: Object, before: Object, status: Object, new: Objec
     what = f'{"ReplicaSet" if new else "Deployment"} "{name}"'
     if is_complete(deployment, status):
         say(status, condition(PROGRESSING, "True", DONE, f"{what} has successfully progressed."))
-    elif _gets_on(before, status):
+    elif _has_progressed(before, status):
         updated = condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{what} is progressing.")
         if last is not None and last["status"] == "True" and last.get("lastTransitionTime"):
             updated["lastTransitionTime"] = last["lastTransitionTime"]

@@ -17,7 +17,7 @@ from fairlead.controllers.workloads.deployments.templates import (
 from fairlead.controllers.workloads.deployments.writes import ReplicaSetWriter
 from fairlead.controllers.workloads.hashes import short_hash
 from fairlead.controllers.workloads.owners import controller_among, controller_reference
-from fairlead.controllers.workloads.pod_control import is_namespace_ending
+from fairlead.controllers.workloads.pod_control import is_namespace_terminating
 from fairlead.operations.api import Object
 from fairlead.resources.registry import Resource
 
@@ -58,7 +58,7 @@ class Revisions:
         except StatusError as error:
             if error.reason == "AlreadyExists":
                 return self._there_already(deployment, name, revision, error)
-            if not is_namespace_ending(error):
+            if not is_namespace_terminating(error):
                 text = f'Failed to create new replica set "{name}": {error}'
                 _say_progress(deployment, "False", "ReplicaSetCreateError", text)
                 self._writer.record(deployment, WARNING, "ReplicaSetCreateError", text)

@@ -127,7 +127,9 @@ class Rollout:
             await self._resize_old(old, [0] * len(old))
         elif limits.rolling:
             annotations = self._writer.annotations
-            for one, size in steps.shared_out(self.deployment, self.everything, annotations):
+            for one, size in steps.scale_proportionally(
+                self.deployment, self.everything, annotations
+            ):
                 self._replace(one, await self._writer.resize(self.deployment, one, size))
         if self.deployment["spec"].get("paused") and not self._shall_go_back:
             await self._clean_up()

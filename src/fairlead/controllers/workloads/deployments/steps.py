@@ -80,7 +80,7 @@ def scaled_down(sizes: Sequence[int], most: int) -> list[int]:
     return left
 
 
-def shared_out(
+def scale_proportionally(
     deployment: Object, everything: Sequence[Object], annotations: Annotations
 ) -> list[tuple[Object, int]]:
     """Proportional scaling during a rollout: each active ReplicaSet changes by its share, and the

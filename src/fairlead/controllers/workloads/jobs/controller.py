@@ -8,7 +8,7 @@ from fairlead.base.records import dataclass, field
 from fairlead.codec.types.times import now
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.versions import may_be_held
+from fairlead.controllers.versions import may_have_finalizers
 from fairlead.controllers.workloads import conditions
 from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
@@ -21,7 +21,7 @@ from fairlead.controllers.workloads.jobs.progress import (
     FAILURE_TARGET,
     SUSPENDED,
     UNCOUNTED,
-    Standing,
+    JobState,
     has_ended,
     holding,
 )
@@ -78,7 +78,7 @@ class Jobs:
 
     def _is_stray(self, version: Version) -> bool:
         """Whether a pod has the tracking finalizer but no Job that would remove it."""
-        if not may_be_held(version) or self._finalizer not in (version.body or b""):
+        if not may_have_finalizers(version) or self._finalizer not in (version.body or b""):
             return False
         return self._is_without_job(version.namespace, controller_of(version))
 
@@ -121,7 +121,7 @@ class Jobs:
 
         await self._tracking.release(read_pod(version), if_still=still_stray)
 
-    async def _standing(self, job: Object) -> Standing:
+    async def _standing(self, job: Object) -> JobState:
         if self._names.tracking in (job["metadata"].get("annotations") or {}):
             finalizer = self._names.tracking
         else:
@@ -135,9 +135,9 @@ class Jobs:
             status = {**status, "startTime": now()}
         gate = self._gates["JobPodFailurePolicy"]
         policy = FailurePolicy(job["spec"].get("podFailurePolicy") if gate else None)
-        return Standing({**job, "status": status}, pods, self._names, policy)
+        return JobState({**job, "status": status}, pods, self._names, policy)
 
-    async def _tell(self, job: Object, standing: Standing, step: Step) -> None:
+    async def _tell(self, job: Object, standing: JobState, step: Step) -> None:
         """Count pods and write the status if it changed."""
         status = {**standing.status, "active": step.active}
         status.pop("ready", None)
@@ -157,7 +157,7 @@ class Jobs:
             _, failures = await self._tracking.release_all(standing.pods)
             _raise_first(failures)
 
-    async def _count(self, job: Object, standing: Standing, step: Step, status: Object) -> None:
+    async def _count(self, job: Object, standing: JobState, step: Step, status: Object) -> None:
         uncounted = {pod.uid for pod in standing.pods if standing.holds(pod)}
         notes = noted(standing, settled(status, uncounted), ending=step.ending is not None)
         if step.ending is not None and step.ending["type"] == FAILURE_TARGET:
@@ -249,7 +249,7 @@ class Notes:
     whole: bool = True
 
 
-def noted(standing: Standing, status: Object, *, ending: bool) -> Notes:
+def noted(standing: JobState, status: Object, *, ending: bool) -> Notes:
     """Add finished pods to the status. With `ending`, all pods count as finished."""
     uncounted = status.get(UNCOUNTED) or {}
     succeeded, failed = list(uncounted.get("succeeded") or ()), list(uncounted.get("failed") or ())

@@ -7,7 +7,7 @@ from collections import defaultdict
 from fairlead.controllers.workloads.adoption import with_finalizer
 from fairlead.controllers.workloads.deletion_order import to_remove
 from fairlead.controllers.workloads.jobs.names import INDEX_VARIABLE, JobNames
-from fairlead.controllers.workloads.jobs.progress import Standing
+from fairlead.controllers.workloads.jobs.progress import JobState
 from fairlead.controllers.workloads.pod_control import pod_from
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.operations.api import Object
@@ -16,7 +16,7 @@ from fairlead.resources.registry import Resource
 _LONGEST_PREFIX = 58  # of generated names
 
 
-def wanted(standing: Standing) -> int:
+def wanted(standing: JobState) -> int:
     """How many pods should be active."""
     parallelism: int = standing.spec.get("parallelism") or 0
     if standing.is_suspended:
@@ -27,7 +27,7 @@ def wanted(standing: Standing) -> int:
     return max(0, min(parallelism, standing.completions - standing.succeeded))
 
 
-def superfluous(standing: Standing) -> list[Pod]:
+def superfluous(standing: JobState) -> list[Pod]:
     """Active pods to delete: surplus ones, duplicates of an index, and invalid indexes."""
     surplus = max(0, len(standing.active) - wanted(standing))
     if not standing.is_indexed or standing.is_suspended:
@@ -51,14 +51,14 @@ def _least_missed(pods: list[Pod], count: int) -> list[Pod]:
     return to_remove(pods, (), count, "") if count > 0 else []
 
 
-def missing_indexes(standing: Standing, count: int) -> list[int]:
+def missing_indexes(standing: JobState, count: int) -> list[int]:
     """The lowest indexes that are neither completed nor active."""
     active = (standing.place_of(pod) for pod in standing.active if standing.has_place(pod))
     return standing.completed.joined(active).first_missing(count, standing.completions or 0)
 
 
 def pods_to_make(
-    standing: Standing, resource: Resource, names: JobNames, most: int
+    standing: JobState, resource: Resource, names: JobNames, most: int
 ) -> list[Object]:
     """The missing pods, at most `most`."""
     count = min(wanted(standing) - len(standing.active), most)

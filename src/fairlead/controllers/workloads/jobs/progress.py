@@ -41,7 +41,7 @@ def has_ended(job: Object) -> str:
     return holding(job, COMPLETE, FAILED)
 
 
-class Standing:
+class JobState:
     """A Job and its pods, counted. In a tracked Job a pod is counted while it has the finalizer and
     its uid is not in the status; a pod without it is already in the counts."""
 

@@ -15,8 +15,8 @@ from fairlead.controllers.workloads.batches import all_of, growing
 from fairlead.controllers.workloads.jobs.finalizers import Tracking
 from fairlead.controllers.workloads.jobs.names import JobNames
 from fairlead.controllers.workloads.jobs.pods import pods_to_make, superfluous
-from fairlead.controllers.workloads.jobs.progress import COMPLETE, SUSPENDED, Standing, condition
-from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_ending
+from fairlead.controllers.workloads.jobs.progress import COMPLETE, SUSPENDED, JobState, condition
+from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_terminating
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.operations.api import Object
 from fairlead.resources.registry import Resource
@@ -52,7 +52,7 @@ class Steps:
         self._resource = resource
         self._names = names
 
-    async def take(self, standing: Standing) -> Step:
+    async def take(self, standing: JobState) -> Step:
         verdict = standing.verdict()
         if verdict is not None:
             return await self._fail(standing, verdict)
@@ -66,7 +66,7 @@ class Steps:
             _tell_suspension(standing, step)
         return step
 
-    async def _fail(self, standing: Standing, verdict: Object) -> Step:
+    async def _fail(self, standing: JobState, verdict: Object) -> Step:
         """Delete all active pods and count them as failed. The Job ends when all deletes
         succeeded."""
         acts = [partial(self._control.delete, standing.job, pod) for pod in standing.active]
@@ -76,7 +76,7 @@ class Steps:
         standing.failed += len(standing.active)
         return Step(0, ending=verdict)
 
-    async def _keep_number(self, standing: Standing) -> Step:
+    async def _keep_number(self, standing: JobState) -> Step:
         active = len(standing.active)
         surplus = superfluous(standing)
         if surplus:
@@ -89,7 +89,7 @@ class Steps:
             return Step(active, resumes=resumes)
         return await self._make(standing, pods)
 
-    async def _remove(self, standing: Standing, pods: list[Pod]) -> Step:
+    async def _remove(self, standing: JobState, pods: list[Pod]) -> Step:
         """Delete surplus pods. They must not count, so they lose their finalizer first."""
         removed: set[str] = set()
 
@@ -104,7 +104,7 @@ class Steps:
         failure = failures[0] if failures else None
         return Step(len(standing.active) - len(removed), failure=failure)
 
-    async def _make(self, standing: Standing, pods: list[Object]) -> Step:
+    async def _make(self, standing: JobState, pods: list[Object]) -> Step:
         made = 0
 
         async def make(pod: Object) -> None:
@@ -116,11 +116,11 @@ class Steps:
         try:
             await growing([partial(make, pod) for pod in pods])
         except StatusError as error:
-            failure = None if is_namespace_ending(error) else error
+            failure = None if is_namespace_terminating(error) else error
         return Step(len(standing.active) + made, failure=failure)
 
 
-def _tell_suspension(standing: Standing, step: Step) -> None:
+def _tell_suspension(standing: JobState, step: Step) -> None:
     """Set the Suspended condition if it changed."""
     said = conditions.find(standing.status.get("conditions") or (), SUSPENDED)
     if standing.is_suspended:

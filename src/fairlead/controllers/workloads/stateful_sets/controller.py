@@ -11,7 +11,7 @@ from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.history import History, template_data, with_template_of
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
-from fairlead.controllers.workloads.pod_control import is_namespace_ending
+from fairlead.controllers.workloads.pod_control import is_namespace_terminating
 from fairlead.controllers.workloads.pods import PODS, Pod, next_available
 from fairlead.controllers.workloads.replicas import selector_of
 from fairlead.controllers.workloads.stateful_sets.identity import (
@@ -114,7 +114,7 @@ class StatefulSets:
         try:
             await turn.take_steps()
         except StatusError as error:
-            failure = None if is_namespace_ending(error) else error
+            failure = None if is_namespace_terminating(error) else error
         pods = self._members_of(owner)
         await self._tell(owner, status(owner, pods, revisions, min_ready))
         live = {pod.labels.get(REVISION_LABEL, "") for pod in pods}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.base.errors import StatusError
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
-from fairlead.controllers.workloads.pod_control import is_namespace_ending
+from fairlead.controllers.workloads.pod_control import is_namespace_terminating
 from fairlead.controllers.workloads.pods import PODS, Pod
 from fairlead.controllers.workloads.stateful_sets.identity import (
     Identities,
@@ -50,7 +50,7 @@ class Members:
             await self._own_claims(owner, ordinal, "")
             await self._objects.create(PODS, self._identities.pod(owner, ordinal, revision))
         except StatusError as error:
-            if error.reason != "AlreadyExists" and not is_namespace_ending(error):
+            if error.reason != "AlreadyExists" and not is_namespace_terminating(error):
                 self._record(owner, "create", name, error)
             raise
         self._record(owner, "create", name)
@@ -147,7 +147,7 @@ class Members:
         try:
             await self._objects.create(CLAIMS, claim)
         except StatusError as error:
-            if is_namespace_ending(error):
+            if is_namespace_terminating(error):
                 raise
             if error.reason != "AlreadyExists":
                 text = f"create Claim {name} for {within} failed error: {error}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.codec.types.memo import ContentMemory
+from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.names import dns_subdomain, qualified_name
 from fairlead.resources.behaviour import Behaviour, Object, keep
 from fairlead.resources.causes import Causes
@@ -50,8 +50,8 @@ def _depends_on_name(spec: Object) -> bool:
 class PodBehaviour(Behaviour):
     def __init__(self, resource: Resource) -> None:
         super().__init__(resource)
-        self._good_specs: ContentMemory[bool] = ContentMemory("good pod specs")
-        self._quiet_pods: ContentMemory[bool] = ContentMemory("pods without warnings")
+        self._good_specs: ContentCache[bool] = ContentCache("good pod specs")
+        self._quiet_pods: ContentCache[bool] = ContentCache("pods without warnings")
 
     def fill_defaults(self, value: Object, context: Context) -> None:
         spec = value["spec"]
@@ -59,7 +59,7 @@ class PodBehaviour(Behaviour):
             spec["enableServiceLinks"] = True
         fill_spec_defaults(spec)
         fill_requests(spec)
-        align_addresses(value["status"])
+        sync_pod_addresses(value["status"])
         drop_init_annotations(value["metadata"], context.dialect)
 
     def prepare_create(self, value: Object, context: Context) -> None:
@@ -218,7 +218,7 @@ SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 STILL_TERMINATED = "may not be transitioned to non-terminated state"
 
 
-def align_addresses(status: Object) -> None:
+def sync_pod_addresses(status: Object) -> None:
     """Sync `podIP` with the first of `podIPs`; `podIP` wins."""
     single, many = status.get("podIP"), status.get("podIPs")
     if single and (not many or many[0].get("ip") != single):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_UP, Decimal
 from typing import Final
 
-from fairlead.base.caches import Bounded, remembered
+from fairlead.base.caches import BoundedCache, remembered
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.quantity import QuantityError, format_quantity, is_less, quantity
@@ -62,7 +62,7 @@ def resource_name_errors(name: str) -> list[str]:
     return [] if name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}")) else [NOT_STANDARD]
 
 
-_known_names: Bounded[tuple[str, str], tuple[str, ...]] = Bounded()
+_known_names: BoundedCache[tuple[str, str], tuple[str, ...]] = BoundedCache()
 
 
 def container_resource_errors(name: str, dialect: Dialect) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from fairlead.resources.core.services.linked_fields import (
     drop_by_type,
     fill_defaults,
     keep_allocated,
-    pair_addresses,
+    sync_addresses,
 )
 from fairlead.resources.core.services.rules import (
     check_load_balancer_class,
@@ -36,13 +36,13 @@ class ServiceBehaviour(Behaviour):
         fill_defaults(value["spec"])
 
     def prepare_create(self, value: Object, context: Context) -> None:
-        pair_addresses(value["spec"], None)
+        sync_addresses(value["spec"], None)
         grant(self.resource, value, None, context)
         super().prepare_create(value, context)
         _drop_disabled(value, None, context)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
-        pair_addresses(value["spec"], old["spec"])
+        sync_addresses(value["spec"], old["spec"])
         keep_allocated(value["spec"], old["spec"])
         grant(self.resource, value, old, context)
         super().prepare_update(value, old, context)

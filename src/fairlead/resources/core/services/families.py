@@ -19,7 +19,7 @@ SINGLE, PREFER, REQUIRE = "SingleStack", "PreferDualStack", "RequireDualStack"
 _POLICY = "spec.ipFamilyPolicy"
 
 
-def settle_families(
+def resolve_families(
     spec: Object, old: Object | None, configured: tuple[str, ...], causes: Causes
 ) -> None:
     """Set policy and families of a service that gets addresses. Adds causes for requests that the

@@ -7,7 +7,7 @@ from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
 from fairlead.resources.core.services.allocation import AllocationError, Reservation
-from fairlead.resources.core.services.families import keeps_preference, settle_families
+from fairlead.resources.core.services.families import keeps_preference, resolve_families
 from fairlead.resources.core.services.fields import (
     HEADLESS,
     addresses,
@@ -57,7 +57,7 @@ def grant(resource: Resource, service: Object, old: Object | None, context: Cont
     context.undo.append(reservation.release)
     try:
         causes = Causes()
-        settle_families(spec, old_spec, context.allocators.families, causes)
+        resolve_families(spec, old_spec, context.allocators.families, causes)
         if causes:
             raise Refusal(causes)
         if old_spec is None:

@@ -38,7 +38,7 @@ def fill_defaults(spec: Object) -> None:
         spec["allocateLoadBalancerNodePorts"] = True
 
 
-def pair_addresses(spec: Object, old: Object | None) -> None:
+def sync_addresses(spec: Object, old: Object | None) -> None:
     """Derive `clusterIPs` from `clusterIP` for older clients, which know only the latter."""
     single = spec.get("clusterIP", "")
     if old is None:

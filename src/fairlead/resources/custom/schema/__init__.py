@@ -13,7 +13,7 @@ from zlib import compress, decompress
 
 import orjson
 
-from fairlead.base.budget import OverTime
+from fairlead.base.budget import TimeLimitExceeded
 from fairlead.codec.types.decode import Decode
 from fairlead.codec.types.model import Object, Struct
 from fairlead.resources.custom.schema.decode import DecoderBuilder, UnknownFields
@@ -127,7 +127,7 @@ class CustomSchema:
             whole = {**self._type_meta, **value} if self._sees_type_meta else value
             try:
                 report(self._check(whole), causes)
-            except OverTime as error:
+            except TimeLimitExceeded as error:
                 causes.add(INVALID, "<nil>", f'Invalid value: "": {error}')
         if self._embedded is not None:
             self._embedded(value, "", causes)

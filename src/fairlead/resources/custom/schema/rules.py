@@ -204,7 +204,7 @@ class _Run:
             result, cost = program.evaluate({"self": value, "oldSelf": old}, limit)
         except CostExceeded as error:
             if limit != MOST_OF_A_RULE:
-                raise budget.LoopTimeSpent from None
+                raise budget.LoopBudgetExceeded from None
             why = "no further validation rules will be run due to call cost exceeds limit for rule"
             self._stop(node, path, f"'{error}': {why}: {rule.named}")
             return
