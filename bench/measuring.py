@@ -13,7 +13,7 @@ from bench.pace import Pace
 from bench.server import Server, machine_seconds, profiled
 
 WINDOWS = 8
-_MOST_WINDOWS = 24  # while the machine is slow
+_MAX_WINDOWS = 24  # while the machine is slow
 PATIENCE = 10.0  # seconds
 
 
@@ -107,7 +107,7 @@ class Bench:
         latencies: list[float] = []
         with profiled(server, file):
             quick = 0
-            while len(costs) < (windows or _MOST_WINDOWS) and (windows or quick < WINDOWS):
+            while len(costs) < (windows or _MAX_WINDOWS) and (windows or quick < WINDOWS):
                 quick += self.pace.is_quick()
                 before = self._clocks(server)
                 sample = run()

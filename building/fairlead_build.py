@@ -46,20 +46,19 @@ MODULES = """
 base: metrics
 codec: bodies protobuf_wire
 codec/messages: layout reader scalars writer
-codec/types: decode defaults memo model names quantity required scalars
-codec/types: times
-fields: check compare configuration conflicts difference entries extract field_sets field_writers
-fields: merge merge_patch ownership prune settled shapes stored_entries values written_fields
-storage: audience backend body_metadata change collection companion delivery followers
-storage: history indexes pending store version writes
+codec/types: decode defaults memo model names quantity required scalars times
+fields: check compare configuration conflicts difference encoded_fields entries extract field_sets
+fields: field_writers merge merge_patch ownership prune shapes stored_entries unchanged values
+storage: audience backend body_metadata change collection companion delivery followers history
+storage: indexes pending store version writes
 storage/sqlite: log
 wire/incoming: exchange parser protocol tls tls_records
 resources: catalogue context conversion gates go_values metadata registry rules
-resources/columns: model words
+resources/columns: cell_text model
 resources/core: config_maps
-resources/core/pods: annotations behaviour changes columns containers defaults difference
-resources/core/pods: environment every_container go_text handlers mounts qos resources
-resources/core/pods: scheduling security spec template warnings windows
+resources/core/pods: annotations behaviour changes columns container_lists containers defaults
+resources/core/pods: difference environment go_text handlers mounts qos resources scheduling
+resources/core/pods: security spec template warnings windows
 resources/core/volumes: __init__ paths projections references sources
 auth/authentication: bearer chain client_certificates tokens
 auth/authorization: chain node_graph pod_references requests
@@ -68,10 +67,10 @@ admission/plugins: base default_toleration_seconds limit_ranger namespace_lifecy
 admission/plugins: runtime_class service_account version_facts
 admission/plugins/pod_security: plugin
 admission/plugins/resource_quota: __init__
-operations: api apply create get known_applies known_configurations managed_fields operation
-operations: options patch update views write_pipeline
-api: answers app body chain from_bytes methods metrics negotiation parameters patch
-api: representation request routing verbs watch watch_frames watch_sockets
+operations: api apply apply_cache configuration_cache create get managed_fields operation options
+operations: patch update views write_pipeline
+api: answers app body chain methods metrics negotiation parameters patch representation request
+api: routing stored_tables verbs watch watch_frames watch_sockets
 api/flow_control: configuration gate metrics queue_set seats
 controllers: pod_members replay versions
 controllers/garbage: references

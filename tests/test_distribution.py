@@ -173,7 +173,7 @@ def test_the_image_runs_as_nobody_in_particular_and_keeps_its_data() -> None:
 
 
 def test_the_image_serves_as_its_flags_say() -> None:
-    from fairlead.cli.parsing import Parser
+    from fairlead.cli.parser import Parser
     from fairlead.process.flags.serve import add_serve_flags
 
     assert json.loads(values("ENTRYPOINT")[0]) == ["fairlead"]

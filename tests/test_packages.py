@@ -11,7 +11,7 @@ import pytest
 import fairlead
 
 ROOT = Path(fairlead.__file__).parent
-MOST_PACKAGES = 16
+MAX_PACKAGES = 16
 PACKAGES = sorted(path.parent for path in ROOT.glob("*/__init__.py"))
 _ITEM = re.compile(r"^- (`[^:;]*`)(?:[:;]|$)", re.MULTILINE)
 
@@ -21,7 +21,7 @@ def _docstring(package: Path) -> str:
 
 
 def test_there_are_few_packages() -> None:
-    assert len(PACKAGES) <= MOST_PACKAGES
+    assert len(PACKAGES) <= MAX_PACKAGES
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)

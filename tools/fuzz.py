@@ -14,7 +14,7 @@ from support.object_fuzzing import Fuzzer
 from support.process import ServerProcess
 
 DIALECTS = ("kubernetes", "cluster")
-MOST_GROWTH_MB = 400
+MAX_GROWTH_MB = 400
 
 
 def fuzz(dialect: str, count: int, seed: int) -> list[str]:
@@ -33,7 +33,7 @@ def fuzz(dialect: str, count: int, seed: int) -> list[str]:
     failures = tally.failures
     if not healthy:
         failures.append("the server is not ready afterwards")
-    if grown > MOST_GROWTH_MB:
+    if grown > MAX_GROWTH_MB:
         failures.append(f"the server grew by {grown} MB")
     return failures
 

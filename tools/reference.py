@@ -12,11 +12,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import fairlead
-from fairlead.cli.parsing import Parser, shown_default
+from fairlead.cli.parser import Parser, shown_default
 
 if TYPE_CHECKING:
+    from fairlead.codec.types.descriptions import Texts
     from fairlead.codec.types.model import Struct
-    from fairlead.codec.types.texts import Texts
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -25,7 +25,7 @@ BEGIN, END = "<!-- flags: made by tools/reference.py -->\n", "<!-- end of flags 
 NOTE = "<!-- made by tools/reference.py from the code: change it there -->\n"
 
 # The flags in README's table.
-MOST_USED = (
+MAX_USED = (
     "--dialect", "--data-dir", "--secure-port", "--bind-address", "--simulate-nodes", "--testing",
     "--storage", "--workers", "--history-retention", "--authorization-mode",
 )  # fmt: skip
@@ -88,7 +88,7 @@ def flags() -> str:
 
 def most_used_flags() -> str:
     actions = _serve_parser()._option_string_actions
-    rows = (_flag_row(actions[name]) for name in MOST_USED)
+    rows = (_flag_row(actions[name]) for name in MAX_USED)
     return "\n".join(table(("flag", "default", ""), rows))
 
 
@@ -116,7 +116,7 @@ def _command_module(name: str) -> str:
 
 def _connection_flags() -> list[argparse.Action]:
     from fairlead.cli.arguments import ArgumentReader
-    from fairlead.cli.connecting import add_connection_flags
+    from fairlead.cli.connection_flags import add_connection_flags
 
     reader = ArgumentReader(prog="fairlead", add_help=False)
     add_connection_flags(reader)
@@ -305,7 +305,7 @@ def _dialect_names() -> Iterator[tuple[str, str]]:
 def testing_api() -> str:
     from fairlead.base.dialect import DIALECTS
     from fairlead.codec.types.builtin import BuiltinTypes
-    from fairlead.codec.types.texts import Texts
+    from fairlead.codec.types.descriptions import Texts
     from fairlead.resources.registry import Resources
 
     dialect = DIALECTS["kubernetes"]

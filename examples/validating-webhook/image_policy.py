@@ -25,7 +25,7 @@ Object = dict[str, Any]
 NAME = "image-policy.example.com"
 OPT_IN = {"example.com/image-policy": "enforced"}  # the label of namespaces that want it
 LISTS = ("initContainers", "containers", "ephemeralContainers")
-MOST_BYTES = 8 << 20
+MAX_BYTES = 8 << 20
 SECONDS_TO_ASK = 10.0  # for a client to send its request
 
 # As image references are read: the first step is a host only if it looks like one.
@@ -103,7 +103,7 @@ class Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
             return self._send(411, b"the length of the review is missing")
-        if int(length) > MOST_BYTES:
+        if int(length) > MAX_BYTES:
             return self._send(413, b"the review is too large")
         content = self.rfile.read(int(length))
         try:

@@ -137,7 +137,7 @@ def test_one_pod_of_each_controller_comes_first(monkeypatch: pytest.MonkeyPatch)
         "a (and 3 other pods): runAsNonRoot != true",
         "d: host namespaces, runAsNonRoot != true",
     ]
-    monkeypatch.setattr(existing_pods, "MOST_PODS", 3)
+    monkeypatch.setattr(existing_pods, "MAX_PODS", 3)
     assert _warnings(world) == [
         "new PodSecurity enforce level only checked against the first 3 of 5 existing pods",
         HEAD,

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from support.generating import objects_of
 from test_long_lists import METADATA, RESOURCES, at_once
 
-from fairlead.api.from_bytes import can_write, item_writer, table_of
 from fairlead.api.long_lists import encoded_versions
 from fairlead.api.negotiation import YAML, Representation
+from fairlead.api.stored_tables import can_write, item_writer, table_of
 from fairlead.base import clock
 from fairlead.resources.registry import Resource
-from fairlead.storage.kept_forms import FORMS
+from fairlead.storage.derived_cache import FORMS
 from fairlead.storage.version import Version, body_of, encode, ordered
 
 Object = dict[str, Any]

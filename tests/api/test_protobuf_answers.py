@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from support.things import Space
 
-from fairlead.api.kept_messages import enveloped_message
 from fairlead.api.negotiation import Representation
+from fairlead.api.protobuf_cache import enveloped_message
 from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.protobuf import envelope, from_message, to_message, watch_frame
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.resources.registry import Resources
-from fairlead.storage.kept_forms import FORMS
+from fairlead.storage.derived_cache import FORMS
 from fairlead.storage.version import Version
 
 Object = dict[str, Any]

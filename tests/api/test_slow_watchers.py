@@ -14,7 +14,7 @@ from support.things import Space
 from support.waiting import eventually
 from support.wire import Wire
 
-FEW_PENDING = "import fairlead.storage.audience as w; w.MOST_PENDING = 200"
+FEW_PENDING = "import fairlead.storage.audience as w; w.MAX_PENDING = 200"
 BULK = "x" * 20_000
 
 

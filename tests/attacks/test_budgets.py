@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.attacks.families import FAMILIES, Numbers, core
-from support.attacks.target import MOST_BYTES, MOST_SECONDS, NAMESPACE, Call, Case, Target
+from support.attacks.target import MAX_BYTES, MAX_SECONDS, NAMESPACE, Call, Case, Target
 from support.client import Object
 from support.pace import in_time
 from support.webhook import WebhookServer, patching
@@ -40,8 +40,8 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 def _check(target: Target, case: Case) -> list[int]:
     """Gives the answers."""
     damage = target.measure(case)
-    assert in_time(damage.held, MOST_SECONDS), damage
-    assert damage.grown < MOST_BYTES, damage
+    assert in_time(damage.held, MAX_SECONDS), damage
+    assert damage.grown < MAX_BYTES, damage
     assert all(status < 500 for status in damage.answers), damage
     return damage.answers
 
@@ -390,5 +390,5 @@ def test_an_answer_of_a_webhook_has_so_many_values_at_most(
         Case([Call("POST", core("configmaps"), {"metadata": {"name": "answered"}})])
     )
     assert damage.answers == [500]  # the failure of a webhook is one of the server
-    assert in_time(damage.held, MOST_SECONDS), damage
-    assert damage.grown < MOST_BYTES, damage
+    assert in_time(damage.held, MAX_SECONDS), damage
+    assert damage.grown < MAX_BYTES, damage

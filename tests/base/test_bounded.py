@@ -22,8 +22,8 @@ from fairlead.auth.authorization.attributes import Attributes, Decision, UserRul
 from fairlead.auth.authorization.chain import Authorizer, ImmediateMode
 from fairlead.auth.authorization.requests import _selected_name
 from fairlead.base.caches import (
-    MOST_SHAPE_BYTES,
-    MOST_SHAPES,
+    MAX_SHAPE_BYTES,
+    MAX_SHAPES,
     BoundedCache,
     Shapes,
     cache_sizes,
@@ -40,7 +40,7 @@ from fairlead.resources.core.pods.resources import container_resource_errors
 from fairlead.storage.selection import SelectorError, parse_fields, parse_labels
 
 SOURCES = Path(fairlead.__file__).parent
-MOST_KEPT = 8 * 1024 * 1024
+MAX_KEPT = 8 * 1024 * 1024
 
 
 def test_the_oldest_is_dropped_when_there_are_too_many() -> None:
@@ -130,7 +130,7 @@ def test_memory_stays_flat_under_long_texts(name: str) -> None:
 @pytest.mark.parametrize("name", FED)
 def test_memory_stays_flat_under_many_texts(name: str) -> None:
     function, make = FED[name]
-    assert kept_by(lambda: [function(make(n)[:200]) for n in range(3_000)] and None) < MOST_KEPT
+    assert kept_by(lambda: [function(make(n)[:200]) for n in range(3_000)] and None) < MAX_KEPT
 
 
 def kept_by(work: Callable[[], None]) -> int:
@@ -238,11 +238,11 @@ def test_shapes_are_remembered_within_bounds() -> None:
     caches: list[Shapes[list[int]]] = [Shapes() for _ in range(3)]
 
     def fill() -> None:
-        for number in range(MOST_SHAPES + 1000):
+        for number in range(MAX_SHAPES + 1000):
             caches[number % 3].keep((f"a{number}", "b"), [number])
 
-    assert kept_by(fill) < MOST_SHAPE_BYTES
-    assert cache_sizes()["shapes of objects"].entries <= MOST_SHAPES
+    assert kept_by(fill) < MAX_SHAPE_BYTES
+    assert cache_sizes()["shapes of objects"].entries <= MAX_SHAPES
     assert caches[0].get(("a0", "b")) is None
 
 

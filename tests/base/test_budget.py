@@ -106,7 +106,7 @@ def test_bytes_are_refused_before_they_are_made() -> None:
 
     with pytest.raises(SizeLimitExceeded, match="too large"):
         asyncio.run(budget.run(0, multiply))
-    assert sum(map(len, made)) <= budget.MOST_MADE
+    assert sum(map(len, made)) <= budget.MAX_MADE
 
 
 def test_what_work_made_counts_for_the_rest_of_its_request() -> None:
@@ -162,7 +162,7 @@ def test_one_owner_has_one_thread_at_a_time_and_others_have_the_rest() -> None:
 def test_work_that_is_nobodys_request_is_metered_each_time_anew() -> None:
     async def many() -> None:
         for _ in range(10):
-            await budget.run(0, lambda: budget.make(budget.MOST_MADE // 2))
+            await budget.run(0, lambda: budget.make(budget.MAX_MADE // 2))
 
     asyncio.run(many())
 

@@ -14,8 +14,8 @@ from support.commands import Commands, Ran
 from support.manifests import config_map, text
 from support.things import random_word
 
-from fairlead.cli.located import Resolver
 from fairlead.cli.manifests import Manifest
+from fairlead.cli.resolution import Resolver
 from fairlead.client import ResourceType, UnknownKind
 
 

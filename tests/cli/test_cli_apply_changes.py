@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
-from fairlead.cli.applying.changes import changes, patch_type, type_of
+from fairlead.cli.apply.changes import changes, patch_type, type_of
 from fairlead.client import ResourceType
 from fairlead.client.resources import MERGE_PATCH, STRATEGIC_PATCH
 from fairlead.codec.types.model import Struct

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from io import BytesIO, TextIOWrapper
 
-from fairlead.cli.describing.page import Page, aligned
+from fairlead.cli.describe.page import Page, aligned
 from fairlead.cli.screen import Screen
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.cli.refusals import worded
+from fairlead.cli.error_messages import worded
 from fairlead.client import AccessError, Unreachable
 from fairlead.client.errors import error_of_status
 

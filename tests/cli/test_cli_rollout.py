@@ -19,8 +19,8 @@ from support.workloads import LABELS, Workloads, replicated, template
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.cli.errors import CommandFailed
-from fairlead.cli.rolling.following import versions
-from fairlead.cli.rolling.state import progress_of, revision_of
+from fairlead.cli.rollouts.follow import versions
+from fairlead.cli.rollouts.state import progress_of, revision_of
 from fairlead.client import Client, ResourceType
 
 DONE = 'deployment "web" rolled out'

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fairlead import __version__
-from fairlead.cli.parsing import Parser
+from fairlead.cli.parser import Parser
 from fairlead.process.flags.checks import planned_flags
 from fairlead.process.flags.serve import add_serve_flags
 

@@ -11,11 +11,11 @@ import pytest
 from support.pages import ROOT
 
 README = (ROOT / "README.md").read_text()
-MOST_LINES = 120
+MAX_LINES = 120
 
 
 def test_it_is_short() -> None:
-    assert README.count("\n") <= MOST_LINES
+    assert README.count("\n") <= MAX_LINES
 
 
 def test_every_target_that_is_named_exists() -> None:

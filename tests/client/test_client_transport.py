@@ -141,7 +141,7 @@ def test_a_slow_server_is_given_as_long_as_the_request_has(said: Said) -> None:
 
 
 def test_an_answer_that_does_not_end_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.client.session._MOST_BYTES", 100)
+    monkeypatch.setattr("fairlead.client.session._MAX_BYTES", 100)
     assert "too long" in fault_of(answer(b"x" * 101))
 
 
@@ -199,7 +199,7 @@ def test_a_request_that_is_cancelled_leaves_nothing_behind() -> None:
 
 
 def test_a_slow_reader_holds_the_server_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_MOST_HELD_BYTES", 1000)
+    monkeypatch.setattr(reading, "_MAX_HELD_BYTES", 1000)
     written = 0
 
     async def much(writer: asyncio.StreamWriter) -> None:

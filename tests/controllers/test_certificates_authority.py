@@ -23,7 +23,7 @@ from signing_support import KEY, name_of, request_pem, write_authority
 
 from fairlead.base import clock
 from fairlead.base.dialect import CLUSTER
-from fairlead.cli.parsing import Parser
+from fairlead.cli.parser import Parser
 from fairlead.controllers.certificates.asked import Asked, Unreadable, read_asked
 from fairlead.controllers.certificates.authority import Expired, SigningAuthority, SigningFileError
 from fairlead.controllers.certificates.flags import (

@@ -261,7 +261,7 @@ def test_a_restart_clears_what_services_left_and_publishes_what_changed(
 
 
 def test_what_is_over_capacity_is_cut_and_says_so(fresh_server: FreshServer) -> None:
-    few = "import fairlead.controllers.service_endpoints.subsets as s; s.MOST_ADDRESSES = 2"
+    few = "import fairlead.controllers.service_endpoints.subsets as s; s.MAX_ADDRESSES = 2"
     server = fresh_server(prelude=few)
     backend = Backend(Space(server, server.client()))
     backend.service()

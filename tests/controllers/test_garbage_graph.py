@@ -6,7 +6,7 @@ import tracemalloc
 
 from fairlead.controllers.garbage.graph import Edges, Graph
 
-MOST_BYTES_AN_EDGE = 250
+MAX_BYTES_AN_EDGE = 250
 
 
 def test_a_word_has_the_keys_that_it_was_given() -> None:
@@ -67,4 +67,4 @@ def test_an_edge_takes_few_bytes() -> None:
         taken, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert len(graph) == count
-        assert taken / count < MOST_BYTES_AN_EDGE
+        assert taken / count < MAX_BYTES_AN_EDGE

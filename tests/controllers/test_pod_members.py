@@ -78,7 +78,7 @@ A = {"matchLabels": {"app": "a"}}
 @pytest.mark.parametrize("most", [100_000, 2])
 def test_members_come_and_go(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Those that there is no room for are looked for when they are asked for."""
-    monkeypatch.setattr(pod_members, "_MOST_KEPT", most)
+    monkeypatch.setattr(pod_members, "_MAX_KEPT", most)
 
     async def work(world: World) -> None:
         for name in "abc":

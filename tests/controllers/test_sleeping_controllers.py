@@ -12,8 +12,8 @@ from operations.operations_support import CONFIG_MAPS, on_api, system
 from support.waiting import comes_true
 
 from fairlead.controllers.catalogue import build_controllers, chosen_controllers
+from fairlead.controllers.dependencies import Surroundings
 from fairlead.controllers.framework import Controllers, Keys, LazyController
-from fairlead.controllers.surroundings import Surroundings
 from fairlead.operations.api import Api
 from fairlead.process.flags.serve import add_serve_flags
 from fairlead.storage.change import Change

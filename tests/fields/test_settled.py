@@ -17,7 +17,13 @@ from fairlead.fields import ownership
 from fairlead.fields.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
 from fairlead.fields.entries import applier, entries_of, entry_of, fields_of
 from fairlead.fields.field_sets import EMPTY
-from fairlead.fields.settled import Part, Settled, find_unchanged, recheck_unchanged, settled_fields
+from fairlead.fields.unchanged import (
+    Part,
+    Settled,
+    find_unchanged,
+    recheck_unchanged,
+    settled_fields,
+)
 
 AA = applier("aa", "")
 

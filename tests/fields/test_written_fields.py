@@ -14,11 +14,11 @@ from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.model import Struct
 from fairlead.fields.compare import compare
+from fairlead.fields.encoded_fields import new_fields, stated_fields
 from fairlead.fields.extract import applied_fields
 from fairlead.fields.field_sets import EMPTY, FieldSet, difference, of, recursive_difference
 from fairlead.fields.ownership import UNOWNED
 from fairlead.fields.shapes import Single, Untrackable, shape_of, zero_object
-from fairlead.fields.written_fields import new_fields, stated_fields
 
 KINDS = [
     "core/v1.Service",

@@ -9,10 +9,10 @@ import orjson
 import pytest
 from operations_support import OPTIONS, Object, on_api, operation, system
 
-from fairlead.operations import known_configurations
+from fairlead.operations import configuration_cache
 from fairlead.operations.api import Api
 from fairlead.operations.apply import apply
-from fairlead.operations.known_configurations import PartiallyParsed
+from fairlead.operations.configuration_cache import PartiallyParsed
 from fairlead.storage.version import Version
 
 TEMPLATES = "core/v1/podtemplates"
@@ -138,7 +138,7 @@ def test_what_somebody_else_wrote_meanwhile_is_seen(tmp_path: Path) -> None:
 
 
 def test_short_and_long_parts_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_configurations, "SHORTEST", 10**6)
+    monkeypatch.setattr(configuration_cache, "SHORTEST", 10**6)
 
     async def work(api: Api) -> list[bool]:
         return await known(api, *[body(label) for label in "abc"])

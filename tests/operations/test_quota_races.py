@@ -32,7 +32,7 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, WriteOptions
 
 PODS = "core/v1/pods"
-MOST_PODS, MOST_CPU = 4, 5
+MAX_PODS, MAX_CPU = 4, 5
 MANY = 500
 Step = tuple[str, str, int, int]
 
@@ -97,7 +97,7 @@ def _with_quota(
         )
         running = asyncio.create_task(controllers.run())
         hard = {f"requests.example.com/r{number}": "1" for number in range(others)}
-        hard |= {"pods": str(MOST_PODS), "requests.cpu": str(MOST_CPU)}
+        hard |= {"pods": str(MAX_PODS), "requests.cpu": str(MAX_CPU)}
         quota_object = {"metadata": {"name": "q", "namespace": "work"}, "spec": {"hard": hard}}
         await system(api).create(QUOTAS, {**quota_object, "status": {}})
         await comes_true(lambda: _told(api) == (0, 0), "the quota is counted")
@@ -133,8 +133,8 @@ def test_a_namespace_never_holds_more_than_its_quota(
         for steps in rounds:
             await asyncio.gather(*(_do(api, step) for step in steps))
             held, told = _held(api), _told(api)
-            assert held[0] <= told[0] <= MOST_PODS
-            assert held[1] <= told[1] <= MOST_CPU
+            assert held[0] <= told[0] <= MAX_PODS
+            assert held[1] <= told[1] <= MAX_CPU
         await comes_true(lambda: _held(api) == _told(api), "what went is given back")
 
     _with_quota(work, pausing_last=pausing_last, others=others)
@@ -146,7 +146,7 @@ def test_a_large_quota_stays_right_while_others_write() -> None:
             steps: list[Step] = [("create", f"{name}{number}", 1, 0) for name in "abcd"]
             steps += [("delete", f"{name}{number - 1}", 0, 0) for name in "abcd"]
             await asyncio.gather(*(_do(api, step) for step in steps))
-            assert _held(api)[0] <= _told(api)[0] <= MOST_PODS
+            assert _held(api)[0] <= _told(api)[0] <= MAX_PODS
         await comes_true(lambda: _held(api) == _told(api), "what went is given back")
 
     _with_quota(work, pausing_last=True, others=MANY)
@@ -155,7 +155,7 @@ def test_a_large_quota_stays_right_while_others_write() -> None:
 def test_a_hundred_at_once_fill_it_to_the_brim() -> None:
     async def work(api: Api) -> None:
         await asyncio.gather(*(_do(api, ("create", f"p{n}", 1, n % 4)) for n in range(100)))
-        assert _held(api) == _told(api) == (MOST_PODS, MOST_PODS)
+        assert _held(api) == _told(api) == (MAX_PODS, MAX_PODS)
 
     for pausing_last in (True, False):
         _with_quota(work, pausing_last=pausing_last)

@@ -10,7 +10,7 @@ from support.client import Client
 from support.process import FreshServer, ServerProcess, failed_start
 from support.waiting import eventually
 
-from fairlead.cli.parsing import Parser
+from fairlead.cli.parser import Parser
 from fairlead.process.certificates.issue import make_authority
 from fairlead.process.flags.checks import FlagError, check_flags
 from fairlead.process.flags.serve import add_serve_flags

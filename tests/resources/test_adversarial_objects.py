@@ -15,7 +15,7 @@ from support.adversarial import long_lists
 from support.pace import in_time
 
 from fairlead.base.dialect import KUBERNETES
-from fairlead.base.errors import MOST_CAUSES, TooManyCauses, invalid
+from fairlead.base.errors import MAX_CAUSES, TooManyCauses, invalid
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.defaults import fill_defaults
@@ -29,10 +29,10 @@ Object = dict[str, Any]
 
 SIZE = 30_000
 # For so many bytes of a decoded object; a quadratic check takes several times as long.
-MOST_SECONDS = 0.05
+MAX_SECONDS = 0.05
 # Every item of a schema is a schema of its own, with rules of its own.
-MOST_SECONDS_OF_SCHEMAS = 0.4
-MOST_ANSWER_BYTES = 1024 * 1024
+MAX_SECONDS_OF_SCHEMAS = 0.4
+MAX_ANSWER_BYTES = 1024 * 1024
 
 RESOURCES = Resources(KUBERNETES, BuiltinTypes(KUBERNETES))
 
@@ -86,7 +86,7 @@ def best_of_three(resource: Resource, raw: bytes) -> tuple[float, Causes]:
         before = process_time()
         causes = checked(resource, value, old, context)
         spent.append((seconds + process_time() - before) / max(1, size / SIZE))
-        if spent[-1] < MOST_SECONDS:
+        if spent[-1] < MAX_SECONDS:
             break
     return min(spent), causes
 
@@ -99,11 +99,11 @@ def test_a_long_list_takes_time_in_proportion(resource: Resource, names: set[str
             if name in names:
                 seconds, causes = best_of_three(resource, orjson.dumps(value))
                 of_schemas = resource.group_version.short == "apiextensions"
-                most = MOST_SECONDS_OF_SCHEMAS if of_schemas else MOST_SECONDS
+                most = MAX_SECONDS_OF_SCHEMAS if of_schemas else MAX_SECONDS
                 assert in_time(seconds, most), name
-                assert len(causes) <= MOST_CAUSES
+                assert len(causes) <= MAX_CAUSES
                 if causes:
                     answer = json.dumps(invalid(resource.ref("a"), causes).status())
-                    assert len(answer) < MOST_ANSWER_BYTES, name
+                    assert len(answer) < MAX_ANSWER_BYTES, name
     finally:
         gc.enable()

@@ -18,7 +18,7 @@ from group_rules_support import (
 )
 
 from fairlead.codec.types.names import dns_1035_label, dns_subdomain
-from fairlead.resources.apiextensions.shown_schemas import MOST_SHOWN, shown_schema
+from fairlead.resources.apiextensions.shown_schemas import MAX_SHOWN, shown_schema
 from fairlead.resources.apiextensions.versions import shown_version
 
 KEY = "apiextensions/v1/customresourcedefinitions"
@@ -446,7 +446,7 @@ def test_a_schema_in_a_message_is_printed_whole() -> None:
 
 
 def test_a_schema_too_long_for_a_message_is_not_printed() -> None:
-    schema = {"properties": {f"p{index}": {} for index in range(MOST_SHOWN)}}
+    schema = {"properties": {f"p{index}": {} for index in range(MAX_SHOWN)}}
     shown = shown_schema(schema, DIALECTS["kubernetes"].marked)
     assert shown == "apiextensions.JSONSchemaProps{...}"
 

@@ -9,7 +9,13 @@ import pytest
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.resources.columns import DEFAULT, Column, printer_for
-from fairlead.resources.columns.words import duration_text, moment, selector_at, shortened, since
+from fairlead.resources.columns.cell_text import (
+    duration_text,
+    moment,
+    selector_at,
+    shortened,
+    since,
+)
 
 NOW = datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC)
 

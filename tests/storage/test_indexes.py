@@ -118,12 +118,12 @@ def test_those_who_ask_meanwhile_wait_for_the_same_index(monkeypatch: pytest.Mon
 def test_of_too_many_indexes_the_one_that_was_unused_for_longest_goes() -> None:
     async def test(things: Things) -> None:
         await things.find("l=1")
-        for number in range(indexes.MOST_INDEXES - 1):
+        for number in range(indexes.MAX_INDEXES - 1):
             await things.find(f"k{number}=1")
         await things.find("l=3")
         await things.find("another=1")
         facts = [fact.name for fact in things.collection._indexes._made]
-        assert len(facts) == indexes.MOST_INDEXES
+        assert len(facts) == indexes.MAX_INDEXES
         assert "l" in facts
         assert "k0" not in facts
 

@@ -7,7 +7,7 @@ from weakref import ref
 
 import pytest
 
-from fairlead.storage.kept_forms import DerivedCache, Forms
+from fairlead.storage.derived_cache import DerivedCache, Forms
 from fairlead.storage.version import Version
 
 _SIZE = 1000

@@ -233,7 +233,7 @@ def test_a_follower_whose_past_is_gone_begins_again(run: Run) -> None:
 def test_a_follower_that_does_not_read_is_cut_off(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel, "MOST_UNREAD", 100_000)
+    monkeypatch.setattr(channel, "MAX_UNREAD", 100_000)
 
     async def test(family: Family) -> None:
         loop = asyncio.get_running_loop()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.storage.selection import (
-    MOST_KEYS,
-    MOST_TERMS,
+    MAX_KEYS,
+    MAX_TERMS,
     SelectorError,
     folded,
     parse_fields,
@@ -202,19 +202,19 @@ def test_folding_changes_nothing_of_what_matches(terms: list[str], facts: dict[s
 
 
 def test_a_selector_has_so_many_conditions_and_values_at_most() -> None:
-    values = ",".join(map(str, range(MOST_TERMS // 2)))
-    assert parse_labels(",".join(f"a!={n}" for n in range(MOST_TERMS)))
-    assert parse_fields(",".join(f"a!={n}" for n in range(MOST_TERMS)))
-    refused = f"a selector may have {MOST_TERMS} conditions and values at most"
+    values = ",".join(map(str, range(MAX_TERMS // 2)))
+    assert parse_labels(",".join(f"a!={n}" for n in range(MAX_TERMS)))
+    assert parse_fields(",".join(f"a!={n}" for n in range(MAX_TERMS)))
+    refused = f"a selector may have {MAX_TERMS} conditions and values at most"
     with pytest.raises(SelectorError, match=refused):
-        parse_labels(",".join(f"a!={n}" for n in range(MOST_TERMS + 1)))
+        parse_labels(",".join(f"a!={n}" for n in range(MAX_TERMS + 1)))
     with pytest.raises(SelectorError, match=refused):
-        parse_fields(",".join(f"a!={n}" for n in range(MOST_TERMS + 1)))
+        parse_fields(",".join(f"a!={n}" for n in range(MAX_TERMS + 1)))
     with pytest.raises(SelectorError, match=refused):
         parse_labels(f"a in ({values}),a in ({values})")
 
 
 def test_a_selector_has_conditions_on_so_many_keys_at_most() -> None:
-    assert parse_labels(",".join(f"!k{n}" for n in range(MOST_KEYS)))
-    with pytest.raises(SelectorError, match=f"conditions on {MOST_KEYS} keys at most"):
-        parse_labels(",".join(f"!k{n}" for n in range(MOST_KEYS + 1)))
+    assert parse_labels(",".join(f"!k{n}" for n in range(MAX_KEYS)))
+    with pytest.raises(SelectorError, match=f"conditions on {MAX_KEYS} keys at most"):
+        parse_labels(",".join(f"!k{n}" for n in range(MAX_KEYS + 1)))

@@ -126,7 +126,7 @@ def test_after_unwatching_nothing_is_heard(feed: Feed) -> None:
 def test_a_watcher_that_lets_too_much_pile_up_is_cut_off(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_PENDING", 5)
+    monkeypatch.setattr(module, "MAX_PENDING", 5)
     lazy, eager = watching(), watching()
     feed.collection.audience.add(lazy)
     feed.collection.audience.add(eager)
@@ -159,7 +159,7 @@ def test_taking_waits_for_the_next_event(feed: Feed) -> None:
 def test_who_serves_a_watcher_is_told_when_it_is_cut_off(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_PENDING", 1)
+    monkeypatch.setattr(module, "MAX_PENDING", 1)
     watcher = watching()
     told = Telling(watcher).told
     feed.collection.audience.add(watcher)
@@ -195,7 +195,7 @@ def test_closing_wakes_who_waits() -> None:
 def test_a_watcher_that_holds_too_many_bytes_is_cut_off(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_PENDING_BYTES", 2000)
+    monkeypatch.setattr(module, "MAX_PENDING_BYTES", 2000)
     lazy, eager = watching(), watching()
     feed.collection.audience.add(lazy)
     feed.collection.audience.add(eager)
@@ -210,7 +210,7 @@ def test_a_watcher_that_holds_too_many_bytes_is_cut_off(
 def test_one_event_is_taken_however_large_it_is(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_PENDING_BYTES", 100)
+    monkeypatch.setattr(module, "MAX_PENDING_BYTES", 100)
     watcher = watching()
     feed.collection.audience.add(watcher)
     feed.put("a/x", l="v" * 600)

@@ -13,17 +13,17 @@ from fairlead.codec.types.model import Field, ListOf, MapOf, Scalar, Struct, Typ
 
 Object = dict[str, Any]
 
-MOST_BYTES = 3 * 1024 * 1024
+MAX_BYTES = 3 * 1024 * 1024
 
 
 def repeated(
-    unit: bytes, size: int = MOST_BYTES, opening: bytes = b"", closing: bytes = b""
+    unit: bytes, size: int = MAX_BYTES, opening: bytes = b"", closing: bytes = b""
 ) -> bytes:
     room = size - len(opening) - len(closing)
     return opening + unit * (room // len(unit)) + closing
 
 
-def json_bodies(size: int = MOST_BYTES) -> dict[str, bytes]:
+def json_bodies(size: int = MAX_BYTES) -> dict[str, bytes]:
     """Documents of every bad shape; some are valid JSON, some only begin like it."""
     deep = b'{"a":' * 200 + b'1,"a":2' + b"}" * 200
     return {
@@ -55,7 +55,7 @@ def json_bodies(size: int = MOST_BYTES) -> dict[str, bytes]:
     }
 
 
-def yaml_bodies(size: int = MOST_BYTES) -> dict[str, bytes]:
+def yaml_bodies(size: int = MAX_BYTES) -> dict[str, bytes]:
     nested = b"a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + b"".join(
         b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 12)
     )
@@ -102,7 +102,7 @@ def yaml_bodies(size: int = MOST_BYTES) -> dict[str, bytes]:
     }
 
 
-def message_bodies(struct: Struct, api_version: str, size: int = MOST_BYTES) -> dict[str, bytes]:
+def message_bodies(struct: Struct, api_version: str, size: int = MAX_BYTES) -> dict[str, bytes]:
     """Messages with a valid envelope and invalid content, and vice versa."""
 
     def envelope(content: bytes, version: bytes = api_version.encode()) -> bytes:

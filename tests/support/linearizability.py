@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from support.operations import Operation, Outcome, Value, Verb
 
-MOST_STEPS = 200_000
-MOST_STEPS_NARROWING = 2_000  # a report that is not minimal is still useful
+MAX_STEPS = 200_000
+MAX_STEPS_NARROWING = 2_000  # a report that is not minimal is still useful
 UNSEEN = "(a value that nobody saw)"
 
 
@@ -78,10 +78,10 @@ class Known:
 def check(
     histories: Iterable[Operation],
     seen: Mapping[str, float] | None = None,
-    most_steps: int = MOST_STEPS,
+    most_steps: int = MAX_STEPS,
 ) -> list[Violation]:
     """Return the violations in a history of many keys. `seen` has the times at which others, such
-    as watchers, saw values: they had been written by then. Raises Undecided, see `MOST_STEPS`."""
+    as watchers, saw values: they had been written by then. Raises Undecided, see `MAX_STEPS`."""
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for operation in histories:
         by_key[operation.key].append(operation)
@@ -93,7 +93,7 @@ def check_key(
     key: str,
     history: Sequence[Operation],
     seen: Mapping[str, float],
-    most_steps: int = MOST_STEPS,
+    most_steps: int = MAX_STEPS,
 ) -> Violation | None:
     """Return the shortest violation of linearizability in one key's history, if any."""
     history = [one for one in history if tells_something(one)]
@@ -159,7 +159,7 @@ def shortest_window(
 
     def fails(settled: Settled) -> bool:
         try:
-            return not Search(known, settled, MOST_STEPS_NARROWING).succeeds()
+            return not Search(known, settled, MAX_STEPS_NARROWING).succeeds()
         except Undecided:
             return False
 
@@ -176,7 +176,7 @@ def shortest_window(
 class Search:
     """Searches for an order of one key's operations, depth first, without recursion."""
 
-    def __init__(self, known: Known, settled: Settled, most_steps: int = MOST_STEPS) -> None:
+    def __init__(self, known: Known, settled: Settled, most_steps: int = MAX_STEPS) -> None:
         self._known = known
         self._most_steps = most_steps
         self._sure = sorted(settled.sure, key=lambda one: one.called)

@@ -31,7 +31,7 @@ NO_SNIFF: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 COMPRESSED: list[Header] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 _SMALLEST_COMPRESSED = 128 * 1024
 _PIECE = 512 * 1024
-_LONGEST_WARNING, _MOST_WARNING_BYTES = 256, 4096
+_LONGEST_WARNING, _MAX_WARNING_BYTES = 256, 4096
 
 
 def encode(value: Any, representation: Representation, resources: Resources) -> bytes:
@@ -173,7 +173,7 @@ def warning_headers(warnings: list[str]) -> list[Header]:
     """A `299 - "text"` header for each warning. If all exceed 4 KiB together, long texts are cut
     and those beyond the limit are dropped."""
     found: list[Header] = []
-    left = _MOST_WARNING_BYTES
+    left = _MAX_WARNING_BYTES
     cut = sum(map(len, warnings)) > left
     for text in warnings:
         if cut and len(text) > _LONGEST_WARNING:

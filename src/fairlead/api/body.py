@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import orjson
 
+from fairlead.api.dialect_hint import with_hint
 from fairlead.api.negotiation import JSON, YAML, declared_type, media_types
-from fairlead.api.other_dialect import with_hint
 from fairlead.api.request import Request
 from fairlead.base import budget
 from fairlead.base.errors import StatusError, bad_request, unsupported_media_type
@@ -28,7 +28,7 @@ from fairlead.codec.protobuf import (
     fast_envelope,
     from_message,
 )
-from fairlead.codec.strictness import strict_problems
+from fairlead.codec.strict_decoding import strict_problems
 from fairlead.codec.types.decode import (
     decode_counting,
     decoder,
@@ -52,7 +52,7 @@ from fairlead.operations.write_pipeline import check_decoded
 from fairlead.resources.registry import Resource, Resources
 
 _TYPE = ("kind", "apiVersion")
-_MOST_READ_TWICE = 256 * 1024  # bytes
+_MAX_READ_TWICE = 256 * 1024  # bytes
 
 
 def body_format(request: Request, resources: Resources) -> str:
@@ -354,7 +354,7 @@ def _decode_failure(resource: Resource, raw: bytes, error: DecodeError) -> Statu
     """The error for a body that cannot be decoded. Decodes again with exact numbers, so that the
     message shows them as sent, and prefers an error that occurs earlier in the document. Skipped
     for bodies over 256 KiB."""
-    if len(raw) > _MOST_READ_TWICE:
+    if len(raw) > _MAX_READ_TWICE:
         return _not_handled(resource, str(error))
     try:
         exact = parse_json_exactly(raw)

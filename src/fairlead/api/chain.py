@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from fairlead.api import discovery
 from fairlead.api.answers import Answer, Verb, encode, no_such_page, value_answer
 from fairlead.api.audit_hooks import Auditor
+from fairlead.api.dialect_hint import unknown_group
 from fairlead.api.discovery import DiscoveryMessages
 from fairlead.api.list import answer_list
 from fairlead.api.methods import check_getting, check_method
@@ -25,7 +26,6 @@ from fairlead.api.negotiation import (
     negotiate,
     no_representation,
 )
-from fairlead.api.other_dialect import unknown_group
 from fairlead.api.parameters import flag, timeout_of
 from fairlead.api.patch import answer_patch
 from fairlead.api.request import Request

@@ -8,11 +8,11 @@ from contextlib import aclosing
 import orjson
 
 from fairlead.api.answers import Answer
-from fairlead.api.long_answers import PIECE_BYTES, Encoded, StreamedAnswer
 from fairlead.api.long_lists import encoded_list, encoded_versions
 from fairlead.api.parameters import list_options, selection_of
 from fairlead.api.representation import include_object
 from fairlead.api.request import Request
+from fairlead.api.streamed_answers import PIECE_BYTES, Encoded, StreamedAnswer
 from fairlead.operations.api import Api, Object
 from fairlead.operations.list import find
 from fairlead.operations.operation import Operation
@@ -20,7 +20,7 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
 
 _MANY = 2000
-_MOST_AT_ONCE = PIECE_BYTES  # bytes; longer lists are streamed
+_MAX_AT_ONCE = PIECE_BYTES  # bytes; longer lists are streamed
 
 
 async def answer_list(api: Api, request: Request, operation: Operation) -> Answer:
@@ -70,7 +70,7 @@ async def _answer(encoded: Encoded, media_type: str) -> Answer:
     async for piece in encoded:
         made.append(piece)
         size += len(piece)
-        if max(size, encoded.size or 0) > _MOST_AT_ONCE:
+        if max(size, encoded.size or 0) > _MAX_AT_ONCE:
             return StreamedAnswer(_followed_by(made, encoded.pieces), encoded.size, media_type)
     return Answer(200, made, media_type)
 
@@ -93,7 +93,7 @@ def plain_answer(resource: Resource, metadata: Object, entries: list[Version]) -
     head = list_head(resource, metadata)
     bodies: list[bytes] = [entry.body for entry in entries if entry.body is not None]
     size = sum(map(len, bodies))
-    if size <= _MOST_AT_ONCE:
+    if size <= _MAX_AT_ONCE:
         start = item if bodies else b""
         return Answer(200, head + start + (b"," + item).join(bodies) + b"]}\n")
     whole = len(head) + size + (len(item) + 1) * len(bodies) - 1 + 3

@@ -12,12 +12,12 @@ from typing import NamedTuple, TypeVar
 import orjson
 
 from fairlead.api.answers import encode
-from fairlead.api.from_bytes import Part, can_write, item_writer, row_adder
-from fairlead.api.kept_messages import is_binary, message_fields
-from fairlead.api.long_answers import PIECE_BYTES, STEP_SECONDS, Encoded, rest, step_lock
 from fairlead.api.message_lists import message_list
 from fairlead.api.negotiation import YAML, Representation
+from fairlead.api.protobuf_cache import is_binary, message_fields
 from fairlead.api.representation import metadata_only, read, table, untyped
+from fairlead.api.stored_tables import Part, can_write, item_writer, row_adder
+from fairlead.api.streamed_answers import PIECE_BYTES, STEP_SECONDS, Encoded, rest, step_lock
 from fairlead.base import budget
 from fairlead.codec.messages.writer import writer
 from fairlead.codec.protobuf import CONTENT

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterator
 from itertools import accumulate
 from time import perf_counter
 
-from fairlead.api.long_answers import PIECE_BYTES, STEP_SECONDS, Encoded, rest, step_lock
+from fairlead.api.streamed_answers import PIECE_BYTES, STEP_SECONDS, Encoded, rest, step_lock
 from fairlead.codec.protobuf import envelope_around, writer
 from fairlead.codec.types.model import Struct
 from fairlead.operations.api import Object

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fairlead.api.other_dialect import with_hint
+from fairlead.api.dialect_hint import with_hint
 from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError, not_acceptable
@@ -48,12 +48,12 @@ class _Clause:
     quality: float
 
 
-_MOST_CLAUSES = 64  # of an Accept header; the rest is ignored
+_MAX_CLAUSES = 64  # of an Accept header; the rest is ignored
 
 
 def clauses(accept: str) -> tuple[_Clause, ...]:
     found = []
-    for part in accept.split(",", _MOST_CLAUSES)[:_MOST_CLAUSES]:
+    for part in accept.split(",", _MAX_CLAUSES)[:_MAX_CLAUSES]:
         media_type, *rest = (piece.strip() for piece in part.split(";"))
         parameters = {p.partition("=")[0].strip(): p.partition("=")[2].strip() for p in rest}
         try:

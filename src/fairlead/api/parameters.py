@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.api.dialect_hint import with_hint
 from fairlead.api.negotiation import JSON, YAML, declared_type, media_types
-from fairlead.api.other_dialect import with_hint
 from fairlead.api.request import Query, Request
 from fairlead.base.caches import remembered
 from fairlead.base.dialect import Dialect
@@ -25,7 +25,7 @@ from fairlead.operations.options import (
 )
 from fairlead.operations.selectors import select
 from fairlead.resources.causes import Causes
-from fairlead.resources.metadata import MOST_MANAGER_BYTES, check_manager
+from fairlead.resources.metadata import MAX_MANAGER_BYTES, check_manager
 from fairlead.resources.registry import Resource
 from fairlead.resources.rules import bounded_int
 from fairlead.storage.selection import EVERYTHING, Selection
@@ -113,7 +113,7 @@ def _manager_of(user_agent: str) -> str:
     """The field manager of a user agent: the part before the slash, printable characters only."""
     agent = user_agent.partition("/")[0] or "unknown"
     printable = "".join(letter for letter in agent if letter.isprintable())
-    return printable.encode()[:MOST_MANAGER_BYTES].decode(errors="ignore")
+    return printable.encode()[:MAX_MANAGER_BYTES].decode(errors="ignore")
 
 
 def _check_patch(request: Request, manager: str, apply: bool, causes: Causes) -> None:

@@ -32,8 +32,8 @@ from fairlead.fields.strategic import apply_strategic_patch, strategic_document
 from fairlead.fields.values import compact_json, escaped_json
 from fairlead.operations.api import Api, Object
 from fairlead.operations.apply import apply
+from fairlead.operations.configuration_cache import PartiallyParsed
 from fairlead.operations.field_validation import strict_errors, warn_of
-from fairlead.operations.known_configurations import PartiallyParsed
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.patch import Patch, check_exists, patch

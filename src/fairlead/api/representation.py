@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairlead.api.answers import Answer, encode
-from fairlead.api.from_bytes import can_write, item_writer, table_of
-from fairlead.api.kept_messages import enveloped_message, is_binary
-from fairlead.api.long_answers import rest, step_lock
 from fairlead.api.negotiation import Representation
+from fairlead.api.protobuf_cache import enveloped_message, is_binary
 from fairlead.api.request import Request
+from fairlead.api.stored_tables import can_write, item_writer, table_of
+from fairlead.api.streamed_answers import rest, step_lock
 from fairlead.base import budget, clock
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import bad_request

@@ -13,9 +13,9 @@ from fairlead.auth.authentication.user import User
 from fairlead.base.caches import remembered
 from fairlead.base.errors import too_large, too_many_requests
 from fairlead.operations.operation import Operation
-from fairlead.resources.context import MOST_WARNINGS
+from fairlead.resources.context import MAX_WARNINGS
 from fairlead.wire.incoming.exchange import NOBODY, BodyTooLarge, Exchange, Peer
-from fairlead.wire.incoming.holdings import TooManyBodies
+from fairlead.wire.incoming.memory import TooManyBodies
 
 Query = dict[str, list[str]]
 
@@ -140,7 +140,7 @@ class Request:
             self.audited.annotate(name, text)
 
     def warn(self, text: str) -> None:
-        if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:
+        if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
     async def read_body(self) -> None:

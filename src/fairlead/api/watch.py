@@ -10,12 +10,12 @@ from time import perf_counter
 from typing import Protocol
 
 from fairlead.api.answers import Answer, warning_headers
-from fairlead.api.long_answers import STEP_SECONDS, rest, step_lock
 from fairlead.api.negotiation import JSON, check_watch
 from fairlead.api.parameters import list_options, selection_of
 from fairlead.api.relay.headers import wanted_protocol
 from fairlead.api.representation import include_object
 from fairlead.api.request import Request
+from fairlead.api.streamed_answers import STEP_SECONDS, rest, step_lock
 from fairlead.api.watch_frames import CHUNKS, PIECES, Frames, Framing, NoList
 from fairlead.base.errors import StatusError
 from fairlead.operations.api import Api

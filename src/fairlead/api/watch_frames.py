@@ -9,10 +9,10 @@ from typing import Protocol
 import orjson
 
 from fairlead.api.answers import encode
-from fairlead.api.from_bytes import can_write, item_writer, table_of
-from fairlead.api.kept_messages import enveloped_message, is_binary
 from fairlead.api.negotiation import JSON, LIST, Representation
+from fairlead.api.protobuf_cache import enveloped_message, is_binary
 from fairlead.api.representation import metadata_only, table
+from fairlead.api.stored_tables import can_write, item_writer, table_of
 from fairlead.base.caches import remembered
 from fairlead.codec.protobuf import watch_frame
 from fairlead.codec.types.decode import zero

@@ -23,10 +23,10 @@ T = TypeVar("T")
 LIGHT = 32 * 1024  # bytes; work on larger input always runs in a thread
 _LOOP_SECONDS = 0.02
 THREAD_SECONDS = 20.0  # of CPU; the most expensive validation rules need 10 on slow machines
-MOST_MADE = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store accepts objects of 1.5 MiB
+MAX_MADE = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store accepts objects of 1.5 MiB
 _THREADS = 4
 _STEPS_A_LOOK = 200  # between two reads of the clock
-_MOST_STEPS_ON_LOOP = 20_000  # in one call of `spend`; more raises LoopTimeSpent
+_MAX_STEPS_ON_LOOP = 20_000  # in one call of `spend`; more raises LoopTimeSpent
 
 
 class LoopBudgetExceeded(Exception):
@@ -79,7 +79,7 @@ class _Meter:
     def spend(self, steps: int) -> None:
         self._steps -= steps
         if self._steps < 0:
-            if self.on_loop and steps > _MOST_STEPS_ON_LOOP:
+            if self.on_loop and steps > _MAX_STEPS_ON_LOOP:
                 raise LoopBudgetExceeded
             self._steps = _STEPS_A_LOOK
             if self.cancelled:
@@ -89,7 +89,7 @@ class _Meter:
 
     def make(self, size: int) -> None:
         self.made += size
-        if self.made > MOST_MADE:
+        if self.made > MAX_MADE:
             raise SizeLimitExceeded("the object becomes too large")
 
 

@@ -16,7 +16,7 @@ V = TypeVar("V")
 Text = TypeVar("Text", str, bytes)
 
 LONGEST_KEY = 256  # bytes; texts that clients send repeatedly are shorter
-MOST_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 _ENTRY = 200  # bytes of overhead per entry
 _MISSING: Any = object()
 
@@ -31,7 +31,7 @@ class BoundedCache(Generic[K, V]):
     def __init__(
         self,
         most: int = 1024,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_BYTES,
         longest: int = LONGEST_KEY,
         per_byte: int = 4,
         *,
@@ -118,8 +118,8 @@ def remembered(
     return decorate
 
 
-MOST_SHAPES = 20_000
-MOST_SHAPE_BYTES = 8 * 1024 * 1024
+MAX_SHAPES = 20_000
+MAX_SHAPE_BYTES = 8 * 1024 * 1024
 _SHAPE, _NAME = 400, 150  # bytes per shape, and per field of it
 
 
@@ -140,7 +140,7 @@ class Shapes(Generic[V]):
     def keep(self, names: tuple[str, ...], value: V) -> None:
         size = _SHAPE + _NAME * len(names)
         with _registering:
-            if _held.number >= MOST_SHAPES or _held.bytes + size > MOST_SHAPE_BYTES:
+            if _held.number >= MAX_SHAPES or _held.bytes + size > MAX_SHAPE_BYTES:
                 for cache in _shapes:
                     cache.forget()
                 _held.number = _held.bytes = 0
@@ -164,7 +164,7 @@ def cache_sizes() -> dict[str, CacheSize]:
     """Return the size and the limit of every cache of this process, by name."""
     with _registering:
         caches = list(_caches)
-        found = {"shapes of objects": CacheSize(_held.number, _held.bytes, MOST_SHAPE_BYTES)}
+        found = {"shapes of objects": CacheSize(_held.number, _held.bytes, MAX_SHAPE_BYTES)}
     for cache in caches:
         entries, size, most = found.get(cache.name, CacheSize())
         found[cache.name] = CacheSize(

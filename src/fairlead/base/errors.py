@@ -11,8 +11,8 @@ from fairlead.base.records import dataclass
 
 # Limits of an error's size. The reference has none, but the size of an error must not grow with the
 # square of the size of the request.
-MOST_CAUSES = 1000
-MOST_CAUSE_BYTES = 256 * 1024  # of all causes together
+MAX_CAUSES = 1000
+MAX_CAUSE_BYTES = 256 * 1024  # of all causes together
 LONGEST_CAUSE = LONGEST
 LONGEST_FIELD = 4096
 LONGEST_MESSAGE = 512 * 1024

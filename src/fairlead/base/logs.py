@@ -17,7 +17,7 @@ _PROGRAM = "fairlead"
 _DEBUG = 2  # of `-v`
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
 WINDOW = 60.0  # seconds in which further messages of the same kind are only counted
-_MOST_KINDS = 32
+_MAX_KINDS = 32
 _OTHERS = "other reasons"
 _LONGEST = 200
 _LONGEST_LIST = 2000
@@ -141,7 +141,7 @@ class Tally:
     def add(self, kind: str, detail: str = "") -> None:
         """Count one message; `detail` is logged only with the first of its kind."""
         now = self._clock()
-        if kind not in self._until and len(self._until) >= _MOST_KINDS:
+        if kind not in self._until and len(self._until) >= _MAX_KINDS:
             kind = _OTHERS
         if now < self._until.get(kind, 0.0):
             self._more[kind] += 1

@@ -2,20 +2,20 @@
 
 - `main` in this module: where to enter; picks the command by its first word and imports only its
   modules
-- `running`: runs a client command, from its flags to the exit code
+- `runner`: runs a client command, from its flags to the exit code
 - `catalog`, `overview`: the commands by name, and their help
 - `commands/`: one module per client command, with `add_flags` and `run`
-- `arguments`, `connecting`, `parsing`: flags
+- `arguments`, `connection_flags`, `parser`: flags
 - `invocation`, `screen`: the options, client and output of a running command
-- `targets`, `naming`, `choosing`, `manifests`, `located`: from words and files to objects
-- `changing`, `refusals`, `errors`: options of writes, and error messages
+- `targets`, `object_reference`, `selection`, `manifests`, `resolution`: from words to objects
+- `write_options`, `error_messages`, `errors`: options of writes, and error messages
 - `output/`: tables, JSON, YAML, JSONPath
-- `getting/`, `describing/`, `explaining/`, `feed/`, `relations/`, `ownership/`, `versions/`:
+- `get/`, `describe/`, `explain/`, `feed/`, `relations/`, `ownership/`, `versions/`:
   commands that read
-- `applying/`, `creating/`, `deleting/`, `differing/`, `editing/`, `rolling/`: commands that write
-- `access_rules/`, `joining/`: permissions and bootstrap tokens
+- `apply/`, `create/`, `delete/`, `diff/`, `edit/`, `rollouts/`: commands that write
+- `permissions/`, `bootstrap_tokens/`: permissions and bootstrap tokens
 - `completion/`: shell completion
-- `copying`, `test_env`, `standing_in`: backup, restore, migrate, and the programs for envtest
+- `store_copy`, `test_env`, `envtest_programs`: backup, restore, migrate; programs for envtest
 """
 
 from __future__ import annotations
@@ -69,16 +69,16 @@ def _run(words: list[str]) -> int:
     from fairlead.cli.catalog import COMMANDS, GROUPS
 
     if words[0] == "__complete":
-        from fairlead.cli.completion.answering import complete
+        from fairlead.cli.completion.candidates import complete
 
         return complete(words[1:])
     if words[0].startswith("-"):
-        from fairlead.cli.connecting import move_flags_to_end
+        from fairlead.cli.connection_flags import move_flags_to_end
 
         words = move_flags_to_end(words)
     if words[0] in COMMANDS or words[0] in GROUPS:
         gc.disable()  # re-enabled before the command runs: imported objects never become garbage
-        from fairlead.cli.running import run_command
+        from fairlead.cli.runner import run_command
 
         return run_command(PROGRAM, words)
     from fairlead.cli.overview import SERVER_SIDE, unknown_command
@@ -86,7 +86,7 @@ def _run(words: list[str]) -> int:
     if words[0] in SERVER_SIDE:
         return _run_server_side(words[0], words[1:], *SERVER_SIDE[words[0]])
     if words[0].startswith("-"):
-        from fairlead.cli.parsing import complain
+        from fairlead.cli.parser import complain
 
         complain(PROGRAM, f"a command is needed before {words[0][:_LONGEST_WORD]} (see --help)")
     else:
@@ -95,7 +95,7 @@ def _run(words: list[str]) -> int:
 
 
 def _run_server_side(command: str, words: list[str], what: str, text: str) -> int:
-    from fairlead.cli.parsing import Parser
+    from fairlead.cli.parser import Parser
 
     if command == "serve":
         what, text = "", "run a server until SIGTERM, SIGHUP or Ctrl-C"
@@ -113,8 +113,8 @@ def _run_server_side(command: str, words: list[str], what: str, text: str) -> in
 
         add_arguments(parser)
         return run_test_env(parser.parse_args(words).directory)
-    from fairlead.cli.copying import run
-    from fairlead.cli.copying_flags import add_flags
+    from fairlead.cli.store_copy import run
+    from fairlead.cli.store_copy_flags import add_flags
 
     add_flags(command, parser)
     return run(command, parser, parser.parse_args(words))

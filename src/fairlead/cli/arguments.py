@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from fairlead.cli.errors import UsageError
-from fairlead.cli.parsing import Help
+from fairlead.cli.parser import Help
 
 _TRUE = ("true", "1", "t", "T", "TRUE", "True")
 _SYNTAX = ": invalid syntax"

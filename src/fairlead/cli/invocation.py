@@ -6,7 +6,7 @@ import argparse
 
 from fairlead.base.records import dataclass, field
 from fairlead.base.terminal import printable
-from fairlead.cli.connecting import access_of
+from fairlead.cli.connection_flags import access_of
 from fairlead.cli.errors import UsageError
 from fairlead.cli.screen import Screen
 from fairlead.client import Client

@@ -10,10 +10,10 @@ from argparse import ArgumentParser
 from hashlib import sha256
 from pathlib import Path
 
-from fairlead.cli.parsing import complain
-from fairlead.cli.standing_in import PROGRAMS
+from fairlead.cli.envtest_programs import PROGRAMS
+from fairlead.cli.parser import complain
 
-_MODULE = "fairlead.cli.standing_in"
+_MODULE = "fairlead.cli.envtest_programs"
 
 
 def add_arguments(parser: ArgumentParser) -> None:

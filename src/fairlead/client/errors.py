@@ -103,7 +103,7 @@ _BY_REASON: dict[str, type[ApiError]] = {
 _BY_CODE = {
     code: (reason, _BY_REASON[reason]) for code, reason in REASONS.items() if reason in _BY_REASON
 }
-_MOST_SHOWN = 2048
+_MAX_SHOWN = 2048
 
 
 def error_of_status(status: Mapping[str, Any], retry_after: float | None = None) -> ApiError:
@@ -124,7 +124,7 @@ def error_of_answer(code: int, content: bytes, retry_after: float | None = None)
         return error_of_status({"code": code, **status}, retry_after)
     from fairlead.wire.outgoing.answers import WORDS  # lazy: rarely needed, imports much
 
-    shown = content[:_MOST_SHOWN].decode(errors="replace").strip()
+    shown = content[:_MAX_SHOWN].decode(errors="replace").strip()
     message = WORDS.get(code) or shown or f"the server answered {code}"
     reason = _BY_CODE.get(code, ("", ApiError))[0]
     return error_of_status({"code": code, "reason": reason, "message": message}, retry_after)

@@ -28,10 +28,10 @@ JSON = "application/json"
 Query = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_MOST_TRIES = 10  # if the server asks for retries
-_MOST_REPEATS = 3  # of a safe request whose connection was lost
+_MAX_TRIES = 10  # if the server asks for retries
+_MAX_REPEATS = 3  # of a safe request whose connection was lost
 _LONGEST_PAUSE = 30.0
-_MOST_AT_ONCE = 64  # concurrent requests other than streams
+_MAX_AT_ONCE = 64  # concurrent requests other than streams
 _PATH = "%/?#[]@!$&'()*+,;=:~"  # characters not escaped in a path
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
@@ -60,7 +60,7 @@ class Session:
         self._pool = Pool()
         self._prefix = urlsplit(access.place.server).path.rstrip("/")
         self._fixed = self._fixed_headers(agent or f"fairlead/{__version__}")
-        self._at_once = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._at_once = asyncio.Semaphore(_MAX_AT_ONCE)
 
     def _fixed_headers(self, agent: str) -> str:
         parts = urlsplit(self.access.place.server)
@@ -130,7 +130,7 @@ class Session:
                 refreshed = True
                 proof = await self.access.credentials.proof()
                 continue
-            if error.retry_after is None or tries >= _MOST_TRIES or not _may_pass(head.status):
+            if error.retry_after is None or tries >= _MAX_TRIES or not _may_pass(head.status):
                 raise error
             pause = min(error.retry_after, _LONGEST_PAUSE) + uniform(0, 0.1)
             if ends is not None and asyncio.get_running_loop().time() + pause >= ends:
@@ -175,7 +175,7 @@ class Session:
                 return await connection.send(raw, has_body=has_body), connection, route
             except Unreachable as error:
                 self._lose(connection, route)
-                if request.method not in _SAFE or repeats >= _MOST_REPEATS:
+                if request.method not in _SAFE or repeats >= _MAX_REPEATS:
                     raise Unreachable(f"{self._named(request)}: {error}", sent=True) from None
             except BaseException:
                 self._lose(connection, route)
@@ -236,7 +236,7 @@ def _may_pass(status: int) -> bool:
 
 # Responses
 
-_MOST_BYTES = 512 * 1024 * 1024  # of a body or a line that is read as a whole
+_MAX_BYTES = 512 * 1024 * 1024  # of a body or a line that is read as a whole
 _TOO_LATE = "the answer did not come to its end in time"
 _TOO_LONG = "the answer is too long"
 
@@ -293,7 +293,7 @@ class Answer:
             if rest:
                 begun.append(rest)
                 size += len(rest)
-                if size > _MOST_BYTES:
+                if size > _MAX_BYTES:
                     raise Unreachable(_TOO_LONG, sent=True)
         if begun:
             yield b"".join(begun)
@@ -305,7 +305,7 @@ async def whole(connection: Connection) -> bytes:
     size = 0
     async for piece in connection.pieces():
         size += len(piece)
-        if size > _MOST_BYTES:
+        if size > _MAX_BYTES:
             raise Unreachable(_TOO_LONG, sent=True)
         parts.append(piece)
     return b"".join(parts)

@@ -17,7 +17,7 @@ from fairlead.codec.types.mismatch import Number, json_kind
 from fairlead.codec.types.scalars import UNCOUNTED as UNCOUNTED
 
 _SHOWN = 30
-_MOST_DIGITS = 20  # of a 64-bit number, with its sign
+_MAX_DIGITS = 20  # of a 64-bit number, with its sign
 _NO_NUMBER = "json: cannot unmarshal number into Go value of type float64"
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -66,7 +66,7 @@ def _exact_int(text: str) -> int | Number:
 
 
 def _any_int(text: str) -> int | float:
-    return int(text) if len(text) <= _MOST_DIGITS else float(text)
+    return int(text) if len(text) <= _MAX_DIGITS else float(text)
 
 
 def parse_yaml(raw: bytes) -> tuple[Any, list[str]]:
@@ -107,7 +107,7 @@ def summary(raw: bytes) -> str:
 
 # Detection of duplicate keys in a JSON object, which parsers silently merge.
 
-MOST_FOUND = 100  # duplicates that are reported
+MAX_FOUND = 100  # duplicates that are reported
 _ESCAPE = b"\\"
 _COLON_ESCAPE = b"\\u003"
 
@@ -130,7 +130,7 @@ def duplicate_fields(raw: bytes, parsed: Any, texts: int = UNCOUNTED) -> list[st
         return []
     return [
         path
-        for path, _ in zip(_repeated(parse_with_duplicates(raw)), range(MOST_FOUND), strict=False)
+        for path, _ in zip(_repeated(parse_with_duplicates(raw)), range(MAX_FOUND), strict=False)
     ]
 
 
@@ -180,7 +180,7 @@ def _members(value: Any) -> Iterator[tuple[str, Any, bool]]:
 
 # Counting the strings of a parsed document.
 
-_DEEPEST: Final = 100  # levels to count; `MOST_DEPTH` limits documents
+_DEEPEST: Final = 100  # levels to count; `MAX_DEPTH` limits documents
 
 
 def count_strings(value: Any, depth: int = 0) -> int:
@@ -210,20 +210,20 @@ def count_strings(value: Any, depth: int = 0) -> int:
 
 # The encoder supports 254 levels. Wrappers of an object (lists, tables, events, reviews) and its
 # owned fields need some of them.
-MOST_DEPTH = 240
+MAX_DEPTH = 240
 _ENCODER_DEPTH = 254
-STORED_DEPTH = 248  # of a document of MOST_DEPTH levels including its owned fields
+STORED_DEPTH = 248  # of a document of MAX_DEPTH levels including its owned fields
 
-MOST_STORED_BYTES = 3 * 512 * 1024  # 1.5 MiB, the limit of the reference's store
+MAX_STORED_BYTES = 3 * 512 * 1024  # 1.5 MiB, the limit of the reference's store
 
 
 # The size of a decoded body. A list of empty items grows tenfold when decoded, and the validation
 # of the kind, which visits every item, runs before the store refuses the object.
-MOST_DECODED_BYTES = 4 * 1024 * 1024
-MOST_GROWN_BYTES = 2 * 1024 * 1024  # with defaults; owned fields may be dropped to store it
+MAX_DECODED_BYTES = 4 * 1024 * 1024
+MAX_GROWN_BYTES = 2 * 1024 * 1024  # with defaults; owned fields may be dropped to store it
 
 
-MOST_VALUES = 100_000  # lists and objects in a body; each takes about 500 bytes when decoded
+MAX_VALUES = 100_000  # lists and objects in a body; each takes about 500 bytes when decoded
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -250,10 +250,10 @@ def _within_fourteen(value: Any) -> Any:
     return _nest_six(((((((((value,),),),),),),),))
 
 
-def bounded_json(value: Any, depth: int = MOST_DEPTH) -> bytes:
-    """A value as JSON; raises TooDeep for more levels than MOST_DEPTH or STORED_DEPTH. The encoder
+def bounded_json(value: Any, depth: int = MAX_DEPTH) -> bytes:
+    """A value as JSON; raises TooDeep for more levels than MAX_DEPTH or STORED_DEPTH. The encoder
     counts the levels, so the check costs next to nothing."""
-    deeper = _within_fourteen if depth == MOST_DEPTH else _nest_six
+    deeper = _within_fourteen if depth == MAX_DEPTH else _nest_six
     brackets = _ENCODER_DEPTH - depth
     try:
         return orjson.dumps(deeper(value))[brackets:-brackets]
@@ -263,7 +263,7 @@ def bounded_json(value: Any, depth: int = MOST_DEPTH) -> bytes:
         raise
 
 
-def check_values(raw: bytes, most: int = MOST_VALUES) -> None:
+def check_values(raw: bytes, most: int = MAX_VALUES) -> None:
     """Raise OverSize for JSON with so many lists and objects that parsing it would take hundreds of
     megabytes. Strings are excluded only if there are too many brackets including them, because
     excluding them takes longer."""

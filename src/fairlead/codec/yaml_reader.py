@@ -16,7 +16,7 @@ from yaml import (
     StreamEndEvent,
 )
 
-from fairlead.codec.bodies import MOST_DEPTH
+from fairlead.codec.bodies import MAX_DEPTH
 from fairlead.codec.yaml_scalars import YamlError, as_json, as_key, plain, tagged
 
 try:
@@ -26,9 +26,9 @@ except ImportError:  # a build of PyYAML without libyaml
 
 __all__ = ["YamlError", "load"]
 
-MOST_NODES = 400_000  # of a document with aliases expanded
-MOST_ALIASED_BYTES = 4 * 1024 * 1024  # that aliases may add to a document
-MOST_REPEATED = 100  # repeated keys that are reported
+MAX_NODES = 400_000  # of a document with aliases expanded
+MAX_ALIASED_BYTES = 4 * 1024 * 1024  # that aliases may add to a document
+MAX_REPEATED = 100  # repeated keys that are reported
 
 _NODE = 16  # bytes to account for the smallest value
 _TEXT = "tag:yaml.org,2002:str"
@@ -102,13 +102,13 @@ class _Builder:
 
     def _count(self, nodes: int) -> None:
         self._nodes += nodes
-        if self._nodes > MOST_NODES:
-            raise YamlError(f"yaml: document has more than {MOST_NODES} values")
+        if self._nodes > MAX_NODES:
+            raise YamlError(f"yaml: document has more than {MAX_NODES} values")
 
     def _push(self, opened: _Open) -> None:
         self._count(1)
-        if len(self._open) >= MOST_DEPTH:
-            raise YamlError(f"yaml: exceeded max depth of {MOST_DEPTH}")
+        if len(self._open) >= MAX_DEPTH:
+            raise YamlError(f"yaml: exceeded max depth of {MAX_DEPTH}")
         self._open.append(opened)
 
     def _alias(self, event: Any) -> None:
@@ -117,10 +117,10 @@ class _Builder:
         value, size = self._anchors[event.anchor]
         self._aliased_bytes += size.bytes
         self._nodes += size.nodes
-        if self._aliased_bytes > MOST_ALIASED_BYTES or self._nodes > MOST_NODES:
+        if self._aliased_bytes > MAX_ALIASED_BYTES or self._nodes > MAX_NODES:
             raise YamlError("yaml: document contains excessive aliasing")
-        if len(self._open) + size.levels > MOST_DEPTH:
-            raise YamlError(f"yaml: exceeded max depth of {MOST_DEPTH}")
+        if len(self._open) + size.levels > MAX_DEPTH:
+            raise YamlError(f"yaml: exceeded max depth of {MAX_DEPTH}")
         self._put(_copied(value), size, None, event)
 
     def _scalar(self, event: Any) -> None:
@@ -159,7 +159,7 @@ class _Builder:
 
     def _key(self, mapping: dict[str, Any], value: Any, event: Any) -> str:
         key = as_key(value)
-        if key in mapping and len(self.repeated) < MOST_REPEATED:
+        if key in mapping and len(self.repeated) < MAX_REPEATED:
             line = event.start_mark.line + 1
             shown = key[:_LONGEST_KEY_SHOWN]
             self.repeated.append(f'line {line}: key "{shown}" already set in map')

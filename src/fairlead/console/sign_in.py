@@ -17,9 +17,9 @@ from fairlead.auth.authentication.authorities import Untrusted
 from fairlead.auth.authentication.bearer import BearerTokens, bearer_token
 from fairlead.auth.authentication.chain import Rejected
 from fairlead.auth.authentication.console_sessions import PREFIX, Basis, ConsoleSessions, Session
+from fairlead.auth.authentication.expiring_secrets import TooManyHandouts
 from fairlead.auth.authentication.factory import Authentication
 from fairlead.auth.authentication.grants import Anchor
-from fairlead.auth.authentication.handouts import TooManyHandouts
 from fairlead.auth.authentication.impersonation import Impersonation, impersonation_headers
 from fairlead.auth.authentication.service_accounts import ACCOUNTS
 from fairlead.auth.authentication.tokens import BadToken, seconds, unverified
@@ -50,7 +50,7 @@ logger = logging.getLogger("fairlead.console")
 
 LONGEST_BODY = 4096
 _JSON = "application/json"
-_MOST_AT_ONCE = 32
+_MAX_AT_ONCE = 32
 _NOTE, _NOTE_OF_IMPERSONATOR = "console.fairlead.dev/user", "console.fairlead.dev/impersonator"
 _BAD_CODE = "the link was used before, or is too old: ask for another one"
 _BAD_SESSION = "the session has ended: sign in again"
@@ -133,7 +133,7 @@ class SignInHandler:
 
     async def _aside(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run file access in a thread; raises StatusError."""
-        if self._under_way >= _MOST_AT_ONCE:
+        if self._under_way >= _MAX_AT_ONCE:
             raise too_many_requests(_BUSY)
         self._under_way += 1
         try:

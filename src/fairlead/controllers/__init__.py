@@ -2,7 +2,7 @@
 below it.
 
 - `framework`, `queue`, `pace`, `replay`: from watch events to keys to workers
-- `catalogue`: all controllers by name; `surroundings`: the dependencies they are built from
+- `catalogue`: all controllers by name; `dependencies`: the dependencies they are built from
 - `workloads/`, `nodes/`, `volumes/`, `service_endpoints/`, `certificates/`, `disruption/`,
   `garbage/`, `flow_control/`, `custom_resources/`, `servers/`: the larger families
 - each other module contains one controller or the helpers of a few

@@ -25,13 +25,13 @@ logger = logging.getLogger("fairlead.controllers")
 
 EVENTS = "core/v1/events"
 NORMAL, WARNING = "Normal", "Warning"
-MOST_TEXT = 1024
-_MOST_WAITING = 5_000
-_MOST_KNOWN = 4_096
-_MOST_TEXT_KNOWN = 2 * MOST_TEXT
+MAX_TEXT = 1024
+_MAX_WAITING = 5_000
+_MAX_KNOWN = 4_096
+_MAX_TEXT_KNOWN = 2 * MAX_TEXT
 _BURST, _SECONDS_APART = 25, 300.0  # token bucket per object: size, and seconds per token
 # Texts of similar events before they are combined, and seconds that texts are remembered.
-_MOST_TEXTS, _TEXTS_LAST = 10, 600.0
+_MAX_TEXTS, _TEXTS_LAST = 10, 600.0
 _COMBINED = "(combined from similar events): "
 
 
@@ -65,7 +65,7 @@ class _Texts:
         if moment - self.at > _TEXTS_LAST:
             self.known.clear()
         self.at = moment
-        if hash(text) not in self.known and len(self.known) == _MOST_TEXTS - 1:
+        if hash(text) not in self.known and len(self.known) == _MAX_TEXTS - 1:
             return True
         self.known.add(hash(text))
         return False
@@ -76,10 +76,10 @@ class EventWriter:
     drops more."""
 
     def __init__(self) -> None:
-        self._waiting: asyncio.Queue[tuple[Client, Object, str]] = asyncio.Queue(_MOST_WAITING)
-        self._texts: BoundedCache[str, _Texts] = BoundedCache(_MOST_KNOWN, longest=MOST_TEXT)
-        self._written: BoundedCache[str, str] = BoundedCache(_MOST_KNOWN, longest=_MOST_TEXT_KNOWN)
-        self._allowances: BoundedCache[tuple[str, str], _Allowance] = BoundedCache(_MOST_KNOWN)
+        self._waiting: asyncio.Queue[tuple[Client, Object, str]] = asyncio.Queue(_MAX_WAITING)
+        self._texts: BoundedCache[str, _Texts] = BoundedCache(_MAX_KNOWN, longest=MAX_TEXT)
+        self._written: BoundedCache[str, str] = BoundedCache(_MAX_KNOWN, longest=_MAX_TEXT_KNOWN)
+        self._allowances: BoundedCache[tuple[str, str], _Allowance] = BoundedCache(_MAX_KNOWN)
 
     def submit(self, client: Client, event: Object) -> None:
         """Queue an event unless the rate limit of its object or the queue is exhausted."""
@@ -101,7 +101,7 @@ class EventWriter:
             texts = _Texts(set(), clock.time())
             self._texts.keep(about, texts, len(about))
         if texts.are_many_with(text):
-            return {**event, "message": (_COMBINED + text)[:MOST_TEXT]}, about
+            return {**event, "message": (_COMBINED + text)[:MAX_TEXT]}, about
         return event, f"{about}\n{event['involvedObject'].get('fieldPath', '')}\n{text}"
 
     async def run(self) -> None:
@@ -172,7 +172,7 @@ class Recorder:
             },
             "involvedObject": {name: text for name, text in reference.items() if text},
             "reason": reason,
-            "message": text[:MOST_TEXT],
+            "message": text[:MAX_TEXT],
             "source": self._source,
             "firstTimestamp": moment,
             "lastTimestamp": moment,

@@ -19,6 +19,7 @@ from fairlead.fields.compare import compare
 from fairlead.fields.configuration import check_configuration, check_items, untrackable
 from fairlead.fields.conflicts import ApplyConflict, Conflict, InvalidConfiguration, conflicts_with
 from fairlead.fields.difference import Difference, served
+from fairlead.fields.encoded_fields import new_fields
 from fairlead.fields.entries import (
     Identity,
     ManagedEntry,
@@ -51,10 +52,9 @@ from fairlead.fields.field_sets import (
 from fairlead.fields.last_applied import ANNOTATION, fields_to_take_over, update_annotation
 from fairlead.fields.merge import merge
 from fairlead.fields.prune import Versions, pruned, reconciled
-from fairlead.fields.settled import Settled, find_unchanged
 from fairlead.fields.shapes import Untrackable, zero_object
 from fairlead.fields.stored_entries import StoredEntry
-from fairlead.fields.written_fields import new_fields
+from fairlead.fields.unchanged import Settled, find_unchanged
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 _OTHER_VERSION = (

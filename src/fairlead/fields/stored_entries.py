@@ -24,7 +24,7 @@ _SUBRESOURCE = b',"subresource":"'
 _HOLE = b"null"
 _BEHIND_A_TEXT = b",:]}"
 SHORTEST = 1024  # bytes of entries to cut out; decoding fewer is faster
-_MOST_LOOKS = 12  # searches through all bytes; beyond that decoding is cheaper
+_MAX_LOOKS = 12  # searches through all bytes; beyond that decoding is cheaper
 
 
 @mypyc_attr(native_class=False)
@@ -69,7 +69,7 @@ class StoredEntry(dict[str, Any]):
         while below:
             for element, node in below.pop().items():
                 looks += 1
-                if element == "." or looks > _MOST_LOOKS:
+                if element == "." or looks > _MAX_LOOKS:
                     return True
                 if orjson.dumps(element) in self.written:
                     if not node:

@@ -8,6 +8,6 @@ functions through `client`.
 - `create`, `update`, `patch`, `apply`, `delete`, `get`, `list`, `watch`: the verbs
 - `binding`, `eviction`, `tokens`, `access_reviews`: resources that are actions
 - `write_pipeline`, `retries`, `managed_fields`, `field_validation`: shared by all writes
-- `stored_versions`, `views`, `shapes`: conversion between the stored and the requested version
-- `known_applies`, `known_configurations`: caches of applies that changed nothing
+- `stored_versions`, `views`, `webhook_objects`: between the stored and the requested version
+- `apply_cache`, `configuration_cache`: caches of applies that changed nothing
 """

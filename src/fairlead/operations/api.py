@@ -14,8 +14,8 @@ from fairlead.auth.authorization.chain import Authorizer
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
 from fairlead.fields.prune import Versions
-from fairlead.operations.known_applies import KnownApplies
-from fairlead.operations.known_configurations import KnownConfigurations
+from fairlead.operations.apply_cache import KnownApplies
+from fairlead.operations.configuration_cache import KnownConfigurations
 from fairlead.operations.operation import Auditor, Operation, RevisionAuthors
 from fairlead.operations.simulated import Simulated
 from fairlead.resources.behaviour import Behaviour

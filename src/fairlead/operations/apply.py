@@ -17,13 +17,13 @@ from fairlead.fields.last_applied import ANNOTATION, annotations_of
 from fairlead.fields.ownership import BEFORE_FIRST_APPLY
 from fairlead.fields.ownership import apply as merge_configuration
 from fairlead.fields.prune import Versions
-from fairlead.fields.settled import Settled, find_unchanged
+from fairlead.fields.unchanged import Settled, find_unchanged
 from fairlead.fields.values import copied
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
+from fairlead.operations.configuration_cache import PartiallyParsed
 from fairlead.operations.create import create
 from fairlead.operations.field_validation import check_required, strict_errors, warn_of
-from fairlead.operations.known_configurations import PartiallyParsed
 from fairlead.operations.managed_fields import (
     converting,
     decode_beside,

@@ -30,7 +30,7 @@ from fairlead.storage.version import Version
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 _WHOLE = "deletecollection"
 _AT_ONCE = 250  # concurrent deletes of a collection; they share commits
-_MOST_A_STEP, _BYTES_A_STEP = 10, 64 * 1024  # started before yielding to the loop
+_MAX_A_STEP, _BYTES_A_STEP = 10, 64 * 1024  # started before yielding to the loop
 
 
 @dataclass(slots=True)
@@ -202,7 +202,7 @@ def _in_steps(versions: list[Version]) -> Iterator[list[Version]]:
     for version in versions:
         few.append(version)
         size += len(version.body or b"")
-        if size >= _BYTES_A_STEP or len(few) == _MOST_A_STEP:
+        if size >= _BYTES_A_STEP or len(few) == _MAX_A_STEP:
             yield few
             few, size = [], 0
     if few:

@@ -33,10 +33,10 @@ from fairlead.storage.backend import Conflict
 from fairlead.storage.version import Version
 
 PODS, BUDGETS = "core/v1/pods", "policy/v1/poddisruptionbudgets"
-MOST_DISRUPTED_PODS = 2000
+MAX_DISRUPTED_PODS = 2000
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 SECONDS_TO_WAIT = 10
-MOST_TRIES = 20
+MAX_TRIES = 20
 # Phases in which no disruption budget applies.
 _UNPROTECTED = ("Succeeded", "Failed", "Pending")
 _NOBODY = Chain(())
@@ -184,7 +184,7 @@ async def _take_disruption(
     Conflict."""
     resource = api.resources.named(BUDGETS)
     collection = api.collection(resource)
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         current = api.store.latest(collection, entry.key)
         if current is None:
             raise not_found(resource.ref(entry.name))
@@ -216,7 +216,7 @@ def _check_budget(budget: Object) -> None:
     ref = ResourceRef("policy", "poddisruptionbudget", name)
     if status["disruptionsAllowed"] < 0:
         raise forbidden(ref, "pdb disruptions allowed is negative")
-    if len(status.get("disruptedPods") or ()) > MOST_DISRUPTED_PODS:
+    if len(status.get("disruptedPods") or ()) > MAX_DISRUPTED_PODS:
         why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise forbidden(ref, why)
     if status["disruptionsAllowed"] == 0:

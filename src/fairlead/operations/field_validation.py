@@ -9,12 +9,12 @@ from fairlead.operations.operation import Operation
 from fairlead.resources.causes import Causes
 from fairlead.resources.registry import Resource
 
-MOST_STRICT_ERRORS = 100
+MAX_STRICT_ERRORS = 100
 
 
 def strict_errors(unknown: list[str], repeated: list[str]) -> list[str]:
     found = [*repeated, *(f'unknown field "{path}"' for path in unknown)]
-    return list(dict.fromkeys(found))[:MOST_STRICT_ERRORS]
+    return list(dict.fromkeys(found))[:MAX_STRICT_ERRORS]
 
 
 def warn_of(operation: Operation, found: list[str], validation: str) -> None:

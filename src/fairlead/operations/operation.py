@@ -10,7 +10,7 @@ from fairlead.auth.authorization.attributes import Attributes, Decision
 from fairlead.base import budget, clock
 from fairlead.base.errors import ResourceRef, StatusError
 from fairlead.base.metrics import REGISTRY
-from fairlead.resources.context import MOST_WARNINGS
+from fairlead.resources.context import MAX_WARNINGS
 from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
 
@@ -104,7 +104,7 @@ class Operation:
         return one
 
     def warn(self, text: str) -> None:
-        if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:
+        if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
     @property

@@ -15,14 +15,14 @@ from fairlead.storage.version import Version
 
 Result = TypeVar("Result")
 
-MOST_ATTEMPTS = 1000  # under contention, a writer may need one attempt per writer ahead of it
+MAX_ATTEMPTS = 1000  # under contention, a writer may need one attempt per writer ahead of it
 
 
 async def retried(ref: ResourceRef, attempt: Callable[[], Awaitable[Result | None]]) -> Result:
     """Call `attempt` until it returns a result; it returns None if the object changed and it
     has to be called again. Yields to the event loop between attempts. Raises Conflict after
-    MOST_ATTEMPTS."""
-    for _ in range(MOST_ATTEMPTS):
+    MAX_ATTEMPTS."""
+    for _ in range(MAX_ATTEMPTS):
         result = await attempt()
         if result is not None:
             return result

@@ -12,9 +12,9 @@ from fairlead.admission.plugin import Attributes, Options
 from fairlead.base import budget
 from fairlead.base.errors import StatusError, TooManyCauses, bad_request, invalid, too_large
 from fairlead.codec.bodies import (
-    MOST_DECODED_BYTES,
-    MOST_GROWN_BYTES,
-    MOST_STORED_BYTES,
+    MAX_DECODED_BYTES,
+    MAX_GROWN_BYTES,
+    MAX_STORED_BYTES,
     TooDeep,
     TooLarge,
     check_size,
@@ -97,7 +97,7 @@ def check_grown(operation: Operation, value: Object) -> None:
     validation visit every item."""
     if operation.size > budget.LIGHT:
         sent = len(operation.sent) if isinstance(operation.sent, bytes) else 0
-        _check_size(value, max(MOST_GROWN_BYTES, 2 * sent))
+        _check_size(value, max(MAX_GROWN_BYTES, 2 * sent))
 
 
 def drop_deletion(metadata: Object) -> None:
@@ -294,7 +294,7 @@ async def remove(api: Api, operation: Operation, collection: Collection, current
 def check_decoded(value: Object) -> None:
     """Reject an object that grew too much in decoding, before validation visits every item. The
     store's own limit is lower and is checked at the write."""
-    _check_size(value, MOST_DECODED_BYTES)
+    _check_size(value, MAX_DECODED_BYTES)
 
 
 def _check_size(value: Object, most: int) -> None:
@@ -304,7 +304,7 @@ def _check_size(value: Object, most: int) -> None:
         raise _size_error(error, most) from None
 
 
-def _size_error(error: TooLarge | TooDeep, most: int = MOST_STORED_BYTES) -> StatusError:
+def _size_error(error: TooLarge | TooDeep, most: int = MAX_STORED_BYTES) -> StatusError:
     """The error for an object that a patch assembled from allowed parts and that exceeds a
     limit."""
     if isinstance(error, TooLarge):

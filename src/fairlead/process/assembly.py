@@ -39,7 +39,7 @@ from fairlead.controllers.own_service import advertised_address
 from fairlead.controllers.servers.endpoint_list import Server
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import own_client
-from fairlead.operations.shapes import WebhookObjects
+from fairlead.operations.webhook_objects import WebhookObjects
 from fairlead.process.certificates.authority import Pair, Pki
 from fairlead.process.certificates.shared_authority import ForeignAuthority, keys_in
 from fairlead.process.certificates.token_key import ensure_service_account_key

@@ -21,6 +21,7 @@ from fairlead.base.errors import StatusError
 from fairlead.controllers.aggregation.reconcilers import ApiServiceReconcilers
 from fairlead.controllers.catalogue import build_controllers, chosen_controllers
 from fairlead.controllers.custom_resources.controller import DefinitionController
+from fairlead.controllers.dependencies import Surroundings
 from fairlead.controllers.event_expiry import EventExpiry
 from fairlead.controllers.events import EventWriter, Recorder
 from fairlead.controllers.framework import Controller, Controllers
@@ -36,7 +37,6 @@ from fairlead.controllers.servers.endpoint_list import (
 )
 from fairlead.controllers.servers.flags import LEASE, MASTER_COUNT, election_terms
 from fairlead.controllers.servers.identity import IdentityLease
-from fairlead.controllers.surroundings import Surroundings
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.process.certificates.authority import Pair

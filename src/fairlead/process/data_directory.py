@@ -10,7 +10,7 @@ from pathlib import Path
 
 _OPEN_TO_OTHERS = 0o077
 _OUR_NAMES = ("admin.kubeconfig", "console", "lock", "pki")  # besides fairlead.*
-_MOST_BYTES = 1024 * 1024
+_MAX_BYTES = 1024 * 1024
 
 
 class FileError(Exception):
@@ -135,7 +135,7 @@ def read_private(path: Path) -> bytes:
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise FileError(f"{path} is not a file")
-            content = file.read(_MOST_BYTES)
+            content = file.read(_MAX_BYTES)
     except OSError as error:
         why = "it is a symbolic link" if path.is_symlink() else error.strerror
         raise FileError(f"cannot read {path}: {why}") from None

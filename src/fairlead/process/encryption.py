@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fairlead.resources.registry import Resources
 
 if TYPE_CHECKING:
-    from fairlead.storage.encryption.keys_in_use import Sealing
+    from fairlead.storage.encryption.keyring import Sealing
 
 logger = logging.getLogger("fairlead")
 

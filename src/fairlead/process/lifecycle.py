@@ -36,7 +36,7 @@ from fairlead.process.stores import check_dialect, embedded_log, etcd_log
 from fairlead.process.tasks import Supervisor
 from fairlead.resources.registry import Resources
 from fairlead.storage.backend import StorageError
-from fairlead.storage.kept_forms import FORMS
+from fairlead.storage.derived_cache import FORMS
 from fairlead.storage.log import Log
 from fairlead.storage.store import Store
 from fairlead.wire.incoming.connections import Connections, either

@@ -20,7 +20,7 @@ from fairlead.storage.sqlite.log import EmbeddedLog, Sealing
 from fairlead.storage.store import Store
 
 if TYPE_CHECKING:
-    from fairlead.storage.encryption.keys_in_use import Sealing as Keys
+    from fairlead.storage.encryption.keyring import Sealing as Keys
     from fairlead.storage.etcd.codec import Codec
     from fairlead.storage.log import Source
 

@@ -12,7 +12,7 @@ logger = logging.getLogger("fairlead")
 Work = Callable[[], Coroutine[Any, Any, None]]
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
-MOST_FAILURES = 10  # consecutive ones of a task that ran shorter than LASTING seconds
+MAX_FAILURES = 10  # consecutive ones of a task that ran shorter than LASTING seconds
 LASTING = 60.0
 
 
@@ -39,7 +39,7 @@ class Supervisor:
             else:
                 logger.error("%s has ended", name)
             failures = 1 if loop.time() - began > LASTING else failures + 1
-            if failures >= MOST_FAILURES:
+            if failures >= MAX_FAILURES:
                 self._give_up(f"{name} cannot be kept running")
                 return
             await asyncio.sleep(min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** (failures - 1)))

@@ -10,8 +10,8 @@ import orjson
 from fairlead.base.errors import (
     LONGEST_CAUSE,
     LONGEST_FIELD,
-    MOST_CAUSE_BYTES,
-    MOST_CAUSES,
+    MAX_CAUSE_BYTES,
+    MAX_CAUSES,
     Cause,
     ResourceRef,
     StatusError,
@@ -48,14 +48,14 @@ class Causes(list[Cause]):
     the limit of a response, so that no check runs on for long after that."""
 
     # Class attributes: one instance is made for every write, and most stay empty.
-    _left = MOST_CAUSE_BYTES
+    _left = MAX_CAUSE_BYTES
     sound: object = None  # metadata whose contents passed the checks
 
     def append(self, cause: Cause) -> None:
         text, field = clipped(cause.message, LONGEST_CAUSE), clipped(cause.field, LONGEST_FIELD)
         super().append(Cause(cause.reason, text, field))
         self._left -= len(text) + len(field)
-        if len(self) >= MOST_CAUSES or self._left <= 0:
+        if len(self) >= MAX_CAUSES or self._left <= 0:
             raise TooManyCauses(self)
 
     def add(self, reason: str, field: str, text: str, detail: str = "") -> None:

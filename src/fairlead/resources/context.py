@@ -11,7 +11,7 @@ from fairlead.resources.gates import Gates
 from fairlead.storage.backend import Precondition
 from fairlead.storage.companion import Companion
 
-MOST_WARNINGS = 200  # more do not fit into the headers of a response
+MAX_WARNINGS = 200  # more do not fit into the headers of a response
 
 # Reads an object of another resource (key in our tables, namespace, name) from the cache.
 Lookup = Callable[[str, str, str], dict[str, Any] | None]
@@ -78,7 +78,7 @@ class Context:
         self.claims: list[Companion] = []
 
     def warn(self, text: str) -> None:
-        if len(self.warnings) < MOST_WARNINGS and text not in self.warnings:
+        if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
     def reset_admission(self) -> None:

@@ -17,14 +17,14 @@ from fairlead.codec.types.times import parse_time
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.go_values import go_time
 
-MOST_ANNOTATION_BYTES: Final = 256 * 1024
-MOST_MANAGER_BYTES: Final = 128
+MAX_ANNOTATION_BYTES: Final = 256 * 1024
+MAX_MANAGER_BYTES: Final = 128
 LONGEST_GRACE: Final = 10**10  # seconds; larger values overflow the calendar
-_MOST_SUBRESOURCE_BYTES: Final = 256
+_MAX_SUBRESOURCE_BYTES: Final = 256
 STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
 # An error about owner references shows all of them up to this number.
-_MOST_OWNERS_SHOWN = 32
+_MAX_OWNERS_SHOWN = 32
 
 # Returns the syntax errors of a name.
 NameRule = Callable[[str], list[str]]
@@ -66,7 +66,7 @@ def check_metadata(
 
 
 # The garbage collector looks at every owner reference whenever the object is written.
-_MOST_REFERENCES: Final = 2_000
+_MAX_REFERENCES: Final = 2_000
 
 _CONTENTS: Final[tuple[str, ...]] = ("labels", "annotations", "ownerReferences")
 
@@ -120,8 +120,8 @@ def check_annotations(annotations: dict[str, str] | None, path: str, causes: Cau
             causes.invalid_each(path, key, qualified_name(key.lower()))
         length += len(key) + len(value)
     # A character has at most four bytes.
-    if length > MOST_ANNOTATION_BYTES // 4 and _bytes_of(annotations) > MOST_ANNOTATION_BYTES:
-        causes.too_long(path, MOST_ANNOTATION_BYTES)
+    if length > MAX_ANNOTATION_BYTES // 4 and _bytes_of(annotations) > MAX_ANNOTATION_BYTES:
+        causes.too_long(path, MAX_ANNOTATION_BYTES)
 
 
 def _bytes_of(annotations: dict[str, str]) -> int:
@@ -131,8 +131,8 @@ def _bytes_of(annotations: dict[str, str]) -> int:
 def check_owner_references(
     references: list[dict[str, Any]] | None, path: str, causes: Causes
 ) -> None:
-    if references and len(references) > _MOST_REFERENCES:
-        causes.too_many(path, len(references), _MOST_REFERENCES)
+    if references and len(references) > _MAX_REFERENCES:
+        causes.too_many(path, len(references), _MAX_REFERENCES)
         return
     first = ""
     for reference in references or ():
@@ -168,7 +168,7 @@ def _check_owner_reference(reference: dict[str, Any], path: str, causes: Causes)
 def _shown_owners(references: list[dict[str, Any]], wrong: dict[str, Any]) -> GoValue:
     """All references, or only the wrong one if there are many: an error for each that shows all
     would make the response too large."""
-    if len(references) > _MOST_OWNERS_SHOWN:
+    if len(references) > _MAX_OWNERS_SHOWN:
         return GoValue(_owner_text(wrong))
     inner = ", ".join(_owner_text(reference) for reference in references)
     return GoValue(f"[]v1.OwnerReference{{{inner}}}")
@@ -207,13 +207,13 @@ def _check_owners(metadata: dict[str, Any], causes: Causes, path: str) -> None:
         place = f"{path}.managedFields[{index}]"
         check_manager(entry.get("manager", ""), f"{place}.manager", causes)
         subresource: str = entry.get("subresource", "")
-        if len(subresource.encode()) > _MOST_SUBRESOURCE_BYTES:
-            causes.too_long(f"{place}.subresource", _MOST_SUBRESOURCE_BYTES)
+        if len(subresource.encode()) > _MAX_SUBRESOURCE_BYTES:
+            causes.too_long(f"{place}.subresource", _MAX_SUBRESOURCE_BYTES)
 
 
 def check_manager(manager: str, path: str, causes: Causes) -> None:
-    if len(manager.encode()) > MOST_MANAGER_BYTES:
-        causes.too_long(path, MOST_MANAGER_BYTES)
+    if len(manager.encode()) > MAX_MANAGER_BYTES:
+        causes.too_long(path, MAX_MANAGER_BYTES)
     if manager.isprintable():
         return
     for position, letter in enumerate(manager):

@@ -151,7 +151,7 @@ def config_key_errors(value: str) -> Sequence[str]:
 
 
 # Bounds: controllers match every written object against all selectors of its namespace.
-_MOST_EXPRESSIONS, _MOST_VALUES = 100, 2000
+_MAX_EXPRESSIONS, _MAX_VALUES = 100, 2000
 
 
 def label_selector(
@@ -167,7 +167,7 @@ def label_selector(
     check_labels(selector.get("matchLabels"), f"{path}.matchLabels", causes)
     expressions = selector.get("matchExpressions") or []
     values = sum(len(rule.get("values") or ()) for rule in expressions)
-    for count, most in ((len(expressions), _MOST_EXPRESSIONS), (values, _MOST_VALUES)):
+    for count, most in ((len(expressions), _MAX_EXPRESSIONS), (values, _MAX_VALUES)):
         if count > most:
             causes.too_many(f"{path}.matchExpressions", count, most)
             return

@@ -15,7 +15,7 @@ _LABELS_ONLY = "core/v1/replicationcontrollers"
 
 def read_scale(resource_key: str, stored: Object) -> Object:
     """The autoscaling/v1 Scale of a stored workload, without kind and apiVersion."""
-    from fairlead.resources.columns.words import selector_text  # lazy: imports all printers
+    from fairlead.resources.columns.cell_text import selector_text  # lazy: imports all printers
 
     spec, status = stored["spec"], stored.get("status") or {}
     replicas, selector = spec.get("replicas") or 0, spec.get("selector")

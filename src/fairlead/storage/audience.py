@@ -12,7 +12,7 @@ from fairlead.storage.metrics import WATCHERS_ENDED
 from fairlead.storage.selection import Fact, Requirement, Selection
 
 _ANY = "*"  # stands for all values of a fact; never a valid label value or name
-_MOST_VALUES = 16  # of a clue used to look up a group; each value costs an entry
+_MAX_VALUES = 16  # of a clue used to look up a group; each value costs an entry
 
 Rules = tuple[tuple[Requirement, ...], tuple[Requirement, ...]]
 
@@ -95,7 +95,7 @@ class Scope:
     def _places(self, selection: Selection) -> list[dict[Rules, Group]]:
         """Return the lookup tables that hold a group with this selection."""
         for fact, values in selection.clues:
-            if values is None or len(values) <= _MOST_VALUES:
+            if values is None or len(values) <= _MAX_VALUES:
                 by_value = self._by_fact.setdefault(fact, {})
                 return [by_value.setdefault(value, {}) for value in values or (_ANY,)]
         return [self._others]
@@ -177,8 +177,8 @@ logger = logging.getLogger("fairlead.storage")
 
 Event = tuple[str, Change]
 
-MOST_PENDING = 10_000
-MOST_PENDING_BYTES = 64 << 20
+MAX_PENDING = 10_000
+MAX_PENDING_BYTES = 64 << 20
 
 
 def event_type(change: Change, selection: Selection) -> str | None:
@@ -246,7 +246,7 @@ class Watcher:
         pending = self.pending
         if pending:
             self.size += change.size
-            if len(pending) >= MOST_PENDING or self.size > MOST_PENDING_BYTES:
+            if len(pending) >= MAX_PENDING or self.size > MAX_PENDING_BYTES:
                 self.lagging = True
                 WATCHERS_ENDED.add(of=("lagging",))
                 self.close()

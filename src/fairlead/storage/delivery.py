@@ -17,8 +17,8 @@ from fairlead.storage.change import Change
 from fairlead.storage.collection import PLACEHOLDER_REVISION, Collection, State
 from fairlead.storage.followers import FollowerFailed
 from fairlead.storage.log import Log
+from fairlead.storage.log_reader import version_of
 from fairlead.storage.metrics import FEED_LAG
-from fairlead.storage.past import version_of
 from fairlead.storage.pending import Pending
 from fairlead.storage.version import Version, body_of
 

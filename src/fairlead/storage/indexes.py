@@ -11,7 +11,7 @@ from fairlead.storage.selection import Fact, IndexHint, Selection
 from fairlead.storage.slices import in_batches
 from fairlead.storage.version import Version
 
-MOST_INDEXES = 8  # per resource
+MAX_INDEXES = 8  # per resource
 FEW = 500  # scanned without an index
 
 
@@ -121,7 +121,7 @@ class Indexes:
                     if version.body is not None and heads.get(version.key) is version:
                         index.put(version)
             self._made[fact] = index
-            if len(self._made) > MOST_INDEXES:
+            if len(self._made) > MAX_INDEXES:
                 self._made.popitem(last=False)
         finally:
             if self._making.get(fact) is index:

@@ -12,8 +12,8 @@ from fairlead.codec.types.names import label_value, qualified_name
 from fairlead.storage.version import Version
 
 # Bounds: a list matches every object against the selector, a watch every write.
-MOST_TERMS = 2000  # conditions and values of one selector
-MOST_KEYS = 64  # with conditions, per selector
+MAX_TERMS = 2000  # conditions and values of one selector
+MAX_KEYS = 64  # with conditions, per selector
 
 
 class SelectorError(ValueError):
@@ -205,8 +205,8 @@ def _is_word(token: str) -> bool:
 
 
 def check_terms(count: int) -> None:
-    if count > MOST_TERMS:
-        raise SelectorError(f"a selector may have {MOST_TERMS} conditions and values at most")
+    if count > MAX_TERMS:
+        raise SelectorError(f"a selector may have {MAX_TERMS} conditions and values at most")
 
 
 def check_label_key(key: str) -> None:
@@ -234,8 +234,8 @@ def _check_values(key: str, operator: str, values: list[str]) -> None:
 @remembered(longest=512, per_byte=200)
 def parse_labels(text: str) -> tuple[Requirement, ...]:
     found = tuple(_LabelParser(text).parse())
-    if len({rule.key for rule in found}) > MOST_KEYS:
-        raise SelectorError(f"a selector may have conditions on {MOST_KEYS} keys at most")
+    if len({rule.key for rule in found}) > MAX_KEYS:
+        raise SelectorError(f"a selector may have conditions on {MAX_KEYS} keys at most")
     return found
 
 

@@ -17,7 +17,7 @@ from fairlead.storage.delivery import Delivery, Intake
 from fairlead.storage.followers import Listener
 from fairlead.storage.history import History
 from fairlead.storage.log import Log
-from fairlead.storage.past import Past
+from fairlead.storage.log_reader import Past
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 from fairlead.storage.writes import Writes

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fairlead.codec.bodies import MOST_STORED_BYTES, STORED_DEPTH, TooLarge, bounded_json
+from fairlead.codec.bodies import MAX_STORED_BYTES, STORED_DEPTH, TooLarge, bounded_json
 from fairlead.fields.stored_entries import read_with_entries
 from fairlead.storage.body_metadata import METADATA_START, metadata_end, without_managed_fields
 
 if TYPE_CHECKING:
-    from fairlead.storage.kept_forms import Forms
+    from fairlead.storage.derived_cache import Forms
     from fairlead.storage.pending import Pending
 
 _DISK_HEAD = b'{"metadata":{'
@@ -219,7 +219,7 @@ def encode(value: dict[str, Any]) -> bytes:
     metadata comes first and is not empty. Raises TooLarge, TooDeep."""
     encoded = bounded_json(value, STORED_DEPTH)
     assert encoded.startswith(_DISK_HEAD), encoded[:40]
-    if len(encoded) > MOST_STORED_BYTES:
+    if len(encoded) > MAX_STORED_BYTES:
         raise TooLarge
     return encoded
 

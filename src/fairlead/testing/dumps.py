@@ -28,7 +28,7 @@ _OWN_STATUS = (*_FIRST, "APIService")
 _ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
 _ACCOUNTS = "service-account-controller"
 _SECONDS_FOR_ACCOUNT = 30.0
-_MOST_TRIES = 5
+_MAX_TRIES = 5
 
 
 class Loading:
@@ -119,7 +119,7 @@ def _replace(resource: SyncResource, wanted: Object) -> Object:
 
 def _put_status(resource: SyncResource, made: Object, status: Object) -> Object:
     """Write the status, with retries: the server itself may write at the same time."""
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         try:
             return resource.replace({**made, "status": status}, subresource="status")
         except Conflict:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # imported by the first test that uses a server
 ClusterFactory = Callable[..., "Cluster"]
 
 _FLAGS, _DIALECT = "fairlead_flags", "fairlead_dialect"
-_MOST_REQUESTS = 20
+_MAX_REQUESTS = 20
 _clusters = pytest.StashKey[list["Cluster"]]()
 # Position in the log and time of each server when the test began.
 _beginnings = pytest.StashKey[dict[int, tuple[int, datetime]]]()
@@ -141,7 +141,7 @@ def _story(
     position, since = began or (0, None)
     yield f"{name}: log", one.log_since(position) or "(nothing)"
     if one.runs:
-        asked = "\n".join(one.last_requests(_MOST_REQUESTS, since))
+        asked = "\n".join(one.last_requests(_MAX_REQUESTS, since))
         yield f"{name}: last requests", asked or "(none)"
     else:
         yield f"{name}: end", f"the server has ended with the exit code {one.exit_code}"

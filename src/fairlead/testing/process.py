@@ -17,7 +17,7 @@ _SECONDS_TO_START = 60.0
 _SECONDS_TO_STOP = 20.0
 _IN_MEMORY = Path("/dev/shm")
 _FIRST_LINE = re.compile(r"Fairlead serves on (https://\S+)")
-_MOST_SHOWN = 4000
+_MAX_SHOWN = 4000
 
 
 class ServerFailed(Exception):
@@ -103,7 +103,7 @@ class Process:
         try:
             with self.log.open("rb") as file:
                 file.seek(after)
-                return file.read().decode(errors="replace")[-_MOST_SHOWN:]
+                return file.read().decode(errors="replace")[-_MAX_SHOWN:]
         except OSError:
             return ""
 

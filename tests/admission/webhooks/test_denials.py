@@ -12,7 +12,7 @@ import pytest
 from support.client import Answer, Object
 from support.webhook import Hooked, WebhookServer, allow, deny, encoded
 
-from fairlead.wire.outgoing.webhooks import MOST_CALLS
+from fairlead.wire.outgoing.webhooks import MAX_CALLS
 
 MUTATING, VALIDATING = "mutating", "validating"
 both_kinds = pytest.mark.parametrize("kind", [MUTATING, VALIDATING])
@@ -157,12 +157,12 @@ def test_a_webhook_that_hangs_and_is_ignored_lets_all_writes_pass(hooks: Hooked)
 
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
-        silent.listen(MOST_CALLS * 2)
+        silent.listen(MAX_CALLS * 2)
         url = f"https://127.0.0.1:{silent.getsockname()[1]}/x"
         config = {"url": url, "caBundle": hooks.server.bundle}
         hooks.validate(clientConfig=config, timeoutSeconds=1, failurePolicy="Ignore")
-        with ThreadPoolExecutor(MOST_CALLS * 2) as pool:
-            statuses = list(pool.map(create, range(MOST_CALLS * 2)))
+        with ThreadPoolExecutor(MAX_CALLS * 2) as pool:
+            statuses = list(pool.map(create, range(MAX_CALLS * 2)))
     assert statuses == [201] * len(statuses)
 
 

@@ -147,7 +147,7 @@ def test_a_full_buffer_loses_events_with_a_count_and_holds_nobody_up() -> None:
 
 
 def test_a_buffer_holds_no_more_bytes_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buffer, "MOST_BYTES", 1000)
+    monkeypatch.setattr(buffer, "MAX_BYTES", 1000)
 
     async def test() -> None:
         sink = Taking()

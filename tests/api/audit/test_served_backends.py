@@ -19,7 +19,7 @@ from fairlead.api.audit.log import StreamLog
 from fairlead.api.audit.metrics import ERRORS
 from fairlead.api.audit.setup import AuditError, build_auditor
 from fairlead.base.dialect import KUBERNETES
-from fairlead.cli.parsing import Parser
+from fairlead.cli.parser import Parser
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.process.flags.serve import add_serve_flags
 from fairlead.resources.registry import Resources

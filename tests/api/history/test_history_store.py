@@ -66,7 +66,7 @@ def test_a_watcher_of_everything_hears_of_all_resources_in_order() -> None:
 
 
 def test_one_that_does_not_take_what_it_hears_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "MOST_PENDING", 3)
+    monkeypatch.setattr(watching, "MAX_PENDING", 3)
 
     async def test(store: Store) -> None:
         watcher = hearing(store)

@@ -10,8 +10,8 @@ import pytest
 from fairlead.base.dialect import CLUSTER, DIALECTS, Dialect
 from fairlead.codec.types import builtin
 from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.descriptions import Texts, parse_texts
 from fairlead.codec.types.model import Struct
-from fairlead.codec.types.texts import Texts, parse_texts
 
 LONGEST = 160
 TABLES = sorted(

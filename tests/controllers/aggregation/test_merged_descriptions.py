@@ -24,9 +24,9 @@ from fairlead.controllers.aggregation.openapi.conversion import converted
 from fairlead.controllers.aggregation.openapi.document import Part, part_of, read_description
 from fairlead.controllers.aggregation.openapi.json_slices import (
     LONGEST_PIECE,
-    MOST_DEPTH,
-    MOST_PARSED,
-    MOST_PIECES,
+    MAX_DEPTH,
+    MAX_PARSED,
+    MAX_PIECES,
     Unreadable,
 )
 from fairlead.controllers.aggregation.openapi.merge import merged
@@ -222,12 +222,12 @@ def test_what_clients_could_not_read_is_refused(definition: Any, why: str) -> No
 
 
 def test_a_document_that_is_nested_too_deep_is_refused() -> None:
-    assert f"deeper than {MOST_DEPTH} levels" in refused(gadgets(x=deep(MOST_DEPTH)))
+    assert f"deeper than {MAX_DEPTH} levels" in refused(gadgets(x=deep(MAX_DEPTH)))
 
 
 def test_a_document_of_too_many_parts_is_refused() -> None:
-    assert f"more than {MOST_PIECES} parts" in refused(
-        swagger({}, {str(n): {} for n in range(MOST_PIECES + 1)})
+    assert f"more than {MAX_PIECES} parts" in refused(
+        swagger({}, {str(n): {} for n in range(MAX_PIECES + 1)})
     )
 
 
@@ -235,7 +235,7 @@ def test_a_document_that_says_too_much_is_refused() -> None:
     shared = {"x": {"in": "query", "name": "x", "type": "string", "description": "x" * 900_000}}
     listed = [{"$ref": "#/parameters/x"}] * 10
     document = swagger({BASE: getting({}, parameters=listed)}, {}, parameters=shared)
-    assert f"needed of it is longer than {MOST_PARSED} bytes" in refused(document)
+    assert f"needed of it is longer than {MAX_PARSED} bytes" in refused(document)
 
 
 def test_no_part_of_a_document_is_read_twice_however_it_is_written() -> None:

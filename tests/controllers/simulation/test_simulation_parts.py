@@ -10,16 +10,16 @@ from fairlead.controllers.simulation.addresses import AddressPool, node_address,
 from fairlead.controllers.simulation.agent.containers import full_name, image_id, pull_attempt
 from fairlead.controllers.simulation.agent.controller import hook_time
 from fairlead.controllers.simulation.behaviour import BehaviourError, node_state, pod_behaviour
-from fairlead.controllers.simulation.flags import MOST_NODES
+from fairlead.controllers.simulation.flags import MAX_NODES
 
 PREFIX = "simulation.fairlead/"
 
 
 def test_nodes_and_their_networks_do_not_overlap() -> None:
-    networks = [pod_network(number) for number in (0, 1, 255, 256, MOST_NODES - 1)]
+    networks = [pod_network(number) for number in (0, 1, 255, 256, MAX_NODES - 1)]
     for one, other in pairwise(networks):
         assert not one.overlaps(other)
-    assert len({node_address(number) for number in range(MOST_NODES)}) == MOST_NODES
+    assert len({node_address(number) for number in range(MAX_NODES)}) == MAX_NODES
 
 
 def test_a_pod_keeps_its_address_and_gives_it_back() -> None:

@@ -15,7 +15,7 @@ from support.sources import MemorySource, Shared
 from fairlead.process.backup.archive import Header
 from fairlead.process.backup.errors import BackupError
 from fairlead.process.backup.progress import Progress
-from fairlead.process.backup.shared import MOST_RAISED, Raising
+from fairlead.process.backup.shared import MAX_RAISED, Raising
 from fairlead.process.backup.shared import fill as fill_source
 from fairlead.process.backup.storages import DirectoryStorage, SharedStorage
 from fairlead.storage.backend import Row, StorageError, Write
@@ -120,7 +120,7 @@ def test_a_storage_that_is_ahead_is_not_raised() -> None:
 
 def test_what_cannot_be_made_up_for_is_refused_before_anything_is_written() -> None:
     shared = Shared()
-    header = Header("cluster", MOST_RAISED + 1, "")
+    header = Header("cluster", MAX_RAISED + 1, "")
     with pytest.raises(BackupError, match="--accept-older-revisions"):
         filled(Source(shared), header=header)
     assert shared.kept.rows == []

@@ -17,7 +17,7 @@ from fairlead.resources.etcd_format.encrypted import EncryptedCodec, EncryptedRo
 from fairlead.resources.registry import Resources
 from fairlead.storage.backend import StorageError
 from fairlead.storage.encryption.ciphers import AesGcm
-from fairlead.storage.encryption.keys_in_use import Sealed, Sealing, named_key
+from fairlead.storage.encryption.keyring import Sealed, Sealing, named_key
 
 RESOURCES = Resources(KUBERNETES, BuiltinTypes(KUBERNETES))
 CODEC = ReferenceCodec(RESOURCES)

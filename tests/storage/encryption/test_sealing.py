@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.storage.encryption.ciphers import AesCbc, AesGcm, Cipher, DecryptError, SecretBox
-from fairlead.storage.encryption.keys_in_use import PLAIN, Key, Sealed, Sealing, named_key
+from fairlead.storage.encryption.keyring import PLAIN, Key, Sealed, Sealing, named_key
 
 SECRETS, PATH = "core/secrets", "/registry/secrets/default/a"
 KEY = bytes(range(32))

@@ -17,8 +17,8 @@ from support.stalls import Report, prelude
 
 NAMESPACE = "tenant"
 TENANT_TOKEN = "alice-token"
-MOST_SECONDS = 0.1  # for which the loop may be blocked
-MOST_BYTES = 100 * 2**20  # by which memory may grow
+MAX_SECONDS = 0.1  # for which the loop may be blocked
+MAX_BYTES = 100 * 2**20  # by which memory may grow
 _PATIENCE = 120.0  # seconds for an answer: 20 s of CPU are allowed, and the machine may be busy
 _SETTLED = 0.05  # seconds after an answer until its stalls are recorded
 _VICTIM_PAUSE = 0.005
@@ -59,7 +59,7 @@ class Damage:
     @property
     def score(self) -> float:
         """Relative to the limits: 1 is just allowed."""
-        return max(self.held / MOST_SECONDS, self.grown / MOST_BYTES)
+        return max(self.held / MAX_SECONDS, self.grown / MAX_BYTES)
 
     def __str__(self) -> str:
         return (

@@ -13,8 +13,8 @@ from support.waiting import comes_true
 
 from fairlead.wire.incoming.connections import Connections
 from fairlead.wire.incoming.exchange import BodyTooLarge, Exchange
-from fairlead.wire.incoming.holdings import TooManyBodies, UnreadOutput
 from fairlead.wire.incoming.limits import KIB, MIB, Limits
+from fairlead.wire.incoming.memory import TooManyBodies, UnreadOutput
 from fairlead.wire.incoming.protocol import HttpProtocol
 
 Work = Callable[[Exchange], Awaitable[None]]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from fairlead.process.certificates.authority import ensure_pki
-from fairlead.wire.outgoing.client import MOST_ANSWER_BYTES, CallError
-from fairlead.wire.outgoing.webhooks import MOST_CALLS, Webhooks
+from fairlead.wire.outgoing.client import MAX_ANSWER_BYTES, CallError
+from fairlead.wire.outgoing.webhooks import MAX_CALLS, Webhooks
 
 Speak = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -177,7 +177,7 @@ def test_an_answer_without_end_is_not_kept(certificates: Any) -> None:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await _request(reader)
         writer.write(OK + b"\r\n")
-        for _ in range(MOST_ANSWER_BYTES // 65536 + 64):
+        for _ in range(MAX_ANSWER_BYTES // 65536 + 64):
             writer.write(b"x" * 65536)
             await writer.drain()
 
@@ -314,7 +314,7 @@ def test_bytes_that_nobody_asked_for_end_the_connection(certificates: Any) -> No
 
 
 def test_a_webhook_has_only_so_many_connections(certificates: Any) -> None:
-    released, full = asyncio.Event(), asyncio.Barrier(MOST_CALLS + 1)
+    released, full = asyncio.Event(), asyncio.Barrier(MAX_CALLS + 1)
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
@@ -327,13 +327,13 @@ def test_a_webhook_has_only_so_many_connections(certificates: Any) -> None:
     talk = Talk(certificates, speak)
 
     async def work(webhook: Any) -> list[bytes]:
-        calls = [asyncio.create_task(webhook.post(b"{}", 30.0)) for _ in range(MOST_CALLS + 10)]
+        calls = [asyncio.create_task(webhook.post(b"{}", 30.0)) for _ in range(MAX_CALLS + 10)]
         await full.wait()
         released.set()
         return await asyncio.gather(*calls)
 
-    assert talk.run(work) == [b"ok"] * (MOST_CALLS + 10)
-    assert talk.connections == MOST_CALLS
+    assert talk.run(work) == [b"ok"] * (MAX_CALLS + 10)
+    assert talk.connections == MAX_CALLS
 
 
 def _silent(arrived: asyncio.Queue[bool]) -> Speak:
@@ -358,8 +358,8 @@ def test_a_call_that_waits_for_a_place_has_all_of_its_time_then(certificates: An
             writer.write(OK + b"Content-Length: 2\r\n\r\nok")
 
     async def work(webhook: Any) -> bytes:
-        calls = [asyncio.create_task(webhook.post(b"{}", 60.0)) for _ in range(MOST_CALLS)]
-        for _ in range(MOST_CALLS):
+        calls = [asyncio.create_task(webhook.post(b"{}", 60.0)) for _ in range(MAX_CALLS)]
+        for _ in range(MAX_CALLS):
             await arrived.get()
         one_more = asyncio.create_task(webhook.post(b"{}", 2.0))
         await asyncio.wait([one_more], timeout=2.5)  # longer than it may take itself
@@ -376,7 +376,7 @@ def test_calls_that_run_out_of_time_together_all_say_so(certificates: Any) -> No
     arrived = asyncio.Queue[bool]()
 
     async def work(webhook: Any) -> list[Any]:
-        calls = [webhook.post(b"{}", 0.5) for _ in range(MOST_CALLS * 2 + 10)]
+        calls = [webhook.post(b"{}", 0.5) for _ in range(MAX_CALLS * 2 + 10)]
         return await asyncio.gather(*calls, return_exceptions=True)
 
     failures = Talk(certificates, _silent(arrived)).run(work)
@@ -388,8 +388,8 @@ def test_a_place_is_waited_for_as_long_as_the_request_may_take(certificates: Any
     arrived = asyncio.Queue[bool]()
 
     async def work(webhook: Any) -> None:
-        calls = [asyncio.create_task(webhook.post(b"{}", 60.0)) for _ in range(MOST_CALLS)]
-        for _ in range(MOST_CALLS):
+        calls = [asyncio.create_task(webhook.post(b"{}", 60.0)) for _ in range(MAX_CALLS)]
+        for _ in range(MAX_CALLS):
             await arrived.get()
         late = asyncio.get_running_loop().time() + 1.2
         with pytest.raises(CallError, match="context deadline exceeded"):
@@ -408,8 +408,8 @@ def test_a_call_that_is_given_up_leaves_its_place(certificates: Any) -> None:
 
     async def work(webhook: Any) -> None:
         for _ in range(2):
-            calls = [asyncio.create_task(webhook.post(b"{}", 60.0)) for _ in range(MOST_CALLS + 9)]
-            for _ in range(MOST_CALLS):
+            calls = [asyncio.create_task(webhook.post(b"{}", 60.0)) for _ in range(MAX_CALLS + 9)]
+            for _ in range(MAX_CALLS):
                 await arrived.get()
             for call in calls:
                 call.cancel()

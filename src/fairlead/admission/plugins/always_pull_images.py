@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
-from fairlead.resources.core.pods.every_container import all_containers, containers_with_paths
+from fairlead.resources.core.pods.container_lists import all_containers, containers_with_paths
 
 _ALWAYS = "Always"
 

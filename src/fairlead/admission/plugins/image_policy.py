@@ -26,7 +26,7 @@ _FORWARDED = ".image-policy.@/"
 _FAILED_OPEN = "alpha.image-policy.@/failed-open"
 _AUDIT = "imagepolicywebhook.image-policy.@/"
 _TIMEOUT = 30.0
-_MOST_KEPT = 1024
+_MAX_KEPT = 1024
 _LONGEST_KEPT = 16 * 1024  # characters of a reason and of audit annotations
 _STORED_LATER = ("ownerReferences", "finalizers", "managedFields")
 
@@ -70,7 +70,7 @@ class ImagePolicyWebhook(PluginBase):
         self._audit = dialect.group_name(_AUDIT)
         self._failed = Tally(logger, logging.WARNING, "pods are judged without an image review")
         self._kept: BoundedCache[bytes, tuple[float, _Answer]] = BoundedCache(
-            _MOST_KEPT, longest=_LONGEST_KEPT
+            _MAX_KEPT, longest=_LONGEST_KEPT
         )
 
     async def validate(self, attributes: Attributes) -> None:

@@ -15,7 +15,7 @@ from fairlead.admission.plugins.limit_checks import (
     pod_violations,
     range_of,
 )
-from fairlead.admission.plugins.version_facts import MOST_KEPT, FindCollection, PerObjectCache
+from fairlead.admission.plugins.version_facts import MAX_KEPT, FindCollection, PerObjectCache
 from fairlead.base import budget
 from fairlead.base.dialect import Dialect
 
@@ -87,7 +87,7 @@ class LimitRanger(PluginBase):
             current = self._ranges.current(namespace)
             known = tuple([await self._facts.of_large(entry) for entry in current])
             if revision == self._ranges.last_revision:
-                if len(self._of_namespaces) >= MOST_KEPT:
+                if len(self._of_namespaces) >= MAX_KEPT:
                     self._of_namespaces.clear()
                 self._of_namespaces[namespace] = known
         return known

@@ -16,11 +16,11 @@ FindCollection = Callable[[str], Collection]
 # The newest version of a namespace, for plugins whose decision depends on the write's own
 # namespace.
 FindNamespace = Callable[[str], Version | None]
-MOST_KEPT = 4096
+MAX_KEPT = 4096
 
 
 class PerObjectCache(Generic[Fact]):
-    """One fact per object of a resource. The cache is cleared when it has MOST_KEPT entries."""
+    """One fact per object of a resource. The cache is cleared when it has MAX_KEPT entries."""
 
     def __init__(self, work_out: Callable[[Version], Fact]) -> None:
         self._work_out = work_out
@@ -40,7 +40,7 @@ class PerObjectCache(Generic[Fact]):
         return self._keep(entry, await budget.run(len(entry.body or b""), self._work_out, entry))
 
     def _keep(self, entry: Version, fact: Fact) -> Fact:
-        if len(self._known) >= MOST_KEPT:
+        if len(self._known) >= MAX_KEPT:
             self._known.clear()
         self._known[entry.key] = (entry.revision, fact)
         return fact

@@ -25,8 +25,8 @@ from fairlead.api.audit.redaction import shown_status
 from fairlead.api.audit.sources import attempts
 from fairlead.api.audit.subjects import Subjects
 from fairlead.api.chain import is_long_running
-from fairlead.api.long_answers import StreamedAnswer
 from fairlead.api.request import Request
+from fairlead.api.streamed_answers import StreamedAnswer
 from fairlead.auth.authentication.user import User
 from fairlead.base import budget, clock
 from fairlead.base.errors import StatusError, internal

@@ -27,7 +27,7 @@ from fairlead.resources.conversion import from_stored, to_stored
 from fairlead.resources.gates import Gates
 from fairlead.resources.registry import Resource, Resources
 
-MOST_COLLECTED = 10 * 1024 * 1024  # bytes of a streamed response
+MAX_COLLECTED = 10 * 1024 * 1024  # bytes of a streamed response
 _DELETING = ("delete", "deletecollection")
 _WRITING = ("create", "update")
 _TYPE = ("kind", "apiVersion")
@@ -159,7 +159,7 @@ class Collected:
         async with aclosing(pieces):
             async for piece in pieces:
                 self._size += len(piece)
-                if self._size <= MOST_COLLECTED:
+                if self._size <= MAX_COLLECTED:
                     self._pieces.append(piece)
                 elif not self.overflowed:
                     self.overflowed = True

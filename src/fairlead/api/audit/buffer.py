@@ -9,9 +9,9 @@ from fairlead.api.audit.backend import Shape, Sink, logger, lose
 from fairlead.api.audit.policy import Batching
 from fairlead.api.audit.record import Record
 
-MOST_BYTES = 64 * 1024 * 1024  # of events that are buffered or being sent
-MOST_BATCH_BYTES = 10 * 1024 * 1024
-_MOST_ON_THEIR_WAY = 10
+MAX_BYTES = 64 * 1024 * 1024  # of events that are buffered or being sent
+MAX_BATCH_BYTES = 10 * 1024 * 1024
+_MAX_ON_THEIR_WAY = 10
 _SECONDS_TO_END = 10.0
 _NO_TIME = "there was no time left to send them"
 
@@ -28,7 +28,7 @@ class Buffer:
         sink: Sink,
         batching: Batching,
         *,
-        batch_bytes: int = MOST_BATCH_BYTES,
+        batch_bytes: int = MAX_BATCH_BYTES,
         side_by_side: bool,
     ) -> None:
         self._shape = shape
@@ -37,7 +37,7 @@ class Buffer:
         self._batch_bytes = batch_bytes
         self._most = batching.max_size if side_by_side else batching.buffer_size
         self._throttle = _Throttle(batching.qps, batching.burst)
-        self._places = asyncio.Semaphore(_MOST_ON_THEIR_WAY if side_by_side else 1)
+        self._places = asyncio.Semaphore(_MAX_ON_THEIR_WAY if side_by_side else 1)
         self._waiting: deque[bytes] = deque()
         self._bytes = 0  # including those being sent
         self._enough = asyncio.Event()
@@ -51,7 +51,7 @@ class Buffer:
         if event is None:
             return True
         full = len(self._waiting) >= self._batching.buffer_size
-        if full or self._bytes + len(event) > MOST_BYTES or self._closing:
+        if full or self._bytes + len(event) > MAX_BYTES or self._closing:
             lose("buffered", "the buffer is full")
             return True
         self._waiting.append(event)

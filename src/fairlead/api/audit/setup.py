@@ -9,7 +9,7 @@ from pathlib import Path
 from fairlead.api.audit.auditor import Auditor
 from fairlead.api.audit.backend import Backend, Blocking, Both, Shape, Sink, in_json, truncated
 from fairlead.api.audit.bodies import Bodies
-from fairlead.api.audit.buffer import MOST_BATCH_BYTES, Buffer
+from fairlead.api.audit.buffer import MAX_BATCH_BYTES, Buffer
 from fairlead.api.audit.file_lock import Turns
 from fairlead.api.audit.flags import BATCH, LEGACY, STRICT, BackendFlags, backend_flags
 from fairlead.api.audit.log import STDOUT, FileLog, StreamLog, legacy_line
@@ -123,5 +123,5 @@ def _shape(flags: BackendFlags, before: str, after: str) -> Shape:
 def _in_mode(flags: BackendFlags, shape: Shape, sink: Sink, *, side_by_side: bool) -> Backend:
     if flags.mode != BATCH:
         return Blocking(shape, sink, strict=flags.mode == STRICT)
-    batch_bytes = flags.limits.batch if flags.limits is not None else MOST_BATCH_BYTES
+    batch_bytes = flags.limits.batch if flags.limits is not None else MAX_BATCH_BYTES
     return Buffer(shape, sink, flags.batching, batch_bytes=batch_bytes, side_by_side=side_by_side)

@@ -10,7 +10,7 @@ from fairlead.base.caches import BoundedCache
 
 _LONGEST_AGENT = 1024
 _CUT = "...TRUNCATED"
-_MOST_HOPS = 64  # the nearest ones: a longer chain is forged
+_MAX_HOPS = 64  # the nearest ones: a longer chain is forged
 _OF_PROXIES = (b"x-forwarded-for", b"x-real-ip")
 
 
@@ -37,7 +37,7 @@ def addresses_of(request: Request) -> tuple[str, ...]:
     found: list[str] = []
     forwarded, real = map(request.header, _OF_PROXIES)
     if forwarded:
-        hops = forwarded.rsplit(",", _MOST_HOPS)[-_MOST_HOPS:]
+        hops = forwarded.rsplit(",", _MAX_HOPS)[-_MAX_HOPS:]
         found += filter(None, map(_address, hops))
     if real:
         address = _address(real)

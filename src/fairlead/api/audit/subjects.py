@@ -12,7 +12,7 @@ from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.requests import Target, attributes_of
 
 _Key = tuple[str, str, int, int]  # path, verb, and identities of user and caller
-_MOST_KNOWN, _LONGEST_KNOWN = 4096, 1024
+_MAX_KNOWN, _LONGEST_KNOWN = 4096, 1024
 _NOBODY = User("")
 
 
@@ -45,7 +45,7 @@ class Subjects:
         """Cache a subject. Clears the whole cache when it is full, which is cheaper than finding
         the oldest entry when requests never repeat."""
         if len(subject.asked) + len(subject.ref) <= _LONGEST_KNOWN:
-            if len(self._known) >= _MOST_KNOWN:
+            if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
             self._known[key] = subject
 

@@ -19,7 +19,7 @@ from fairlead.resources.flowcontrol.mandatory import FLOW_SCHEMAS, PRIORITY_LEVE
 from fairlead.storage.change import Change
 
 _CATCH_ALL = "catch-all"
-_MOST_KEPT, _MOST_BYTES, _LONGEST_KEY = 20_000, 16 * 1024 * 1024, 2048
+_MAX_KEPT, _MAX_BYTES, _LONGEST_KEY = 20_000, 16 * 1024 * 1024, 2048
 
 
 class Level:
@@ -113,7 +113,7 @@ class Configuration:
         self._schemas = {name: Schema(name, "", spec) for name, spec in FLOW_SCHEMAS.items()}
         self._used: list[tuple[Schema, Level, bytes]] = []
         self._kept: BoundedCache[tuple[Any, ...], Flow] = BoundedCache(
-            _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY
+            _MAX_KEPT, _MAX_BYTES, _LONGEST_KEY
         )
         self.known = self._kept.get
         self._build()

@@ -30,7 +30,7 @@ _REQUESTS = (
 _DETAILS = (
     "UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource",
 )  # fmt: skip
-_MOST_ROWS = 1024  # of idle queues, per level
+_MAX_ROWS = 1024  # of idle queues, per level
 _NARROWEST = 8
 
 Row = tuple[str, ...]
@@ -85,7 +85,7 @@ def _queues(level: Level) -> Iterator[Row]:
         yield (level.name, *("<none>",) * (len(_QUEUES) - 1))
         return
     found, count = level.queues.queues, level.shape.queues
-    shown = set(found) | set(range(count if count <= _MOST_ROWS else 0))
+    shown = set(found) | set(range(count if count <= _MAX_ROWS else 0))
     for index in sorted(shown):
         queue = found.get(index) or Queue(index)
         works = [ticket.work for ticket in queue.waiting]

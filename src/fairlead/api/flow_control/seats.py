@@ -13,14 +13,14 @@ from fairlead.base.compiled import mypyc_attr
 from fairlead.operations.api import Api
 from fairlead.resources.registry import Resource
 
-_MOST_SEATS = 10
+_MAX_SEATS = 10
 _OBJECTS_A_SEAT = 100
 _LARGE = 25  # objects; reading that many takes about as long as two single reads
 _WATCHERS_A_SEAT = 10
 _EVENT_SECONDS = 0.005  # seconds that a seat is held for the watchers of one seat
 
 ONE = Work()
-_READS = [Work(seats, large=True) for seats in range(_MOST_SEATS + 1)]
+_READS = [Work(seats, large=True) for seats in range(_MAX_SEATS + 1)]
 _WRITES = ("create", "update", "patch", "delete")
 
 
@@ -77,11 +77,11 @@ class Estimator:
         if watchers < _WATCHERS_A_SEAT:
             return ONE
         wanted = ceil(watchers / _WATCHERS_A_SEAT)
-        final = min(wanted, _MOST_SEATS)
+        final = min(wanted, _MAX_SEATS)
         return Work(1, final, wanted * _EVENT_SECONDS / final)
 
 
 def _reading(objects: int) -> Work:
     if objects <= _LARGE:
         return ONE
-    return _READS[min(ceil(objects / _OBJECTS_A_SEAT), _MOST_SEATS)]
+    return _READS[min(ceil(objects / _OBJECTS_A_SEAT), _MAX_SEATS)]

@@ -21,7 +21,7 @@ from fairlead.storage.version import Version
 
 EXISTING = "EXISTING"  # created before the oldest stored change
 _TURN_SECONDS = 0.004
-_MOST_MANAGERS = 20
+_MAX_MANAGERS = 20
 
 
 class Telling:
@@ -91,7 +91,7 @@ def _tell_who(item: Object, actor: Actor | None, by: Sequence[Object], created: 
         told = format_micro_time(datetime.fromtimestamp(actor.seconds, UTC))
     if told:
         item["time"] = told
-    item["by"] = [_manager(entry) for entry in by[:_MOST_MANAGERS]]
+    item["by"] = [_manager(entry) for entry in by[:_MAX_MANAGERS]]
     if actor is not None:
         item["user"] = actor.user
         if actor.impersonator:
@@ -131,7 +131,7 @@ def _entries(value: Object | None) -> list[Object]:
 
 # Changed fields of an object
 
-MOST_PATHS = 20
+MAX_PATHS = 20
 _LONGEST_PATH = 256
 # Fields that change with every write.
 _NOISE = frozenset(("managedFields", "resourceVersion", "generation"))
@@ -144,7 +144,7 @@ def changed_paths(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[
     told: list[str] = []
     more = 0
     for path in _differences(_quiet(before), _quiet(after), ""):
-        if len(told) < MOST_PATHS:
+        if len(told) < MAX_PATHS:
             told.append(clipped(path, _LONGEST_PATH))
         else:
             more += 1

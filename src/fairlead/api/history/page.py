@@ -42,8 +42,8 @@ from fairlead.storage.backend import Compacted
 
 _NAMESPACES = "core/v1/namespaces"
 _BYTES_AN_ITEM = 500  # estimated
-_MOST_FEEDS = 100
-_MOST_OF_A_USER = 40
+_MAX_FEEDS = 100
+_MAX_OF_A_USER = 40
 
 
 class HistoryPage:
@@ -85,7 +85,7 @@ class HistoryPage:
 
     def _feed(self, request: Request) -> Answer:
         api, asked, name = self._api, wanted(request), request.user.name
-        if self._listening[name] >= _MOST_OF_A_USER or self._listening.total() >= _MOST_FEEDS:
+        if self._listening[name] >= _MAX_OF_A_USER or self._listening.total() >= _MAX_FEEDS:
             raise too_many_requests("too many are told of everything already")
         options = list_options(api.dialect, request, chunking=False)
         options.bookmarks = True

@@ -11,7 +11,7 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.change import Change
 from fairlead.storage.version import Version
 
-_MOST_EXAMINED = 20_000  # changes that a request examines; the client continues from there
+_MAX_EXAMINED = 20_000  # changes that a request examines; the client continues from there
 
 
 class ObjectsPast:
@@ -98,7 +98,7 @@ class ObjectsPast:
             examined += batch.examined
             if len(found) > wanted.limit:
                 break
-            if examined >= _MOST_EXAMINED and batch.after > max(wanted.after, self._store.floor):
+            if examined >= _MAX_EXAMINED and batch.after > max(wanted.after, self._store.floor):
                 before = batch.after + 1
                 break
         kept = _whole(found, wanted.limit)

@@ -12,7 +12,7 @@ from fairlead.operations.api import Object
 from fairlead.storage.backend import Compacted
 from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
-from fairlead.storage.past import change_of
+from fairlead.storage.log_reader import change_of
 from fairlead.storage.store import Store
 
 _CHANGES_A_BATCH = 200

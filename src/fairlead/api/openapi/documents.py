@@ -12,7 +12,7 @@ from fairlead.api.openapi.names import Names
 from fairlead.api.openapi.operation_objects import Writer, WriterV2, WriterV3
 from fairlead.api.openapi.operations import Operations, Path
 from fairlead.api.openapi.schemas import V2, V3, Flavour, Schemas
-from fairlead.codec.types.texts import Texts
+from fairlead.codec.types.descriptions import Texts
 from fairlead.resources.registry import GroupVersion, Resources
 
 _BEARER = "BearerToken"

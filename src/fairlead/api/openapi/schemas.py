@@ -9,8 +9,8 @@ from fairlead.api.openapi.names import Names
 from fairlead.api.openapi.tables import excepted
 from fairlead.base.records import dataclass
 from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.descriptions import Texts
 from fairlead.codec.types.model import Field, ListOf, MapOf, Scalar, Struct, Type
-from fairlead.codec.types.texts import Texts
 from fairlead.resources.registry import GroupVersion
 
 Schema = dict[str, Any]

@@ -25,7 +25,7 @@ from fairlead.wire.outgoing.client import CallError
 _UNCHECKED = "insecureSkipTLSVerifyBackend"
 _LOG_FLAGS = ("follow", "previous", "timestamps")
 _LOG_VALUES = ("sinceSeconds", "sinceTime", "tailLines", "limitBytes")
-_MOST_ERROR_BYTES = 50_000
+_MAX_ERROR_BYTES = 50_000
 _AGENT_REASONS = {400: "BadRequest", 404: "NotFound", 503: "ServiceUnavailable"}
 _LOG_HEADERS = (
     (b"cache-control", b"no-cache, private"),
@@ -78,7 +78,7 @@ def _log_query(request: Request) -> str:
 async def _agent_error(passed: ProxiedRequest) -> StatusError:
     """The kubelet's error, with its status code."""
     try:
-        said = (await passed.answer.whole(_MOST_ERROR_BYTES)).decode(errors="replace")
+        said = (await passed.answer.whole(_MAX_ERROR_BYTES)).decode(errors="replace")
     except CallError as error:
         return internal(str(error))
     finally:

@@ -11,7 +11,7 @@ from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.resources.causes import absent
-from fairlead.resources.core.pods.every_container import all_containers
+from fairlead.resources.core.pods.container_lists import all_containers
 from fairlead.wire.outgoing.cluster import Place
 
 NODE_PORT = 10250

@@ -23,7 +23,7 @@ logger = logging.getLogger("fairlead.auth.authentication")
 
 Chain = tuple[bytes, ...]  # DER certificates, the client's own first
 
-_MOST_KEPT = 4096
+_MAX_KEPT = 4096
 _LONGEST_PATH = 8
 
 
@@ -92,7 +92,7 @@ class Authorities:
         found = self._kept.get(chain)
         if found is None:
             found = self._judge(chain)
-            if len(self._kept) >= _MOST_KEPT:
+            if len(self._kept) >= _MAX_KEPT:
                 self._kept.clear()
             self._kept[chain] = found
         if isinstance(found, Untrusted):

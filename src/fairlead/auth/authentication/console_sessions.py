@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.auth.authentication.chain import Credentials, Rejected
+from fairlead.auth.authentication.expiring_secrets import ExpiringSecrets, Handout
 from fairlead.auth.authentication.grants import Anchor, Audiences, Grant, common
-from fairlead.auth.authentication.handouts import ExpiringSecrets, Handout
 from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.service_accounts import SECRETS, Lookup
 from fairlead.auth.authentication.token_file import TOKEN_FILE, StaticTokens

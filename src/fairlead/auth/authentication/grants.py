@@ -17,8 +17,8 @@ Audiences = tuple[str, ...]
 # An object that a token depends on: internal name of its resource, and its storage key.
 Anchor = tuple[str, str]
 
-_MOST_CACHED = 10_000
-_MOST_BYTES = 16 * 1024 * 1024
+_MAX_CACHED = 10_000
+_MAX_BYTES = 16 * 1024 * 1024
 _LONGEST_GRANT = 16 * 1024  # bytes of a user with all groups
 
 
@@ -71,7 +71,7 @@ class TokenCache(BoundedCache[bytes, Grant]):
     revoked token is invalid as soon as the revoking write commits."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST_CACHED, _MOST_BYTES, _LONGEST_GRANT)
+        super().__init__(_MAX_CACHED, _MAX_BYTES, _LONGEST_GRANT)
         self._anchored: dict[Anchor, set[bytes]] = {}
 
     def grant(self, key: bytes) -> Grant | None:

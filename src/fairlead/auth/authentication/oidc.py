@@ -97,7 +97,7 @@ class OidcTokens:
 # Distributed claims: an ID token may name an endpoint that serves one of its claims, signed.
 
 _NAMES, _SOURCES = "_claim_names", "_claim_sources"
-_MOST_ISSUERS = 16
+_MAX_ISSUERS = 16
 
 
 class DistributedClaim:
@@ -157,7 +157,7 @@ class DistributedClaim:
             return own
         found = self._others.get(issuer)
         if found is None:
-            if len(self._others) >= _MOST_ISSUERS:
+            if len(self._others) >= _MAX_ISSUERS:
                 raise BadToken("distributed claims come from too many issuers")
             other = own.provider.like(issuer)
             found = self._others[issuer] = IssuedTokens(other, own.client_id)

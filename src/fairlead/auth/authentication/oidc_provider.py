@@ -32,7 +32,7 @@ logger = logging.getLogger("fairlead.auth.authentication")
 _keys = Tally(logger, logging.WARNING, "the OIDC provider")
 
 _TIMEOUT = 10.0
-_MOST_BYTES = 1024 * 1024
+_MAX_BYTES = 1024 * 1024
 _RETRY = 2.0  # seconds between two failed attempts
 _REFRESH_APART = 1.0  # seconds between two fetches because of unknown keys
 _OLDEST_KEYS = 300.0  # seconds until keys are refreshed in the background
@@ -71,7 +71,7 @@ class Provider:
     ) -> None:
         self.issuer = issuer
         self.documents = documents or Documents(
-            trusting(ca_file.read_bytes() if ca_file else b""), _TIMEOUT, _MOST_BYTES
+            trusting(ca_file.read_bytes() if ca_file else b""), _TIMEOUT, _MAX_BYTES
         )
         self._wanted = tuple(algorithms)
         self._jwks_uri = ""

@@ -15,8 +15,8 @@ from fairlead.wire.outgoing.client import CallError
 
 _TIMEOUT = 10.0  # seconds per call
 _LONGEST = 30.0  # seconds for a call with all retries
-_MOST_KEPT = 10_000
-_MOST_BYTES = 16 * 1024 * 1024
+_MAX_KEPT = 10_000
+_MAX_BYTES = 16 * 1024 * 1024
 _LONGEST_VERDICT = 4096  # bytes of the audiences and of the user
 
 
@@ -49,7 +49,7 @@ class TokenWebhook:
         self._own_audiences = own_audiences
         self._keep = keep
         self._verdicts: BoundedCache[_Key, _Verdict] = BoundedCache(
-            _MOST_KEPT, _MOST_BYTES, _LONGEST_VERDICT
+            _MAX_KEPT, _MAX_BYTES, _LONGEST_VERDICT
         )
         self._asking: dict[_Key, asyncio.Task[Grant | None]] = {}
 

@@ -10,8 +10,8 @@ from fairlead.auth.authorization.attributes import ALLOWED, Attributes, Decision
 from fairlead.base.caches import BoundedCache
 from fairlead.base.compiled import mypyc_attr
 
-_MOST_KEPT = 50_000
-_MOST_BYTES = 32 * 1024 * 1024
+_MAX_KEPT = 50_000
+_MAX_BYTES = 32 * 1024 * 1024
 _LONGEST_QUESTION = 512  # bytes of the attributes
 _LONGEST_KEY = 2048  # bytes of the attributes, the user name and all groups
 
@@ -57,7 +57,7 @@ class Authorizer:
         self._modes = tuple(modes)
         self._epoch = epoch or Epoch()
         self._kept: BoundedCache[tuple[Any, ...], Decision] = BoundedCache(
-            _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY
+            _MAX_KEPT, _MAX_BYTES, _LONGEST_KEY
         )
         self._kept_at = self._epoch.count
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from fairlead.auth.authorization.rules import CompiledRules, ResourceRule, Rule
 from fairlead.resources.causes import quote
 
-_MOST_STEPS = 200_000
-_MOST_TOLD = 1000
+_MAX_STEPS = 200_000
+_MAX_TOLD = 1000
 _PARTS = (
     ("apiGroups", "APIGroups"),
     ("resources", "Resources"),
@@ -24,11 +24,11 @@ class TooManyRules(Exception):
 
 class _Comparison:
     """Compares a user's rules with wanted rules. Verbs are compared as sets; the remaining
-    combinations of groups, resources and names are limited to _MOST_STEPS."""
+    combinations of groups, resources and names are limited to _MAX_STEPS."""
 
     def __init__(self, owned: Iterable[Rule]) -> None:
         self._owned = CompiledRules(owned)
-        self._left = _MOST_STEPS
+        self._left = _MAX_STEPS
         self.missing: list[Rule] = []
 
     def _spend(self, steps: int) -> None:
@@ -60,7 +60,7 @@ class _Comparison:
                     self._add({"nonResourceURLs": [path], "verbs": [verb]})
 
     def _add(self, part: Rule) -> None:
-        if len(self.missing) < _MOST_TOLD:
+        if len(self.missing) < _MAX_TOLD:
             self.missing.append(part)
 
 

@@ -33,7 +33,7 @@ CLUSTER_ROLE_BINDINGS = "rbac/v1/clusterrolebindings"
 _ROLE_RESOURCES = {"Role": "role", "ClusterRole": "clusterrole"}
 
 
-_MOST_HELD = 10_000  # rules of one user that are listed or compared
+_MAX_HELD = 10_000  # rules of one user that are listed or compared
 
 
 class HeldRules(NamedTuple):
@@ -131,7 +131,7 @@ class Rbac(ImmediateMode):
                 found = self._roles.get(binding.role)
                 if found is None:
                     dangling.append(binding)
-                elif len(rules) + len(found.rules) > _MOST_HELD:
+                elif len(rules) + len(found.rules) > _MAX_HELD:
                     return HeldRules(rules, dangling, is_complete=False)
                 else:
                     rules += found.rules
@@ -141,7 +141,7 @@ class Rbac(ImmediateMode):
         held = self.held_rules(user, namespace)
         errors = [self._missing(binding) for binding in held.dangling]
         if not held.is_complete:
-            errors.append(f"there are more than {_MOST_HELD} rules")
+            errors.append(f"there are more than {_MAX_HELD} rules")
         return UserRules(
             [_part(rule, _RESOURCE_PARTS) for rule in held.rules if rule.get("resources")],
             [_part(rule, _PATH_PARTS) for rule in held.rules if rule.get("nonResourceURLs")],

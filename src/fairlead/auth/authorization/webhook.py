@@ -19,8 +19,8 @@ logger = logging.getLogger("fairlead")
 
 VERSIONS = ("v1", "v1beta1")
 _TIMEOUT = 30.0
-_MOST_KEPT = 8192
-_MOST_BYTES = 16 * 1024 * 1024
+_MAX_KEPT = 8192
+_MAX_BYTES = 16 * 1024 * 1024
 _LONGEST_KEY = 4096  # bytes of the encoded attributes and user, and of the reason
 _LONGEST_KEPT_QUESTION = 10_000  # characters of attributes, which the client controls
 _ERROR_BOTH = "webhook subject access review returned both allow and deny response"
@@ -52,7 +52,7 @@ class Webhook:
         self._unauthorized_ttl = unauthorized_ttl
         self._failed = Tally(logger, logging.WARNING, "requests are decided without an opinion")
         self._kept: BoundedCache[bytes, tuple[float, Decision]] = BoundedCache(
-            _MOST_KEPT, _MOST_BYTES, _LONGEST_KEY
+            _MAX_KEPT, _MAX_BYTES, _LONGEST_KEY
         )
 
     async def authorize(self, attributes: Attributes) -> Decision:

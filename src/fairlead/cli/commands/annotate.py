@@ -6,7 +6,13 @@ from collections.abc import Mapping
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.marking import LabelChanges, add_marking_flags, mark, parse_marks, split_words
+from fairlead.cli.label_changes import (
+    LabelChanges,
+    add_marking_flags,
+    mark,
+    parse_marks,
+    split_words,
+)
 
 
 def add_flags(parser: ArgumentReader) -> None:

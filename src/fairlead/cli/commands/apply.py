@@ -7,13 +7,22 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Any
 
-from fairlead.cli.applying.last_applied import annotation_of
-from fairlead.cli.applying.migrating import CLIENT_SIDE
-from fairlead.cli.applying.ordering import in_order
-from fairlead.cli.applying.pruning import Leftover, Ours, allowed_kinds, leftovers, usual_kinds
-from fairlead.cli.applying.server_side import ServerSide
+from fairlead.cli.apply.last_applied import annotation_of
+from fairlead.cli.apply.migration import CLIENT_SIDE
+from fairlead.cli.apply.order import in_order
+from fairlead.cli.apply.prune import Leftover, Ours, allowed_kinds, leftovers, usual_kinds
+from fairlead.cli.apply.server_side import ServerSide
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import (
+from fairlead.cli.delete.departures import DeletedObject
+from fairlead.cli.delete.options import Deletion, add_deletion_flags, deletion_of
+from fairlead.cli.delete.removal import remove, wait_until_gone
+from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.manifests import Manifest, add_file_flags
+from fairlead.cli.output.formats import add_output_flag, check_output, show_document, show_result
+from fairlead.cli.resolution import ResolvedObject, Resolver, files_of
+from fairlead.cli.selectors import by_labels
+from fairlead.cli.write_options import (
     EXPECTED,
     MANAGER,
     Failures,
@@ -24,15 +33,6 @@ from fairlead.cli.changing import (
     note,
     write_query,
 )
-from fairlead.cli.deleting.departures import DeletedObject
-from fairlead.cli.deleting.options import Deletion, add_deletion_flags, deletion_of
-from fairlead.cli.deleting.removing import remove, wait_until_gone
-from fairlead.cli.errors import CommandError, CommandFailed
-from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import ResolvedObject, Resolver, files_of
-from fairlead.cli.manifests import Manifest, add_file_flags
-from fairlead.cli.output.formats import add_output_flag, check_output, show_document, show_result
-from fairlead.cli.selectors import by_labels
 from fairlead.client import ApiError
 from fairlead.client.errors import Forbidden, NotFound
 from fairlead.client.resources import Object
@@ -126,7 +126,7 @@ async def _applier(at: Invocation, client_side: bool, deletion: Deletion) -> App
             return await server_side.apply(one), "serverside-applied"
 
         return on_server
-    from fairlead.cli.applying.client_side import ClientSide
+    from fairlead.cli.apply.client_side import ClientSide
 
     query["fieldManager"] = manager
     pretend = dry_run(at.options) == "client"

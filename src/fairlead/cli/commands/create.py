@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from fairlead.cli.applying.last_applied import annotation_of, recorded
+from fairlead.cli.apply.last_applied import annotation_of, recorded
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import (
+from fairlead.cli.create.form import Making, Object
+from fairlead.cli.create.forms import FORMS, add_form_flags, form_of, options_of
+from fairlead.cli.errors import CommandError, CommandFailed, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.manifests import Manifest, add_file_flags
+from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+from fairlead.cli.resolution import ResolvedObject, Resolver, files_of
+from fairlead.cli.write_options import (
     EXPECTED,
     Failures,
     add_dry_run_flag,
@@ -15,13 +22,6 @@ from fairlead.cli.changing import (
     sourced,
     write_query,
 )
-from fairlead.cli.creating.form import Making, Object
-from fairlead.cli.creating.forms import FORMS, add_form_flags, form_of, options_of
-from fairlead.cli.errors import CommandError, CommandFailed, UsageError
-from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import ResolvedObject, Resolver, files_of
-from fairlead.cli.manifests import Manifest, add_file_flags
-from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.client import ApiError, Resource
 
 

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.error_messages import worded
 from fairlead.cli.errors import CommandFailed, UsageError
-from fairlead.cli.getting.asking import Wanted, asked_by
-from fairlead.cli.getting.showing import tell_if_no_nodes
+from fairlead.cli.get.output import tell_if_no_nodes
+from fairlead.cli.get.requests import Wanted, asked_by
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags
-from fairlead.cli.refusals import worded
 from fairlead.client import ApiError, Resource, ResourceType, Unreachable
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import PAGE, Object
@@ -97,7 +97,7 @@ async def _objects(at: Invocation, failures: list[Exception]) -> AsyncIterator[D
 
 async def _known(at: Invocation, resource: Resource) -> Resource:
     """The resource in the version that its layout supports, if the server serves that version."""
-    from fairlead.cli.describing.layouts import layout_of
+    from fairlead.cli.describe.layouts import layout_of
 
     type = resource.type
     wanted = layout_of(type, await at.client.discovery.dialect()).version
@@ -132,8 +132,8 @@ async def _texts(
     at: Invocation, objects: Sequence[Described], failures: list[Exception]
 ) -> AsyncIterator[str]:
     """Yield the descriptions in the order of the objects; errors are added to `failures`."""
-    from fairlead.cli.describing.describer import Describer
-    from fairlead.cli.describing.working import in_order
+    from fairlead.cli.describe.concurrency import in_order
+    from fairlead.cli.describe.describer import Describer
 
     dialect = await at.client.discovery.dialect()
     describer = Describer(at.client, dialect, at.options.chunk_size, at.options.show_events)

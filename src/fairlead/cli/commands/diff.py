@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.cli.applying.last_applied import annotation_of
-from fairlead.cli.applying.migrating import CLIENT_SIDE
-from fairlead.cli.applying.ordering import in_order
-from fairlead.cli.applying.pruning import Ours, allowed_kinds, leftovers, usual_kinds
-from fairlead.cli.applying.server_side import ServerSide
+from fairlead.cli.apply.last_applied import annotation_of
+from fairlead.cli.apply.migration import CLIENT_SIDE
+from fairlead.cli.apply.order import in_order
+from fairlead.cli.apply.prune import Ours, allowed_kinds, leftovers, usual_kinds
+from fairlead.cli.apply.server_side import ServerSide
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import EXPECTED, MANAGER, Failures, add_manager_flag
-from fairlead.cli.differing.pair import Pair, pair
-from fairlead.cli.differing.showing import FAILED, PROGRAM, show
+from fairlead.cli.diff.output import FAILED, PROGRAM, show
+from fairlead.cli.diff.pair import Pair, pair
+from fairlead.cli.error_messages import worded
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import ResolvedObject, Resolver, files_of
 from fairlead.cli.manifests import add_file_flags
-from fairlead.cli.refusals import worded
+from fairlead.cli.resolution import ResolvedObject, Resolver, files_of
 from fairlead.cli.selectors import by_labels
+from fairlead.cli.write_options import EXPECTED, MANAGER, Failures, add_manager_flag
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import Object
 
@@ -117,7 +117,7 @@ class _Comparison:
             screen = self._at.screen
             apply = ServerSide(screen, self._annotation, self._manager, force, _DRY).apply
             return await apply(one)
-        from fairlead.cli.applying.client_side import ClientSide
+        from fairlead.cli.apply.client_side import ClientSide
 
         dialect = await self._at.client.discovery.dialect()
         query = {**_DRY, "fieldManager": self._manager}

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairlead.cli.applying.changes import type_of
+from fairlead.cli.apply.changes import type_of
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import (
+from fairlead.cli.edit.editor import edited, new_file
+from fairlead.cli.edit.save import patch_of, save, shown
+from fairlead.cli.edit.text import commented, text_of, values_of, without_comments
+from fairlead.cli.error_messages import worded
+from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.manifests import ManifestError, Object, add_file_flags
+from fairlead.cli.output.formats import named
+from fairlead.cli.resolution import ResolvedObject
+from fairlead.cli.selection import check_choice, chosen_objects
+from fairlead.cli.write_options import (
     Failures,
     add_manager_flag,
     add_validation_flag,
     check_subresource,
     write_query,
 )
-from fairlead.cli.choosing import check_choice, chosen_objects
-from fairlead.cli.editing.editor import edited, new_file
-from fairlead.cli.editing.saving import patch_of, save, shown
-from fairlead.cli.editing.text import commented, text_of, values_of, without_comments
-from fairlead.cli.errors import CommandError, CommandFailed
-from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import ResolvedObject
-from fairlead.cli.manifests import ManifestError, Object, add_file_flags
-from fairlead.cli.output.formats import named
-from fairlead.cli.refusals import worded
 from fairlead.client import ApiError
 from fairlead.client.errors import BadRequest, Invalid
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
-from fairlead.cli.explaining.pages import at_path, page
-from fairlead.cli.explaining.schemas import schema_of
+from fairlead.cli.explain.pages import at_path, page
+from fairlead.cli.explain.schemas import schema_of
 from fairlead.cli.invocation import Invocation
 from fairlead.client import ResourceType, UnknownKind
 

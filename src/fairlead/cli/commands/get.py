@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
-from fairlead.cli.getting.asking import asked_by
-from fairlead.cli.getting.showing import show_documents, show_tables
+from fairlead.cli.get.output import show_documents, show_tables
+from fairlead.cli.get.requests import asked_by
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output.printers import FORMATS, Choice, is_table, printer_for
@@ -74,15 +74,15 @@ async def run(at: Invocation) -> int:
     in_table = is_table(options.output)
     printer = None if in_table else printer_for(_choice(at))
     if options.sort_by:
-        from fairlead.cli.output.sorting import Order
+        from fairlead.cli.output.sort import Order
     order = Order(options.sort_by) if options.sort_by else None
     asked = await asked_by(at)
     if options.watch or options.watch_only:
-        from fairlead.cli.getting import following
+        from fairlead.cli.get import follow
 
         if printer is None:
-            return await following.follow_tables(at, asked)
-        return await following.follow_documents(at, asked, printer)
+            return await follow.follow_tables(at, asked)
+        return await follow.follow_documents(at, asked, printer)
     if printer is None:
         return await show_tables(at, asked, order)
     return await show_documents(at, asked, printer, order)
@@ -123,7 +123,7 @@ def _check(at: Invocation) -> None:
 
 
 async def _raw(at: Invocation) -> int:
-    from fairlead.cli.sending import escaped_path, pour
+    from fairlead.cli.raw_requests import escaped_path, pour
     from fairlead.client.session import Request
 
     await pour(at, Request("GET", escaped_path(at.options.raw), accept="*/*"))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.naming import Named, parse_object_reference
+from fairlead.cli.object_reference import Named, parse_object_reference
 from fairlead.cli.output import documents, tables
 
 if TYPE_CHECKING:
     from fairlead.cli.versions.differences import DiffView
-    from fairlead.cli.versions.telling import HistoryEntry
+    from fairlead.cli.versions.entries import HistoryEntry
 
 _FORMATS = {"json": documents.as_json, "yaml": documents.as_yaml}
 
@@ -48,9 +48,9 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(at: Invocation) -> int:
+    from fairlead.cli.versions.entries import HEAD, chapters_of
     from fairlead.cli.versions.retained import history_of, object_at
     from fairlead.cli.versions.served import writers_of
-    from fairlead.cli.versions.telling import HEAD, chapters_of
 
     options = at.options
     if options.output and options.output not in _FORMATS:
@@ -157,8 +157,8 @@ def _start(text: str | None) -> datetime | None:
 def _chosen(
     chapters: list[HistoryEntry], at: Invocation, start: datetime | None, limit: int | None
 ) -> list[HistoryEntry]:
+    from fairlead.cli.versions.entries import newer_than
     from fairlead.cli.versions.retained import DELETED
-    from fairlead.cli.versions.telling import newer_than
 
     if start is not None:
         chapters = newer_than(chapters, start)

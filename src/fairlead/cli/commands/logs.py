@@ -11,10 +11,10 @@ from typing import Any
 from fairlead.base.terminal import printable, write_bytes
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.durations import seconds
+from fairlead.cli.error_messages import worded
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.pod_logs import DEFAULT, Stream, pods_of, streams_of
-from fairlead.cli.refusals import worded
 from fairlead.client import ApiError, Unreachable
 from fairlead.codec.types.times import moment
 

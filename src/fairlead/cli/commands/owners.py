@@ -9,14 +9,14 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import Manifest, add_file_flags, manifests
-from fairlead.cli.masking import masked
-from fairlead.cli.naming import Named, parse_object_reference
+from fairlead.cli.masks import masked
+from fairlead.cli.object_reference import Named, parse_object_reference
 from fairlead.cli.output import documents
 
 if TYPE_CHECKING:
     from fairlead.cli.ownership.fields import Field
     from fairlead.cli.ownership.managers import Manager
-    from fairlead.cli.ownership.planning import Plan
+    from fairlead.cli.ownership.plan import Plan
     from fairlead.cli.ownership.rows import Wanted
 
 _NOTHING = "error: no objects passed to owners"
@@ -61,7 +61,7 @@ async def run(at: Invocation) -> int:
 
 async def _run_plans(at: Invocation) -> int:
     from fairlead.cli.ownership.document import document
-    from fairlead.cli.ownership.planning import plan_of, planned_tree
+    from fairlead.cli.ownership.plan import plan_of, planned_tree
 
     if at.options.manager:
         raise UsageError("--manager and -f cannot be used together")
@@ -117,7 +117,7 @@ def _same(one: Named, other: Named) -> bool:
 def _show(
     at: Invocation, named: Named, managers: list[Manager], tree: Field, plan: Plan | None = None
 ) -> None:
-    from fairlead.cli.ownership.drawing import Drawing
+    from fairlead.cli.ownership.picture import Drawing
     from fairlead.cli.ownership.rows import rows_of
 
     wanted = _wanted(at, named, managers)

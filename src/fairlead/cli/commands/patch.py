@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import (
+from fairlead.cli.compared_fields import same_content
+from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.manifests import ManifestError, add_file_flags, documents
+from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+from fairlead.cli.resolution import ResolvedObject
+from fairlead.cli.selection import check_choice, chosen_objects
+from fairlead.cli.write_options import (
     EXPECTED,
     Failures,
     add_dry_run_flag,
@@ -16,13 +23,6 @@ from fairlead.cli.changing import (
     note,
     write_query,
 )
-from fairlead.cli.choosing import check_choice, chosen_objects
-from fairlead.cli.comparing import same_content
-from fairlead.cli.errors import CommandError, CommandFailed
-from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import ResolvedObject
-from fairlead.cli.manifests import ManifestError, add_file_flags, documents
-from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.client import ApiError
 from fairlead.client.resources import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Object
 
@@ -110,7 +110,7 @@ async def _patched(at: Invocation, one: ResolvedObject, patch: Any) -> Object:
 
 
 async def _merged_here(at: Invocation, one: ResolvedObject, patch: Any) -> Object:
-    from fairlead.cli.applying.changes import type_of
+    from fairlead.cli.apply.changes import type_of
     from fairlead.fields.errors import PatchError
     from fairlead.fields.json_patch import apply_json_patch, operations
     from fairlead.fields.merge_patch import apply_merge_patch, merge_document

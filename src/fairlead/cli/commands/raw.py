@@ -8,11 +8,11 @@ from pathlib import Path
 import orjson
 
 from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.error_messages import worded
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.interrupts import interruptible
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.refusals import worded
-from fairlead.cli.sending import escaped_path, pour
+from fairlead.cli.raw_requests import escaped_path, pour
 from fairlead.client import ApiError
 from fairlead.client.session import JSON, Request
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from fairlead.cli.applying.last_applied import annotation_of, annotations_of, recorded
+from fairlead.cli.apply.last_applied import annotation_of, annotations_of, recorded
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import (
+from fairlead.cli.delete.options import Deletion, add_deletion_flags, deletion_of
+from fairlead.cli.delete.removal import remove, wait_until_gone
+from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.manifests import add_file_flags
+from fairlead.cli.output.formats import add_output_flag, check_output, show_result, singular
+from fairlead.cli.resolution import ResolvedObject, Resolver, files_of, require_name
+from fairlead.cli.write_options import (
     EXPECTED,
     Failures,
     add_dry_run_flag,
@@ -16,13 +23,6 @@ from fairlead.cli.changing import (
     sourced,
     write_query,
 )
-from fairlead.cli.deleting.options import Deletion, add_deletion_flags, deletion_of
-from fairlead.cli.deleting.removing import remove, wait_until_gone
-from fairlead.cli.errors import CommandError, CommandFailed
-from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import ResolvedObject, Resolver, files_of, require_name
-from fairlead.cli.manifests import add_file_flags
-from fairlead.cli.output.formats import add_output_flag, check_output, show_result, singular
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import Object
 

@@ -8,17 +8,24 @@ from time import monotonic
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import EXPECTED, Failures, add_dry_run_flag, dry_run, note, write_query
-from fairlead.cli.choosing import add_choosing_flags, check_choice, chosen_objects
 from fairlead.cli.durations import seconds
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import ResolvedObject
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+from fairlead.cli.resolution import ResolvedObject
+from fairlead.cli.selection import add_choosing_flags, check_choice, chosen_objects
+from fairlead.cli.write_options import (
+    EXPECTED,
+    Failures,
+    add_dry_run_flag,
+    dry_run,
+    note,
+    write_query,
+)
 from fairlead.client.errors import Conflict
 
 _SCALE = "scale"
-_MOST_TRIES = 10
+_MAX_TRIES = 10
 _BETWEEN_LOOKS = 0.1
 _LONGEST_BETWEEN_LOOKS = 1.0
 
@@ -98,7 +105,7 @@ async def _write(at: Invocation, one: ResolvedObject, query: Mapping[str, str]) 
             **query,
         )
         return
-    for attempt in range(_MOST_TRIES):
+    for attempt in range(_MAX_TRIES):
         scale = await resource.get(one.name, one.namespace, subresource=_SCALE)
         now = scale.get("spec", {}).get("replicas", 0)
         if options.current_replicas is not None and now != options.current_replicas:
@@ -111,7 +118,7 @@ async def _write(at: Invocation, one: ResolvedObject, query: Mapping[str, str]) 
             await resource.replace(scale, one.namespace, subresource=_SCALE, **query)
             return
         except Conflict:  # for example, the controller updated the status
-            if attempt + 1 == _MOST_TRIES:
+            if attempt + 1 == _MAX_TRIES:
                 raise
 
 

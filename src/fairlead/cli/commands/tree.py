@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.naming import parse_object_reference
+from fairlead.cli.object_reference import parse_object_reference
 from fairlead.cli.output import documents
 
 
@@ -16,7 +16,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(at: Invocation) -> int:
-    from fairlead.cli.relations import drawing
+    from fairlead.cli.relations import picture
     from fairlead.cli.relations.items import all_items, get_item
     from fairlead.cli.relations.states import states_of
     from fairlead.cli.relations.trees import branches, owned_by, owners_of
@@ -34,9 +34,9 @@ async def run(at: Invocation) -> int:
     states = await states_of(at.client, (branch.item for _, branch in branches(root)))
     if at.options.output:
         below = "owners" if at.options.up else "owned"
-        at.screen.print(documents.as_json(drawing.document(root, states, below)))
+        at.screen.print(documents.as_json(picture.document(root, states, below)))
     else:
-        at.screen.print(drawing.drawn(root, states, at.screen))
+        at.screen.print(picture.drawn(root, states, at.screen))
     at.screen.flush()
     for note in notes:
         at.screen.warn(f"Note: {note}")

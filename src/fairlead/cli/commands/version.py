@@ -37,7 +37,7 @@ async def run(at: Invocation) -> int:
     told: dict[str, Any] = {"clientVersion": {"gitVersion": f"v{__version__}"}}
     failure: Exception | None = None
     if asks:
-        from fairlead.cli.running import EXPECTED
+        from fairlead.cli.runner import EXPECTED
 
         try:
             told |= await _server(at)

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Collection, Sequence
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import EXPECTED, Failures
-from fairlead.cli.choosing import Chosen, add_choosing_flags, check_choice, chosen, uses_selector
 from fairlead.cli.durations import seconds
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag, show_result
-from fairlead.cli.waiting import Wanted, wanted_by
+from fairlead.cli.selection import Chosen, add_choosing_flags, check_choice, chosen, uses_selector
+from fairlead.cli.wait_conditions import Wanted, wanted_by
+from fairlead.cli.write_options import EXPECTED, Failures
 from fairlead.client.conditions import settled
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import Resource

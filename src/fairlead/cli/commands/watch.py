@@ -9,12 +9,12 @@ from typing import Any
 
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.error_messages import worded
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.feed.changes import Change, Feed
-from fairlead.cli.feed.telling import Lines, document, managers_behind
+from fairlead.cli.feed.lines import Lines, document, managers_behind
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.colours import Paint
-from fairlead.cli.refusals import worded
 from fairlead.cli.targets import targets_of
 from fairlead.client import ApiError, Resource
 

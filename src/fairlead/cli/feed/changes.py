@@ -14,7 +14,7 @@ from fairlead.client.watch import Event, Key, Watch, key_of
 
 Object = dict[str, Any]
 
-_MOST_PENDING = 1000
+_MAX_PENDING = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Feed:
         self._open = len(resources)
         self._followed = 0
         self._is_ready = False
-        self._changes: asyncio.Queue[Change | BaseException | None] = asyncio.Queue(_MOST_PENDING)
+        self._changes: asyncio.Queue[Change | BaseException | None] = asyncio.Queue(_MAX_PENDING)
 
     async def changes(self) -> AsyncGenerator[Change, None]:
         """Yield changes as long as any resource is watched; raises Unreachable and exceptions of

@@ -35,7 +35,7 @@ _AMBIGUOUS = re.compile(
 )
 _SIMPLE = re.compile(r"[A-Za-z]*")
 _DIGITS = re.compile(r"[0-9]*")
-_MOST_DIGITS = 300  # digits of a number in a key that are compared
+_MAX_DIGITS = 300  # digits of a number in a key that are compared
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -103,7 +103,7 @@ def _compare_numbers(left: str, right: str, at: int) -> int:
     begun = before[len(before.rstrip("0123456789")) :].strip("0")
     first, second = (_DIGITS.findall(text[at:])[0] for text in (left, right))
     lead = "1" if begun and "0" in (left[at], right[at]) else "0"
-    one, other = (int(f"{lead}{digits[:_MOST_DIGITS]}") for digits in (first, second))
+    one, other = (int(f"{lead}{digits[:_MAX_DIGITS]}") for digits in (first, second))
     if one != other:
         return -1 if one < other else 1
     if len(first) != len(second):

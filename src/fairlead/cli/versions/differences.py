@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from typing import Any
 
-from fairlead.cli.comparing import without
-from fairlead.cli.masking import masked, masked_pair
+from fairlead.cli.compared_fields import without
+from fairlead.cli.masks import masked, masked_pair
 from fairlead.cli.output import documents
 from fairlead.cli.output.colours import CYAN, GREEN, RED, Paint
 

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from fairlead.base.records import dataclass, field
-from fairlead.cli.naming import Named
+from fairlead.cli.object_reference import Named
 from fairlead.cli.versions.served import told_at
 from fairlead.client.errors import Expired, NotFound, error_of_status
 from fairlead.client.session import Request
@@ -27,7 +27,7 @@ _BEGINNING = 1
 _FLOOR = re.compile(r"too old resource version: \d+ \((\d{1,19})\)")
 CHANGES = {"ADDED": CREATED, "MODIFIED": CHANGED, "DELETED": DELETED}
 _BOOKMARK = "BOOKMARK"
-_MOST_TRIES = 10  # attempts while the server compacts, or ends watches early
+_MAX_TRIES = 10  # attempts while the server compacts, or ends watches early
 # If the object is gone, its last version is unknown: then a bookmark marks the end of the events.
 # It arrives two seconds before a watch ends, or the watch ends without it.
 _SECONDS = 2
@@ -56,7 +56,7 @@ async def history_of(named: Named) -> History:
     before."""
     now = await _listed(named, {})
     floor = _BEGINNING
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         try:
             versions = await _versions(named, floor, now)
         except Expired as error:
@@ -105,7 +105,7 @@ async def _versions(named: Named, floor: int, now: Object) -> list[Version]:
         pass
     newest = _revision(now["items"][0]) if now["items"] else 0
     last = floor
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         if newest and last >= newest:
             break
         begun = last

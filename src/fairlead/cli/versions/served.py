@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.base.records import dataclass
-from fairlead.cli.naming import Named
+from fairlead.cli.object_reference import Named
 from fairlead.client.errors import ApiError, Expired
 from fairlead.client.session import Request
 
 _PATH = "/history"
-_MOST_PAGES = 20
+_MAX_PAGES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ async def writers_of(named: Named) -> dict[int, Writer]:
     """The writers by revision, as far as the server knows them."""
     found: dict[int, Writer] = {}
     before = ""
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         page = await _asked(named, {"before": before} if before else {})
         for item in (page or {}).get("items") or ():
             if item.get("user"):

@@ -22,8 +22,8 @@ from fairlead.wire.outgoing.client_config import (
 )
 
 _SECONDS = 30.0
-_MOST_BYTES = 1024 * 1024
-_MOST_SHOWN = 80
+_MAX_BYTES = 1024 * 1024
+_MAX_SHOWN = 80
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -38,8 +38,8 @@ class _Reply(NamedTuple):
 
     @property
     def shown(self) -> str:
-        said = printable(self.content[:_MOST_SHOWN].decode(errors="replace"))
-        return f'{self.status} "{said}{"..." if len(self.content) > _MOST_SHOWN else ""}"'
+        said = printable(self.content[:_MAX_SHOWN].decode(errors="replace"))
+        return f'{self.status} "{said}{"..." if len(self.content) > _MAX_SHOWN else ""}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Provider:
                 content = b""
                 async for piece in connection.pieces():
                     content += piece
-                    if len(content) > _MOST_BYTES:
+                    if len(content) > _MAX_BYTES:
                         raise CredentialsError(f"oidc: {url}: the answer is too long")
                 return _Reply(head.status, content)
         except (Unreachable, ClientConfigError, ValueError) as error:

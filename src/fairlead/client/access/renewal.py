@@ -111,7 +111,7 @@ async def _result_of(fetching: Future[Proof]) -> Proof:
 
 _KNOWN: dict[Hashable, RenewedCredentials] = {}
 _KNOWN_LOCK = Lock()
-_MOST_KNOWN = 256
+_MAX_KNOWN = 256
 
 
 def shared(key: Hashable, make: Callable[[], RenewedCredentials]) -> RenewedCredentials:
@@ -120,7 +120,7 @@ def shared(key: Hashable, make: Callable[[], RenewedCredentials]) -> RenewedCred
     with _KNOWN_LOCK:
         found = _KNOWN.get(key)
         if found is None:
-            while len(_KNOWN) >= _MOST_KNOWN:
+            while len(_KNOWN) >= _MAX_KNOWN:
                 del _KNOWN[next(iter(_KNOWN))]
             found = _KNOWN[key] = make()
         return found

@@ -12,8 +12,8 @@ import httptools
 from fairlead.base.records import dataclass, field
 from fairlead.client.transport.errors import Unreachable
 
-_MOST_HEAD_BYTES = 64 * 1024
-_MOST_HELD_BYTES = 1024 * 1024  # received and not read yet
+_MAX_HEAD_BYTES = 64 * 1024
+_MAX_HELD_BYTES = 1024 * 1024  # received and not read yet
 _CUT_OFF = "unexpected EOF"
 # TCP keepalive in seconds: a server that vanished is detected within about 90 s.
 _PROBES = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
@@ -83,7 +83,7 @@ class Connection(asyncio.Protocol):
 
     def _taken(self) -> list[bytes]:
         body, self._body = self._body, []
-        if self._held_bytes > _MOST_HELD_BYTES and self._transport is not None:
+        if self._held_bytes > _MAX_HELD_BYTES and self._transport is not None:
             self._transport.resume_reading()
         self._held_bytes = 0
         return body
@@ -122,9 +122,9 @@ class Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             return self._fail(f"malformed HTTP response: {error}")
-        if not self._has_head and self._head_bytes > _MOST_HEAD_BYTES:
+        if not self._has_head and self._head_bytes > _MAX_HEAD_BYTES:
             return self._fail("the head of the answer is too long")
-        if self._held_bytes > _MOST_HELD_BYTES and self._transport is not None:
+        if self._held_bytes > _MAX_HELD_BYTES and self._transport is not None:
             self._transport.pause_reading()
         self._wake()
         return None

@@ -15,7 +15,7 @@ from fairlead.client.transport.errors import Unreachable
 
 _SECONDS = 30.0
 USUAL_PORTS = {"http": 80, "https": 443}
-_MOST_HEAD_BYTES = 64 * 1024
+_MAX_HEAD_BYTES = 64 * 1024
 _END = b"\r\n\r\n"
 
 
@@ -131,7 +131,7 @@ class _Tunnel(asyncio.Protocol):
         if self.opened.done():
             return
         if _END not in self._head:
-            if len(self._head) > _MOST_HEAD_BYTES:
+            if len(self._head) > _MAX_HEAD_BYTES:
                 self.opened.set_exception(Unreachable("proxyconnect: an answer without an end"))
             return
         words = self._head.split(b"\r\n", 1)[0].split(None, 2)

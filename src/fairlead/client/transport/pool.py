@@ -7,7 +7,7 @@ import asyncio
 from fairlead.client.transport.connection import Connection
 from fairlead.client.transport.dialer import Route, dial
 
-_MOST_IDLE = 64
+_MAX_IDLE = 64
 _SECONDS_IDLE = 90.0
 
 
@@ -38,7 +38,7 @@ class Pool:
 
     def give_back(self, connection: Connection, route: Route) -> None:
         self._busy.discard(connection)
-        if connection.is_free and route == self._route and len(self._idle) < _MOST_IDLE:
+        if connection.is_free and route == self._route and len(self._idle) < _MAX_IDLE:
             self._idle.append((connection, asyncio.get_running_loop().time()))
         else:
             connection.close()

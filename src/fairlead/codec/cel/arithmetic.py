@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlead.codec.cel.errors import EvaluationError
-from fairlead.codec.cel.moments import moment, span
+from fairlead.codec.cel.timestamps import moment, span
 from fairlead.codec.cel.values import INT_MAX, INT_MIN, UINT_MAX, Duration, Timestamp, UInt
 
 Implementations = dict[str, dict[tuple[type, ...], Callable[..., Any]]]

@@ -15,7 +15,7 @@ from fairlead.codec.cel.errors import CostExceeded, EvaluationError, no_such_ove
 from fairlead.codec.cel.values import BUDGET, READ, Frame
 
 Run = Callable[[Frame], Any]
-MOST_WORK = 1_000_000  # elements compared and copied
+MAX_WORK = 1_000_000  # elements compared and copied
 FAILURES = (EvaluationError, TypeError)
 VARYING: Any = object()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.codec.cel.builder import Builder
 from fairlead.codec.cel.checker import check
-from fairlead.codec.cel.code import MOST_WORK, failure
+from fairlead.codec.cel.code import MAX_WORK, failure
 from fairlead.codec.cel.data import reader
 from fairlead.codec.cel.errors import (
     CostExceeded,
@@ -52,7 +52,7 @@ class Program:
             for place, (name, type_) in enumerate(variables.items())
             if name in self._used
         ]
-        self._blank: list[Any] = [0, MOST_WORK, None] + [None] * builder.slots
+        self._blank: list[Any] = [0, MAX_WORK, None] + [None] * builder.slots
         self.result_type = root.type
 
     def uses(self, name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlead.codec.cel.arithmetic import Implementations
 from fairlead.codec.cel.errors import EvaluationError
-from fairlead.codec.cel.moments import (
+from fairlead.codec.cel.timestamps import (
     SECOND,
     moment,
     parse_duration,

@@ -9,7 +9,7 @@ from typing import Any
 PER_CHARACTER = 0.1
 PER_PATTERN_CHARACTER = 0.25
 LIST, MAP = 10, 30  # constructing one from its parts
-_MOST_PARTS = 1_000_000
+_MAX_PARTS = 1_000_000
 _SIZED = (str, bytes, list, dict)
 Cost = Callable[..., int]
 
@@ -48,7 +48,7 @@ def _product(left: Any, right: Any, result: Any) -> int:
 
 
 def _traversal(value: Any, *rest: Any) -> int:
-    """The cost of visiting all parts; above every budget for more than `_MOST_PARTS` parts."""
+    """The cost of visiting all parts; above every budget for more than `_MAX_PARTS` parts."""
     total, seen, left = 0, 0, [value]
     while left:
         part = left.pop()
@@ -60,7 +60,7 @@ def _traversal(value: Any, *rest: Any) -> int:
             left.extend(part.values())
         else:
             total += _leaf(part)
-        if seen + len(left) > _MOST_PARTS:
+        if seen + len(left) > _MAX_PARTS:
             return sys.maxsize
     return total
 

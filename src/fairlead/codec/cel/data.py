@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlead.codec.cel.errors import EvaluationError
-from fairlead.codec.cel.moments import parse_date, parse_duration, parse_timestamp
+from fairlead.codec.cel.timestamps import parse_date, parse_duration, parse_timestamp
 from fairlead.codec.cel.types import (
     BOOL,
     BYTES,

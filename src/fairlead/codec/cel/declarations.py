@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.codec.cel.moments import DURATION_PARTS, TIMESTAMP_PARTS
+from fairlead.codec.cel.timestamps import DURATION_PARTS, TIMESTAMP_PARTS
 from fairlead.codec.cel.types import (
     BOOL,
     BYTES,

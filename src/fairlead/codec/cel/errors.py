@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-MOST_SHOWN = 30
+MAX_SHOWN = 30
 _LONGEST_LINE = 16384
 
 
@@ -21,7 +21,7 @@ class CompileError(Exception):
 
     def __init__(self, text: str, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        first = sorted(problems)[:MOST_SHOWN]
+        first = sorted(problems)[:MAX_SHOWN]
         shown = "\n".join(_display(text, problem) for problem in first)
         super().__init__(f"compilation failed: {shown}")
 

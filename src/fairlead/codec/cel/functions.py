@@ -9,9 +9,9 @@ from fairlead.codec.cel.arithmetic import OPERATORS, Implementations
 from fairlead.codec.cel.conversions import CONVERSIONS, unconvertible
 from fairlead.codec.cel.errors import EvaluationError, no_such_overload
 from fairlead.codec.cel.lists import COMPARING, LISTS
-from fairlead.codec.cel.moments import DURATION_PARTS, TIMESTAMP_PARTS
 from fairlead.codec.cel.regexes import REGEXES
 from fairlead.codec.cel.strings import STRINGS
+from fairlead.codec.cel.timestamps import DURATION_PARTS, TIMESTAMP_PARTS
 from fairlead.codec.cel.urls import URLS
 from fairlead.codec.cel.values import Duration, Frame, Timestamp, UInt, type_name
 

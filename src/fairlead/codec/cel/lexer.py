@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from fairlead.codec.cel.errors import MOST_SHOWN, Problem
+from fairlead.codec.cel.errors import MAX_SHOWN, Problem
 
 
 class Token(NamedTuple):
@@ -41,7 +41,7 @@ def tokens(text: str, problems: list[Problem]) -> list[Token]:
     """The tokens, ended by one of kind END; invalid characters are reported and skipped."""
     found: list[Token] = []
     place, length = 0, len(text)
-    while place < length and len(problems) < MOST_SHOWN:
+    while place < length and len(problems) < MAX_SHOWN:
         match = _TOKEN.match(text, place)
         if match is None:
             end = place + (2 if text[place] in "|&=" and place + 1 < length else 1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.base.budget import make
-from fairlead.codec.bodies import MOST_DEPTH, TooDeep
+from fairlead.codec.bodies import MAX_DEPTH, TooDeep
 from fairlead.codec.messages.layout import (
     BOOL,
     EMBEDDED,
@@ -46,7 +46,7 @@ from fairlead.codec.types.scalars import Found
 
 _FIRST: Final = 1 << 3 | 2  # the field keys of the name and the value of a map entry
 _SECOND: Final = 2 << 3 | 2
-_DEEPEST: Final = MOST_DEPTH
+_DEEPEST: Final = MAX_DEPTH
 _MESSAGE: Final = 16  # bytes to account for a decoded message, however short it is
 
 

@@ -359,14 +359,14 @@ def _is_kept(kept: int, item: Any) -> bool:
     return kept == _SWITCH and type(item) is bool
 
 
-MOST_UNKNOWN = 100  # fields whose paths are reported
+MAX_UNKNOWN = 100  # fields whose paths are reported
 _LONGEST_PATH = 1024
 
 
 def unknown_paths(node: Type, value: Any, *, sort_keys: bool = False) -> list[str]:
     """The paths of the first fields in a value that its type does not have, in document order or
     sorted by key."""
-    found = islice(_unknown(node, value, [], sort_keys), MOST_UNKNOWN)
+    found = islice(_unknown(node, value, [], sort_keys), MAX_UNKNOWN)
     return [path for _, path in found]
 
 

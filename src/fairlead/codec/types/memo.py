@@ -14,9 +14,9 @@ from fairlead.base.caches import BoundedCache
 
 T = TypeVar("T")
 
-MOST_KEPT = 512
+MAX_KEPT = 512
 LONGEST = 32 * 1024
-MOST_BYTES = 8 * 1024 * 1024
+MAX_BYTES = 8 * 1024 * 1024
 MISSES = 32  # in a row, after which the cache is sampled
 RESTING = 16  # of this many contents one is looked up while the cache is sampled
 
@@ -29,7 +29,7 @@ class ContentCache(Generic[T]):
     """
 
     def __init__(self, name: str) -> None:
-        self._kept: BoundedCache[bytes, T] = BoundedCache(MOST_KEPT, MOST_BYTES, LONGEST, name=name)
+        self._kept: BoundedCache[bytes, T] = BoundedCache(MAX_KEPT, MAX_BYTES, LONGEST, name=name)
         self._missed = 0
 
     def key(self, content: Any) -> bytes | None:

@@ -11,7 +11,7 @@ from fairlead.base.records import dataclass
 from fairlead.controllers.aggregation.extension import Extension
 from fairlead.controllers.aggregation.identity import DISCOVERER, identity_fields
 from fairlead.controllers.aggregation.links import Links
-from fairlead.wire.outgoing.client import MOST_ANSWER_BYTES, CallError
+from fairlead.wire.outgoing.client import MAX_ANSWER_BYTES, CallError
 
 Header = tuple[str, str]
 
@@ -45,7 +45,7 @@ class ExtensionCalls:
         headers: Iterable[Header] = (),
         body: bytes = b"",
         timeout: float = 5.0,
-        most: int = MOST_ANSWER_BYTES,
+        most: int = MAX_ANSWER_BYTES,
     ) -> Fetched:
         """Send a request and read the complete response, whatever its status. Raises CallError.
         `path` is percent-encoded and may have a query. Redirects are not followed."""

@@ -18,7 +18,7 @@ SERVICES, ENDPOINTS = "core/v1/services", "core/v1/endpoints"
 _ATTEMPTS = 5  # some endpoints of a service may be down
 _SECONDS = 5.0  # timeout of each attempt
 _HEAD_START = 0.25  # seconds between the starts of attempts
-_MOST_BYTES = 2 * 1024 * 1024
+_MAX_BYTES = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Prober:
         try:
             async with asyncio.timeout(_SECONDS):
                 answer = await self._calls.fetch(
-                    extension, path, timeout=2 * _SECONDS, most=_MOST_BYTES
+                    extension, path, timeout=2 * _SECONDS, most=_MAX_BYTES
                 )
         except TimeoutError:
             late = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"

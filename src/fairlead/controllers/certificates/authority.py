@@ -27,7 +27,7 @@ logger = logging.getLogger("fairlead.controllers")
 
 _BACK_DATED = timedelta(minutes=5)  # tolerance for clients with slow clocks
 _SHORT = timedelta(hours=8)  # shorter lifetimes are not reduced by the back-dating
-_MOST_BYTES = 1024 * 1024
+_MAX_BYTES = 1024 * 1024
 
 _KEY_USAGES = {
     "signing": "digital_signature",
@@ -111,7 +111,7 @@ class SigningAuthority:
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(_MOST_BYTES)
+            return file.read(_MAX_BYTES)
     except OSError as error:
         raise SigningFileError(f"cannot read {path}: {error.strerror}") from None
 

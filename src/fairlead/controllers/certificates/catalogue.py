@@ -8,8 +8,8 @@ from fairlead.controllers.certificates.approval import Approving
 from fairlead.controllers.certificates.cleaner import Cleaning
 from fairlead.controllers.certificates.flags import signing_authorities
 from fairlead.controllers.certificates.signer import Signing
+from fairlead.controllers.dependencies import Build, Surroundings
 from fairlead.controllers.framework import Controller
-from fairlead.controllers.surroundings import Build, Surroundings
 
 
 def _approving(given: Surroundings) -> Controller:

@@ -109,7 +109,7 @@ class Owners:
         return any(one is not None and uid_of(one) == reference.uid for one in found)
 
 
-_MOST_REPORTED = 25  # missing owners per object that are searched in other namespaces
+_MAX_REPORTED = 25  # missing owners per object that are searched in other namespaces
 _NOWHERE = (State.DANGLING, State.MISPLACED)
 
 
@@ -288,7 +288,7 @@ class GarbageCollector:
         namespace = metadata.get("namespace", "")
         about = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
         nowhere = [one for one, state in states.items() if state in _NOWHERE]
-        for one in nowhere[:_MOST_REPORTED]:
+        for one in nowhere[:_MAX_REPORTED]:
             if self._owners.is_elsewhere(one, namespace):
                 owner = (
                     f"[{one.api_version}/{one.kind}, namespace: {namespace}, name: {one.name},"

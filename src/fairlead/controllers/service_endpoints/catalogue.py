@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from fairlead.controllers.dependencies import Build, Surroundings
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.service_endpoints.endpoints import EndpointsController
 from fairlead.controllers.service_endpoints.mirror import MirroringController
 from fairlead.controllers.service_endpoints.slices import SlicesController
-from fairlead.controllers.surroundings import Build, Surroundings
 
 
 def _endpoints(given: Surroundings) -> Controller:

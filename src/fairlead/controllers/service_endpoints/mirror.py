@@ -20,7 +20,7 @@ from fairlead.controllers.service_endpoints.slice_index import (
 )
 from fairlead.controllers.service_endpoints.slice_packer import Identity, identity, is_same
 from fairlead.controllers.service_endpoints.subsets import (
-    MOST_ADDRESSES,
+    MAX_ADDRESSES,
     NOT_READY,
     READY,
     offers_in,
@@ -107,7 +107,7 @@ class MirroringController:
         skipped = invalid = 0
         for subset in packed(offers_in(endpoints.get("subsets") or ())):
             ports = slice_ports(read_port(port) for port in subset.get("ports") or ())
-            room = MOST_ADDRESSES
+            room = MAX_ADDRESSES
             for name, ready in ((READY, True), (NOT_READY, False)):
                 for address in subset.get(name) or ():
                     family = family_of(address["ip"])
@@ -127,7 +127,7 @@ class MirroringController:
             self._recorder.record(self._resource, endpoints, WARNING, "InvalidIPAddress", text)
         if skipped > invalid:
             text = (
-                f"A max of {MOST_ADDRESSES} addresses can be mirrored to EndpointSlices per"
+                f"A max of {MAX_ADDRESSES} addresses can be mirrored to EndpointSlices per"
                 f" Endpoints subset. {skipped} addresses were skipped"
             )
             reason = "TooManyAddressesToMirror"

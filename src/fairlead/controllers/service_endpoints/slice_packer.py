@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from fairlead.controllers.service_endpoints.slice_index import Plan
 from fairlead.operations.api import Object
 
-MOST_IN_A_SLICE = 100
+MAX_IN_A_SLICE = 100
 
 # Identifies an endpoint across changes of its state.
 Identity = tuple[tuple[str, ...], str, str, str]
@@ -35,7 +35,7 @@ def pack(
     wanted: dict[Identity, Object],
     labels: Mapping[str, str],
     new: Callable[[], Object],
-    most: int = MOST_IN_A_SLICE,
+    most: int = MAX_IN_A_SLICE,
 ) -> Plan:
     """Distribute the wanted endpoints over slices with the same ports. New endpoints go to slices
     that change anyway, fullest first; then, if they all fit into one unchanged slice, to the

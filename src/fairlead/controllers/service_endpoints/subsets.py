@@ -10,7 +10,7 @@ from fairlead.controllers.service_endpoints.ports import Port, endpoints_ports, 
 from fairlead.operations.api import Object
 from fairlead.resources.core.addresses import V4, V6
 
-MOST_ADDRESSES = 1000
+MAX_ADDRESSES = 1000
 READY, NOT_READY = "addresses", "notReadyAddresses"
 
 # Ports, and addresses (with readiness) that offer them; a None port for addresses without ports.
@@ -112,13 +112,13 @@ def truncated(subsets: list[Object]) -> list[Object] | None:
     there are no more than that."""
     ready = sum(len(subset.get(READY) or ()) for subset in subsets)
     waiting = sum(len(subset.get(NOT_READY) or ()) for subset in subsets)
-    if ready + waiting <= MOST_ADDRESSES:
+    if ready + waiting <= MAX_ADDRESSES:
         return None
-    if ready > MOST_ADDRESSES:
-        cut = _cut(subsets, READY, ready, MOST_ADDRESSES)
+    if ready > MAX_ADDRESSES:
+        cut = _cut(subsets, READY, ready, MAX_ADDRESSES)
         kept = [_without(subset, NOT_READY) for subset in cut]
     else:
-        kept = _cut(subsets, NOT_READY, waiting, MOST_ADDRESSES - ready)
+        kept = _cut(subsets, NOT_READY, waiting, MAX_ADDRESSES - ready)
     return [subset for subset in kept if subset.get(READY) or subset.get(NOT_READY)]
 
 

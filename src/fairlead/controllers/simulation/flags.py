@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-MOST_NODES = 5_000
+MAX_NODES = 5_000
 
 
 def add_simulation_flags(
@@ -13,8 +13,8 @@ def add_simulation_flags(
 ) -> None:
     def count(text: str) -> int:
         found = whole_number(text)
-        if found > MOST_NODES:
-            raise argparse.ArgumentTypeError(f"{text} are too many nodes: {MOST_NODES} at most")
+        if found > MAX_NODES:
+            raise argparse.ArgumentTypeError(f"{text} are too many nodes: {MAX_NODES} at most")
         return found
 
     parser.add_argument_group("Simulation").add_argument(

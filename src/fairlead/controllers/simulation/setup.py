@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from fairlead.auth.authorization.modes import parse_modes
+from fairlead.controllers.dependencies import Surroundings
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Controller
 from fairlead.controllers.simulation.agent.controller import PodAgents
@@ -13,7 +14,6 @@ from fairlead.controllers.simulation.fleet import PODS, SCHEDULER, Fleet, schedu
 from fairlead.controllers.simulation.logs import SimulatedContainers
 from fairlead.controllers.simulation.nodes import NodeKeeper
 from fairlead.controllers.simulation.scheduler.controller import Scheduler
-from fairlead.controllers.surroundings import Surroundings
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client, own_client
 

@@ -3,8 +3,8 @@ exists."""
 
 from __future__ import annotations
 
+from fairlead.controllers.dependencies import Later, Surroundings
 from fairlead.controllers.framework import Reconciler
-from fairlead.controllers.surroundings import Later, Surroundings
 
 _CLAIMS, _VOLUMES = "core/v1/persistentvolumeclaims", "core/v1/persistentvolumes"
 

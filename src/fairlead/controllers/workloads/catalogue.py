@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.controllers.dependencies import Later, Surroundings
 from fairlead.controllers.framework import Reconciler
-from fairlead.controllers.surroundings import Later, Surroundings
 
 _PODS = "core/v1/pods"
 _JOBS = "batch/v1/jobs"

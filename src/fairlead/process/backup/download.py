@@ -12,7 +12,7 @@ from fairlead.wire.outgoing.client import Caller, CallError, Reply
 from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError
 
 _SECONDS_TO_ANSWER = 60.0
-_MOST_ERROR_BYTES = 64 * 1024
+_MAX_ERROR_BYTES = 64 * 1024
 
 
 async def download(config: ClientConfig, file: BinaryIO, progress: Progress) -> None:
@@ -29,7 +29,7 @@ async def download(config: ClientConfig, file: BinaryIO, progress: Progress) -> 
         )
         try:
             if stream.status != 200:
-                content = await stream.whole(_MOST_ERROR_BYTES)
+                content = await stream.whole(_MAX_ERROR_BYTES)
                 check_success(Reply(stream.status, content, stream.header("content-type")))
                 raise CallError(f"it answers {stream.status}")
             async for piece in stream.pieces():

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from fairlead.api.answers import Answer
 from fairlead.api.chain import Handler
-from fairlead.api.long_answers import StreamedAnswer
 from fairlead.api.methods import check_reading
 from fairlead.api.request import Request
+from fairlead.api.streamed_answers import StreamedAnswer
 from fairlead.base.errors import too_many_requests
 from fairlead.operations.api import Api
 from fairlead.process.backup import MEDIA_TYPE, PATH
@@ -20,7 +20,7 @@ from fairlead.storage.version import Version, encoded_of
 if TYPE_CHECKING:
     from fairlead.process.backup.archive import Header
 
-_MOST_AT_ONCE = 2
+_MAX_AT_ONCE = 2
 
 
 def add_backup_page(handler: Handler) -> None:
@@ -40,7 +40,7 @@ class BackupPage:
 
     async def answer(self, request: Request) -> Answer:
         check_reading(request)
-        if self._under_way >= _MOST_AT_ONCE:
+        if self._under_way >= _MAX_AT_ONCE:
             raise too_many_requests("other backups are being read, please try again later")
         await self._api.store.catch_up()
         request.exchange.no_deadline()

@@ -20,7 +20,7 @@ from fairlead.storage.backend import ConditionFailed, Conflict, Row, StorageErro
 from fairlead.storage.etcd.codec import Codec
 from fairlead.storage.log import Snapshot, Source
 
-MOST_RAISED = 1_000_000  # revisions: takes some minutes of commits
+MAX_RAISED = 1_000_000  # revisions: takes some minutes of commits
 _DEFINITIONS = "/customresourcedefinitions"
 _LANES = 64  # concurrent commits while the revision is raised
 _GROUPS_AT_ONCE = 8
@@ -48,10 +48,10 @@ async def fill(
     depends on them. Raises BackupError, StorageError, and any exception of `rows`."""
     newest = await source.ask_newest()
     wanted = newest if raising.accept_older else header.revision + raising.gap
-    if wanted - newest > MOST_RAISED:
+    if wanted - newest > MAX_RAISED:
         raise BackupError(
             f"the storage is at revision {newest} and has to be raised above {wanted}, where"
-            f" resourceVersions that clients know end; {MOST_RAISED} can be made up for. Start all"
+            f" resourceVersions that clients know end; {MAX_RAISED} can be made up for. Start all"
             " clients anew and go on with --accept-older-revisions, or restore into a data"
             " directory"
         )

@@ -11,7 +11,7 @@ from fairlead.base.dialect import DIALECTS
 from fairlead.controllers.catalogue import chosen_controllers
 from fairlead.controllers.certificates.flags import SigningFlagError, check_signing_flags
 from fairlead.controllers.servers.flags import ServersFlagError, check_servers_flags
-from fairlead.process.flags.serve import MOST_WORKERS
+from fairlead.process.flags.serve import MAX_WORKERS
 from fairlead.storage.etcd.flags import EtcdFlagError, check_etcd_flags, etcd_flags_without_effect
 
 # Checks by other parts of the server of their own flags.
@@ -24,8 +24,8 @@ class FlagError(ValueError):
 
 def check_flags(options: argparse.Namespace) -> None:
     """Check the combination of flags before anything is opened; raises FlagError."""
-    if not 1 <= options.workers <= MOST_WORKERS:
-        raise FlagError(f"--workers: must be from 1 to {MOST_WORKERS}")
+    if not 1 <= options.workers <= MAX_WORKERS:
+        raise FlagError(f"--workers: must be from 1 to {MAX_WORKERS}")
     if options.testing and (options.workers > 1 or options.storage != "sqlite"):
         raise FlagError("--testing: needs --storage=sqlite and one worker")
     if options.testing and options.read_only:

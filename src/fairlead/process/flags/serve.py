@@ -37,10 +37,10 @@ from fairlead.resources.core.services.allocation import (
 )
 from fairlead.resources.gates import parse_gates
 from fairlead.storage.etcd.flags import add_etcd_flags
-from fairlead.wire.incoming.limits import MOST_CONNECTIONS, MOST_CONNECTIONS_OF_AN_ADDRESS
+from fairlead.wire.incoming.limits import MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN_ADDRESS
 from fairlead.wire.outgoing.flags import add_reaching_flags
 
-MOST_WORKERS = 64
+MAX_WORKERS = 64
 
 
 def add_serve_flags(parser: argparse.ArgumentParser) -> None:
@@ -83,12 +83,12 @@ _PERIODS = (
 _CONNECTIONS = (
     (
         "--max-connections",
-        MOST_CONNECTIONS,
+        MAX_CONNECTIONS,
         "connections at once; 0 for as many as the machine allows",
     ),
     (
         "--max-connections-per-address",
-        MOST_CONNECTIONS_OF_AN_ADDRESS,
+        MAX_CONNECTIONS_OF_AN_ADDRESS,
         "connections at once of one client address; 0 for no limit",
     ),
 )

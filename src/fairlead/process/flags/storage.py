@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fairlead.auth.authentication.flags import switch
 from fairlead.process.flags.values import directory, duration, size, whole_number
-from fairlead.storage.kept_forms import DEFAULT_LIMIT as KEPT_FORMS_LIMIT
+from fairlead.storage.derived_cache import DEFAULT_LIMIT as KEPT_FORMS_LIMIT
 
 # Name, default and help text of flags.
 _SIZES = (

@@ -33,7 +33,7 @@ Work = Callable[[Place], int]
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _LASTING = 10.0  # seconds; a worker that was ready and lived longer resets its failures
-_MOST_FAILURES = 5  # consecutive failures of a worker to become ready again
+_MAX_FAILURES = 5  # consecutive failures of a worker to become ready again
 _SPARE = 10.0  # seconds on top of the time that a worker allows itself to stop
 _BACKLOG = 2048
 _PREFIX = "fairlead-workers-"
@@ -264,7 +264,7 @@ class Parent:
         itself."""
         if was_ready or code < 0:
             return False
-        return not worker.was_ready or worker.failures > _MOST_FAILURES
+        return not worker.was_ready or worker.failures > _MAX_FAILURES
 
     def _do_what_is_due(self) -> None:
         now = time.monotonic()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.resources.columns.cell_text import count
 from fairlead.resources.columns.model import AGE, NAME, number, table
-from fairlead.resources.columns.words import count
 
 _WEBHOOKS = table(
     NAME,

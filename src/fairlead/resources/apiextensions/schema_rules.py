@@ -9,8 +9,8 @@ from fairlead.resources.custom.schema.markers import Markers, Schema
 from fairlead.resources.custom.schema.rule_types import cardinality, declared
 from fairlead.resources.custom.schema.rules import RuleError, compiled_rule
 
-MOST_OF_A_RULE = 10_000_000  # estimated cost of all its evaluations on one object
-MOST_OF_A_SCHEMA = 100_000_000
+MAX_OF_A_RULE = 10_000_000  # estimated cost of all its evaluations on one object
+MAX_OF_A_SCHEMA = 100_000_000
 _NAMED = 4  # of the most expensive rules
 _MOST = 2**64 - 1
 _HOW = (
@@ -54,8 +54,8 @@ class RuleChecks:
                 continue
             cost = min(program.estimate()[1] * most, _MOST)
             self._costs.append((cost, here))
-            if cost > MOST_OF_A_RULE:
-                text = _too_expensive("estimated rule cost", cost, MOST_OF_A_RULE)
+            if cost > MAX_OF_A_RULE:
+                text = _too_expensive("estimated rule cost", cost, MAX_OF_A_RULE)
                 self._found.forbidden(here, text)
             if uncorrelatable and program.uses("oldSelf"):
                 what = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
@@ -69,13 +69,13 @@ class RuleChecks:
 
     def _tell_total(self, path: str, causes: Causes) -> None:
         total = min(sum(cost for cost, _ in self._costs), _MOST)
-        if total <= MOST_OF_A_SCHEMA:
+        if total <= MAX_OF_A_SCHEMA:
             return
-        expensive = [one for one in self._costs if one[0] >= MOST_OF_A_SCHEMA // 100]
+        expensive = [one for one in self._costs if one[0] >= MAX_OF_A_SCHEMA // 100]
         for _, place in sorted(expensive, key=lambda one: -one[0])[:_NAMED]:
             causes.forbidden(place, _CONTRIBUTED)
         what = f"{self._markers.validations} estimated rule cost total for entire OpenAPIv3 schema"
-        causes.forbidden(path, _too_expensive(what, total, MOST_OF_A_SCHEMA))
+        causes.forbidden(path, _too_expensive(what, total, MAX_OF_A_SCHEMA))
 
 
 def _too_expensive(what: str, cost: int, limit: int) -> str:

@@ -15,14 +15,14 @@ from fairlead.resources.storage.shared import go_pointer
 PACKAGE = "apiextensions"
 KIND = f"{PACKAGE}.JSONSchemaProps"
 # One schema takes 2 kB, and a truncated message would lose the error at its end.
-MOST_SHOWN = 24
+MAX_SHOWN = 24
 _HOLDERS = ("allOf", "oneOf", "anyOf")
 _MAPS = ("properties", "patternProperties", "definitions")
 
 
 def shown_schema(schema: Schema, marked: Callable[[str], str]) -> GoValue:
     """`marked` returns the dialect's name of an extension."""
-    if _count(schema) > MOST_SHOWN:
+    if _count(schema) > MAX_SHOWN:
         return GoValue(f"{KIND}{{...}}")
     return _Shown(marked).schema(schema)
 
@@ -30,7 +30,7 @@ def shown_schema(schema: Schema, marked: Callable[[str], str]) -> GoValue:
 def _count(schema: Schema) -> int:
     """The number of schemas to print; stops counting above the limit."""
     waiting, found = [schema], 0
-    while waiting and found <= MOST_SHOWN:
+    while waiting and found <= MAX_SHOWN:
         held = waiting.pop()
         found += 1
         for name in _HOLDERS:

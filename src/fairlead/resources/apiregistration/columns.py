@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.resources.columns.cell_text import field, items
 from fairlead.resources.columns.model import AGE, NAME, Object, table, text
-from fairlead.resources.columns.words import field, items
 
 
 def _service(api_service: Object) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.resources.columns.cell_text import NONE, items, labels_at, selector_at
 from fairlead.resources.columns.model import AGE, NAME, Object, number, table, text
-from fairlead.resources.columns.words import NONE, items, labels_at, selector_at
 from fairlead.resources.columns.workloads import containers, ready_of_desired, replicas, selector
 
 _CONTAINERS = containers("spec.template.spec")

@@ -6,8 +6,16 @@ import json
 from typing import Any
 
 from fairlead.base.dialect import Dialect
+from fairlead.resources.columns.cell_text import (
+    NONE,
+    UNKNOWN,
+    UNSET,
+    field,
+    items,
+    mapping,
+    shortened,
+)
 from fairlead.resources.columns.model import AGE, NAME, Object, Printer, Value, number, table, text
-from fairlead.resources.columns.words import NONE, UNKNOWN, UNSET, field, items, mapping, shortened
 
 _SHOWN = 2
 _DEFAULT_UTILIZATION = 80

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.resources.columns.model import AGE, NAME, Object, flag, number, table, text
-from fairlead.resources.columns.words import (
+from fairlead.resources.columns.cell_text import (
     NONE,
     UNSET,
     Age,
@@ -15,6 +14,7 @@ from fairlead.resources.columns.words import (
     moment,
     selector_at,
 )
+from fairlead.resources.columns.model import AGE, NAME, Object, flag, number, table, text
 from fairlead.resources.columns.workloads import containers, selector
 
 

@@ -19,7 +19,7 @@ from fairlead.resources.rules import IMMUTABLE, label_selector, non_negative, se
 
 COMPLETION_MODES = ("NonIndexed", INDEXED)
 RESTART_POLICIES = ("OnFailure", "Never")
-MOST_INDEXED_PARALLELISM = 100_000
+MAX_INDEXED_PARALLELISM = 100_000
 _COUNTS = (
     "parallelism",
     "completions",
@@ -49,11 +49,11 @@ def _check_completion_mode(spec: Object, path: str, causes: Causes) -> None:
     if spec.get("completions") is None:
         causes.required(f"{path}.completions", "when completion mode is Indexed")
     parallelism = spec.get("parallelism")
-    if parallelism is not None and parallelism > MOST_INDEXED_PARALLELISM:
+    if parallelism is not None and parallelism > MAX_INDEXED_PARALLELISM:
         causes.invalid(
             f"{path}.parallelism",
             parallelism,
-            f"must be less than or equal to {MOST_INDEXED_PARALLELISM} when completion mode is"
+            f"must be less than or equal to {MAX_INDEXED_PARALLELISM} when completion mode is"
             " Indexed",
         )
 

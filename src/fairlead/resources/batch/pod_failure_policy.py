@@ -10,9 +10,9 @@ from fairlead.resources.go_values import given_list
 
 ACTIONS = ("Count", "FailJob", "Ignore")
 OPERATORS = ("In", "NotIn")
-MOST_RULES = 20
-MOST_EXIT_CODES = 255
-MOST_CONDITIONS = 20
+MAX_RULES = 20
+MAX_EXIT_CODES = 255
+MAX_CONDITIONS = 20
 
 
 def fill_condition_defaults(policy: Object) -> None:
@@ -24,8 +24,8 @@ def fill_condition_defaults(policy: Object) -> None:
 def check_pod_failure_policy(spec: Object, path: str, causes: Causes) -> None:
     """Check the policy in a Job's spec; `path` is that of the policy."""
     rules = spec["podFailurePolicy"]["rules"] or []
-    if len(rules) > MOST_RULES:
-        causes.too_many(f"{path}.rules", len(rules), MOST_RULES)
+    if len(rules) > MAX_RULES:
+        causes.too_many(f"{path}.rules", len(rules), MAX_RULES)
     pod = spec["template"]["spec"]
     groups = (pod.get("containers"), pod.get("initContainers"))
     names = {container["name"] for group in groups for container in group or ()}
@@ -70,8 +70,8 @@ def _check_exit_codes(codes: Object, path: str, names: set[str], causes: Causes)
     place = f"{path}.values"
     if not values:
         causes.invalid(place, _codes_shown(given), "at least one value is required")
-    elif len(values) > MOST_EXIT_CODES:
-        causes.too_many(place, len(values), MOST_EXIT_CODES)
+    elif len(values) > MAX_EXIT_CODES:
+        causes.too_many(place, len(values), MAX_EXIT_CODES)
     seen: set[int] = set()
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
@@ -89,8 +89,8 @@ def _codes_shown(values: list[int] | None) -> GoValue:
 
 
 def _check_conditions(conditions: list[Object], path: str, causes: Causes) -> None:
-    if len(conditions) > MOST_CONDITIONS:
-        causes.too_many(path, len(conditions), MOST_CONDITIONS)
+    if len(conditions) > MAX_CONDITIONS:
+        causes.too_many(path, len(conditions), MAX_CONDITIONS)
     for index, pattern in enumerate(conditions):
         place = f"{path}[{index}]"
         causes.invalid_each(f"{place}.type", pattern["type"], qualified_name(pattern["type"]))

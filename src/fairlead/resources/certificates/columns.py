@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from fairlead.resources.columns.cell_text import NONE, duration_text, field, items
 from fairlead.resources.columns.model import AGE, NAME, Object, table, text
-from fairlead.resources.columns.words import NONE, duration_text, field, items
 
 
 def _requested(request: Object) -> str:

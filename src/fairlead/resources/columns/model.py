@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from fairlead.codec.types.model import Object as Object
-from fairlead.resources.columns.words import Age, age_of, field, instant
+from fairlead.resources.columns.cell_text import Age, age_of, field, instant
 
 # Returns the cell of an object; an `Age` if it depends on the current time.
 Value = Callable[[Object], Any]

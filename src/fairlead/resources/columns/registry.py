@@ -7,8 +7,8 @@ from importlib import import_module
 
 from fairlead.base.dialect import CLUSTER, Dialect
 from fairlead.resources.autoscaling.columns import SCALE
+from fairlead.resources.columns.cell_text import field
 from fairlead.resources.columns.model import NAME, Column, Field, Object, Printer, table
-from fairlead.resources.columns.words import field
 from fairlead.resources.registry import Resource
 
 # Each module has PRINTERS, or `printers(dialect)` if the dialects differ.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.resources.columns.cell_text import field, items, joined, selector_at
 from fairlead.resources.columns.model import Field, Object, Value, number, text
-from fairlead.resources.columns.words import field, items, joined, selector_at
 
 
 def _each(path: str, key: str) -> Value:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.resources.columns.cell_text import count, field, items, labels_at, mapping
 from fairlead.resources.columns.model import AGE, NAME, Object, Value, table, text
-from fairlead.resources.columns.words import count, field, items, labels_at, mapping
 from fairlead.resources.columns.workloads import containers, replicas, selector
 
 

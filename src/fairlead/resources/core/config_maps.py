@@ -10,7 +10,7 @@ from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import config_key_errors
 
-MOST_DATA_BYTES = 1024 * 1024
+MAX_DATA_BYTES = 1024 * 1024
 FROZEN = "field is immutable when `immutable` is set"
 
 
@@ -27,8 +27,8 @@ class ConfigMapBehaviour(Behaviour):
         for key, encoded in binary.items():
             causes.invalid_each(f"binaryData[{key}]", key, config_key_errors(key))
             size += len(b64decode(encoded))
-        if size > MOST_DATA_BYTES:
-            causes.too_long("[]", MOST_DATA_BYTES)  # the reference's path of the whole object
+        if size > MAX_DATA_BYTES:
+            causes.too_long("[]", MAX_DATA_BYTES)  # the reference's path of the whole object
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)

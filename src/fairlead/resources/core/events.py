@@ -18,8 +18,8 @@ from fairlead.resources.rules import IMMUTABLE
 
 CORE_VERSION, STRICT_VERSION = "core/v1", "events/v1"
 TYPES = ("Normal", "Warning")
-MOST_TEXT = 128
-MOST_NOTE = 1024
+MAX_TEXT = 128
+MAX_NOTE = 1024
 ELSEWHERE = "does not match event.namespace"
 
 _REFERENCE = {
@@ -138,8 +138,8 @@ def _check_new_style(value: Object, namespace: str, causes: Causes, context: Con
         text = value.get(name, "")
         if not text:
             causes.required(name)
-        _check_length(text, MOST_TEXT, name, causes)
-    _check_length(value.get("message", ""), MOST_NOTE, "message", causes)
+        _check_length(text, MAX_TEXT, name, causes)
+    _check_length(value.get("message", ""), MAX_NOTE, "message", causes)
 
 
 def _check_length(text: str, limit: int, name: str, causes: Causes) -> None:

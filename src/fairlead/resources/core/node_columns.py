@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fairlead.base.dialect import Dialect
+from fairlead.resources.columns.cell_text import NONE, UNKNOWN, field, items, mapping
 from fairlead.resources.columns.model import AGE, NAME, Field, Object, Printer, Value, table, text
-from fairlead.resources.columns.words import NONE, UNKNOWN, field, items, mapping
 
 
 def _status(node: Object) -> str:

@@ -30,7 +30,7 @@ SCOPES: dict[str, frozenset[str]] = {
     "PriorityClass": _POD_RESOURCES,
     "CrossNamespacePodAffinity": _POD_RESOURCES,
 }
-MOST_NAMES = 3_000  # limited resources; every write is checked against all of them
+MAX_NAMES = 3_000  # limited resources; every write is checked against all of them
 _EXCLUSIVE = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
 _NOT_APPLICABLE = "unsupported scope applied to resource"
 _MUST_EXIST = (
@@ -70,8 +70,8 @@ class ResourceQuotaBehaviour(Behaviour):
 def _check_amounts(
     amounts: dict[str, str] | None, path: str, causes: Causes, context: Context
 ) -> None:
-    if amounts and len(amounts) > MOST_NAMES:
-        causes.too_many(path, len(amounts), MOST_NAMES)
+    if amounts and len(amounts) > MAX_NAMES:
+        causes.too_many(path, len(amounts), MAX_NAMES)
         return
     for name, text in (amounts or {}).items():
         check_quota_resource_name(name, f"{path}[{name}]", causes)

@@ -11,7 +11,7 @@ from fairlead.codec.json_syntax import describe_json_error
 from fairlead.resources.behaviour import Behaviour, Object
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.core.config_maps import MOST_DATA_BYTES, check_frozen
+from fairlead.resources.core.config_maps import MAX_DATA_BYTES, check_frozen
 from fairlead.resources.metadata import check_metadata_update
 from fairlead.resources.rules import config_key_errors, immutable
 
@@ -97,8 +97,8 @@ class SecretBehaviour(Behaviour):
         for key, encoded in data.items():
             causes.invalid_each(f"data[{key}]", key, config_key_errors(key))
             size += len(b64decode(encoded))
-        if size > MOST_DATA_BYTES:
-            causes.too_long("data", MOST_DATA_BYTES)
+        if size > MAX_DATA_BYTES:
+            causes.too_long("data", MAX_DATA_BYTES)
         self._check_type(value, data, causes, context)
 
     def _check_type(self, value: Object, data: Data, causes: Causes, context: Context) -> None:

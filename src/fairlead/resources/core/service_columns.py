@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.resources.columns.model import AGE, NAME, Object, table, text
-from fairlead.resources.columns.words import (
+from fairlead.resources.columns.cell_text import (
     NONE,
     UNKNOWN,
     field,
@@ -13,6 +12,7 @@ from fairlead.resources.columns.words import (
     load_balancer_text,
     shortened,
 )
+from fairlead.resources.columns.model import AGE, NAME, Object, table, text
 
 _SHOWN = 3
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.base.dialect import Dialect
+from fairlead.resources.columns.cell_text import UNSET, field, items, mapping
 from fairlead.resources.columns.model import AGE, NAME, Object, Printer, Value, table, text
-from fairlead.resources.columns.words import UNSET, field, items, mapping
 
 _MODES = {
     "ReadWriteOnce": "RWO",

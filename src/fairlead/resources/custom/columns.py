@@ -9,9 +9,9 @@ import orjson
 
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.times import TimeError, parse_time
+from fairlead.resources.columns.cell_text import Age, age_since
 from fairlead.resources.columns.model import NAME, Column, Field, Object, Printer, Value, table
 from fairlead.resources.columns.registry import DEFAULT
-from fairlead.resources.columns.words import Age, age_since
 from fairlead.resources.custom.definition import CustomColumn, CustomKind
 from fairlead.resources.custom.json_path import PathError, Values, compile_path
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fairlead.resources.custom.schema import CustomSchema
 
 DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
-_MOST_SHOWN_BYTES = 2 * 1024 * 1024
+_MAX_SHOWN_BYTES = 2 * 1024 * 1024
 _LONGEST_SHOWN = 64 * 1024
 
 
@@ -78,7 +78,7 @@ class CustomKind:
         self.scale = ScalePaths.of(subresources.get("scale"))
         self.columns = tuple(map(_column, version.get("additionalPrinterColumns") or ()))
         self.shown: BoundedCache[tuple[str, int], bytes] = BoundedCache(
-            most_bytes=_MOST_SHOWN_BYTES, longest=_LONGEST_SHOWN, per_byte=1
+            most_bytes=_MAX_SHOWN_BYTES, longest=_LONGEST_SHOWN, per_byte=1
         )
         self.printer: Printer | None = None  # made for the first Table
         self._index = index

@@ -17,8 +17,8 @@ Step = Callable[[Values], Values]
 
 _LONGEST = 4096
 # Bounds: a column shows one value, and a row of a Table may have dozens of columns.
-_MOST_VALUES = 5_000
-_MOST_FILTERED = 1_000
+_MAX_VALUES = 5_000
+_MAX_FILTERED = 1_000
 _NAME = re.compile(r"(?:\\.|[^\s.\[\]{}'\"(),\\])+")
 _QUOTED = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"")
 _RANGE = re.compile(r"(-?\d{1,9})?(?::(-?\d{1,9})?)?(?::(-?\d{1,9})?)?")
@@ -150,14 +150,14 @@ def _all(values: Values) -> Values:
             found += value.values()
         elif isinstance(value, list):
             found += value
-    return found[:_MOST_VALUES]
+    return found[:_MAX_VALUES]
 
 
 def _below(values: Values) -> Values:
     """The values and all their descendants."""
     found: Values = []
     todo = values[::-1]
-    while todo and len(found) < _MOST_VALUES:
+    while todo and len(found) < _MAX_VALUES:
         value = todo.pop()
         found.append(value)
         if isinstance(value, dict):
@@ -216,7 +216,7 @@ def _operator(text: str) -> re.Match[str] | None:
 
 def _items(values: Values) -> Values:
     found = (item for value in values if isinstance(value, list) for item in value)
-    return list(islice(found, _MOST_FILTERED))
+    return list(islice(found, _MAX_FILTERED))
 
 
 def _operand(text: str) -> Callable[[Any], Values]:

@@ -10,7 +10,7 @@ from fairlead.codec.types.mismatch import any_type_text, plain_text
 from fairlead.codec.types.model import Object
 from fairlead.resources.causes import Causes
 
-_MOST_REPLICAS = 2**31 - 1
+_MAX_REPLICAS = 2**31 - 1
 UNSET = -(2**31)  # marks an absent number in a Scale that is being patched
 _MISSING = object()
 
@@ -70,8 +70,8 @@ class ScalePaths:
                 continue
             if found < 0:
                 causes.invalid(shown(steps), found, "should be a non-negative integer")
-            elif found > _MOST_REPLICAS:
-                detail = f"should be less than or equal to {_MOST_REPLICAS}"
+            elif found > _MAX_REPLICAS:
+                detail = f"should be less than or equal to {_MAX_REPLICAS}"
                 causes.invalid(shown(steps), found, detail)
         if self.selector:
             _checked(value, self.selector, "string", "", causes)

@@ -10,7 +10,7 @@ import orjson
 from fairlead.base import budget
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError, listed
-from fairlead.codec.bodies import MOST_VALUES, brackets
+from fairlead.codec.bodies import MAX_VALUES, brackets
 from fairlead.codec.types.mismatch import any_type_text, json_kind
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.times import new_uid
@@ -21,7 +21,7 @@ from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.webhooks import Webhooks
 
 TIMEOUT = 30.0
-_MOST_GROWTH = 4  # times as many lists and objects may come back as were sent
+_MAX_GROWTH = 4  # times as many lists and objects may come back as were sent
 _KNOWN = ("v1", "v1beta1")
 
 
@@ -73,7 +73,7 @@ class WebhookConverter:
             self._group,
             head["kind"],
             self._version,
-            MOST_VALUES + _MOST_GROWTH * brackets(body),
+            MAX_VALUES + _MAX_GROWTH * brackets(body),
         )
         return self._objects(review, head, uid)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.resources.columns.cell_text import UNSET, items, shortened
 from fairlead.resources.columns.model import AGE, NAME, Object, table, text
-from fairlead.resources.columns.words import UNSET, items, shortened
 
 _SHOWN = 3
 

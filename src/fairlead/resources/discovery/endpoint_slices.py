@@ -15,11 +15,11 @@ from fairlead.resources.rules import PROTOCOLS, immutable, one_of
 from fairlead.resources.storage.shared import OrderedBehaviour, Step, same
 
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
-MOST_ENDPOINTS = 1000
-MOST_ADDRESSES = 100
-MOST_PORTS = 20000
-MOST_TOPOLOGY_LABELS = 16
-MOST_ZONE_HINTS = 8
+MAX_ENDPOINTS = 1000
+MAX_ADDRESSES = 100
+MAX_PORTS = 20000
+MAX_TOPOLOGY_LABELS = 16
+MAX_ZONE_HINTS = 8
 HINTS_GATE = "TopologyAwareHints"
 
 
@@ -47,8 +47,8 @@ class EndpointSliceBehaviour(OrderedBehaviour):
         kind = value["addressType"]
         one_of(kind, ADDRESS_TYPES, "addressType", causes)
         endpoints = value["endpoints"] or []
-        if len(endpoints) > MOST_ENDPOINTS:
-            causes.too_many("endpoints", len(endpoints), MOST_ENDPOINTS)
+        if len(endpoints) > MAX_ENDPOINTS:
+            causes.too_many("endpoints", len(endpoints), MAX_ENDPOINTS)
         else:
             for index, endpoint in enumerate(endpoints):
                 _check_endpoint(endpoint, kind, f"endpoints[{index}]", causes)
@@ -81,16 +81,16 @@ def _check_endpoint(endpoint: dict[str, Any], kind: str, path: str, causes: Caus
     addresses = endpoint["addresses"] or []
     if not addresses:
         causes.required(f"{path}.addresses", "must contain at least 1 address")
-    elif len(addresses) > MOST_ADDRESSES:
-        causes.too_many(f"{path}.addresses", len(addresses), MOST_ADDRESSES)
+    elif len(addresses) > MAX_ADDRESSES:
+        causes.too_many(f"{path}.addresses", len(addresses), MAX_ADDRESSES)
     for index, address in enumerate(addresses):
         _check_address(address, kind, f"{path}.addresses[{index}]", causes)
     node = endpoint.get("nodeName")
     if node is not None:
         causes.invalid_each(f"{path}.nodeName", node, dns_subdomain(node))
     topology = endpoint.get("deprecatedTopology") or {}
-    if len(topology) > MOST_TOPOLOGY_LABELS:
-        causes.too_many(f"{path}.deprecatedTopology", len(topology), MOST_TOPOLOGY_LABELS)
+    if len(topology) > MAX_TOPOLOGY_LABELS:
+        causes.too_many(f"{path}.deprecatedTopology", len(topology), MAX_TOPOLOGY_LABELS)
     check_labels(topology, f"{path}.deprecatedTopology", causes)
     hostname = endpoint.get("hostname")
     if hostname is not None:
@@ -109,8 +109,8 @@ def _check_address(address: str, kind: str, path: str, causes: Causes) -> None:
 
 
 def _check_hints(zones: list[dict[str, str]], path: str, causes: Causes) -> None:
-    if len(zones) > MOST_ZONE_HINTS:
-        causes.too_many(path, len(zones), MOST_ZONE_HINTS)
+    if len(zones) > MAX_ZONE_HINTS:
+        causes.too_many(path, len(zones), MAX_ZONE_HINTS)
         return
     seen = set()
     for index, zone in enumerate(zones):
@@ -122,8 +122,8 @@ def _check_hints(zones: list[dict[str, str]], path: str, causes: Causes) -> None
 
 
 def _check_ports(ports: list[dict[str, Any]], causes: Causes) -> None:
-    if len(ports) > MOST_PORTS:
-        causes.too_many("ports", len(ports), MOST_PORTS)
+    if len(ports) > MAX_PORTS:
+        causes.too_many("ports", len(ports), MAX_PORTS)
         return
     seen = set()
     for index, port in enumerate(ports):

@@ -30,7 +30,7 @@ from fairlead.resources.apps.stateful_sets import say_kind_of_claims
 from fairlead.resources.conversion import to_stored
 from fairlead.resources.etcd_format.old_versions import Adapt, former_version
 from fairlead.resources.registry import Resource, Resources
-from fairlead.storage.encryption.keys_in_use import SEALED, Sealed
+from fairlead.storage.encryption.keyring import SEALED, Sealed
 from fairlead.storage.version import ordered
 
 # Groups of the reference's extension servers, which write JSON.

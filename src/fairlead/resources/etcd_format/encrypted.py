@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.resources.etcd_format.codec import ReferenceCodec
 from fairlead.storage.backend import Fault, StorageError
-from fairlead.storage.encryption.keys_in_use import Sealed, Sealing
+from fairlead.storage.encryption.keyring import Sealed, Sealing
 
 DEFAULT_PREFIX = "/registry"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fairlead.base.records import dataclass
+from fairlead.resources.columns.cell_text import Age, age_since, field, moment
 from fairlead.resources.columns.model import NAME, Object, Printer, table, text
-from fairlead.resources.columns.words import Age, age_since, field, moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.resources.columns.cell_text import NONE, field, items
 from fairlead.resources.columns.model import AGE, NAME, Object, Value, table, text
-from fairlead.resources.columns.words import NONE, field, items
 
 
 def _dangling(schema: Object) -> str:

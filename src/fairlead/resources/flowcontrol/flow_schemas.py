@@ -13,7 +13,7 @@ from fairlead.resources.go_values import given_list, go_list
 from fairlead.resources.storage.shared import go_pointer
 
 PACKAGE = "flowcontrol"
-MOST_PRECEDENCE = 10000
+MAX_PRECEDENCE = 10000
 METHODS = ("ByNamespace", "ByUser")
 SUBJECT_KINDS = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
@@ -101,8 +101,8 @@ def _check_precedence(name: str, precedence: int, causes: Causes) -> None:
     path = "spec.matchingPrecedence"
     if precedence <= 0:
         causes.invalid(path, precedence, "must be a positive value")
-    if precedence > MOST_PRECEDENCE:
-        causes.invalid(path, precedence, f"must not be greater than {MOST_PRECEDENCE}")
+    if precedence > MAX_PRECEDENCE:
+        causes.invalid(path, precedence, f"must not be greater than {MAX_PRECEDENCE}")
     if precedence == 1 and name != "exempt":
         detail = "only the schema named 'exempt' may have matchingPrecedence 1"
         causes.invalid(path, precedence, detail)

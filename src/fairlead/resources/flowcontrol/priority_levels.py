@@ -13,8 +13,8 @@ from fairlead.resources.storage.shared import go_pointer
 
 TYPES = ("Exempt", "Limited")
 RESPONSES = ("Queue", "Reject")
-MOST_QUEUES = 10_000_000
-MOST_HASH_BITS = 60
+MAX_QUEUES = 10_000_000
+MAX_HASH_BITS = 60
 
 
 class PriorityLevelBehaviour(FlowControlBehaviour):
@@ -62,18 +62,18 @@ def _check_queuing(queuing: dict[str, int], path: str, causes: Causes) -> None:
     _check_positive(queuing, "queueLengthLimit", path, causes)
     queues, hand = queuing["queues"], queuing["handSize"]
     _check_positive(queuing, "queues", path, causes)
-    if queues > MOST_QUEUES:
-        causes.invalid(f"{path}.queues", queues, f"must not be greater than {MOST_QUEUES}")
+    if queues > MAX_QUEUES:
+        causes.invalid(f"{path}.queues", queues, f"must not be greater than {MAX_QUEUES}")
     _check_positive(queuing, "handSize", path, causes)
     if hand <= 0:
         return
     if hand > queues:
         detail = f"should not be greater than queues ({queues})"
         causes.invalid(f"{path}.handSize", hand, detail)
-    elif math.ceil(math.log2(queues) * hand) > MOST_HASH_BITS:
+    elif math.ceil(math.log2(queues) * hand) > MAX_HASH_BITS:
         detail = (
             f"required entropy bits of deckSize {queues} and handSize {hand}"
-            f" should not be greater than {MOST_HASH_BITS}"
+            f" should not be greater than {MAX_HASH_BITS}"
         )
         causes.invalid(f"{path}.handSize", hand, detail)
 

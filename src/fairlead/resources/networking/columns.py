@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.resources.columns.cell_text import NONE, field, items, load_balancer_text, selector_at
 from fairlead.resources.columns.model import AGE, NAME, Object, table, text
-from fairlead.resources.columns.words import NONE, field, items, load_balancer_text, selector_at
 
 _SHOWN = 3
 

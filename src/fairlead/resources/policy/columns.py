@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.resources.columns.cell_text import field, items, joined
 from fairlead.resources.columns.model import AGE, NAME, Object, Value, number, table, text
-from fairlead.resources.columns.words import field, items, joined
 
 
 def _amount(path: str) -> Value:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.resources.columns.cell_text import items, mapping
 from fairlead.resources.columns.model import AGE, NAME, Object, Value, table, text
-from fairlead.resources.columns.words import items, mapping
 
 
 def _role(binding: Object) -> str:

@@ -12,7 +12,7 @@ from fairlead.resources.go_values import go_list
 from fairlead.resources.rules import label_selector
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
-_MOST_RULES = 5_000  # all rules are compiled again when a role is written
+_MAX_RULES = 5_000  # all rules are compiled again when a role is written
 
 
 class RoleBehaviour(OrderedBehaviour):
@@ -21,8 +21,8 @@ class RoleBehaviour(OrderedBehaviour):
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         rules = value["rules"] or ()
-        if len(rules) > _MOST_RULES:
-            causes.too_many("rules", len(rules), _MOST_RULES)
+        if len(rules) > _MAX_RULES:
+            causes.too_many("rules", len(rules), _MAX_RULES)
             return
         for index, rule in enumerate(rules):
             check_policy_rule(rule, self.resource.namespaced, f"rules[{index}]", causes)

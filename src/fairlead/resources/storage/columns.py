@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.base.dialect import Dialect
+from fairlead.resources.columns.cell_text import NONE, UNSET, count, field, items, joined, mapping
 from fairlead.resources.columns.model import (
     AGE,
     NAME,
@@ -14,7 +15,6 @@ from fairlead.resources.columns.model import (
     table,
     text,
 )
-from fairlead.resources.columns.words import NONE, UNSET, count, field, items, joined, mapping
 
 
 def _audiences(driver: Object) -> str:

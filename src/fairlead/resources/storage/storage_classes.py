@@ -13,8 +13,8 @@ from fairlead.resources.core.pods.warnings import newer_node_label
 from fairlead.resources.rules import immutable, one_of_if_set
 from fairlead.resources.storage.shared import OrderedBehaviour, Step
 
-MOST_PARAMETERS = 512
-MOST_PARAMETER_BYTES = 256 * 1024
+MAX_PARAMETERS = 512
+MAX_PARAMETER_BYTES = 256 * 1024
 RECLAIM_POLICIES = ("Delete", "Retain")
 BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
 
@@ -57,14 +57,14 @@ def _check_provisioner(provisioner: str, causes: Causes) -> None:
 
 
 def _check_parameters(parameters: dict[str, str], causes: Causes) -> None:
-    if len(parameters) > MOST_PARAMETERS:
-        causes.too_long("parameters", MOST_PARAMETERS)
+    if len(parameters) > MAX_PARAMETERS:
+        causes.too_long("parameters", MAX_PARAMETERS)
         return
     if "" in parameters:
         causes.invalid("parameters", "", "field can not be empty.")
     size = sum(len(key.encode()) + len(text.encode()) for key, text in parameters.items())
-    if size > MOST_PARAMETER_BYTES:
-        causes.too_long("parameters", MOST_PARAMETER_BYTES)
+    if size > MAX_PARAMETER_BYTES:
+        causes.too_long("parameters", MAX_PARAMETER_BYTES)
 
 
 def _check_topologies(terms: list[dict[str, Any]], causes: Causes) -> None:

@@ -21,7 +21,7 @@ from fairlead.resources.storage.shared import (
     same,
 )
 
-MOST_METADATA_BYTES = 256 * 1024
+MAX_METADATA_BYTES = 256 * 1024
 LONGEST_MESSAGE = 1024
 ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
@@ -78,13 +78,13 @@ def _check_source(source: dict[str, Any], causes: Causes, context: Context) -> N
 def _check_status(status: dict[str, Any], causes: Causes) -> None:
     metadata = status.get("attachmentMetadata") or {}
     size = sum(len(key.encode()) + len(text.encode()) for key, text in metadata.items())
-    if size > MOST_METADATA_BYTES:
-        causes.too_long("status.attachmentMetadata", MOST_METADATA_BYTES)
+    if size > MAX_METADATA_BYTES:
+        causes.too_long("status.attachmentMetadata", MAX_METADATA_BYTES)
     for name in ("attachError", "detachError"):
         message = (status.get(name) or {}).get("message", "")
         if len(message.encode()) > LONGEST_MESSAGE:
             # As in the reference, the message names the other limit.
-            causes.too_long(f"status.{name}.message", MOST_METADATA_BYTES)
+            causes.too_long(f"status.{name}.message", MAX_METADATA_BYTES)
 
 
 def _shown(spec: dict[str, Any]) -> GoValue:

@@ -23,7 +23,7 @@ from fairlead.storage.encryption.ciphers import (
     Cipher,
     SecretBox,
 )
-from fairlead.storage.encryption.keys_in_use import PLAIN, Key, Sealing, named_key
+from fairlead.storage.encryption.keyring import PLAIN, Key, Sealing, named_key
 
 FLAG = "--encryption-provider-config"
 

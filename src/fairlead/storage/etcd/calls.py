@@ -11,7 +11,7 @@ from fairlead.storage.etcd.failures import STATUSES, CallFailed
 from fairlead.storage.etcd.http2 import STREAM_WINDOW, Connection, Trailers
 
 _PREFIX = Struct(">BI")  # message prefix: compressed flag and length
-_MOST_UNGRANTED = STREAM_WINDOW // 2
+_MAX_UNGRANTED = STREAM_WINDOW // 2
 
 
 def framed(message: bytes) -> bytes:
@@ -118,7 +118,7 @@ class Call(Exchange):
 
     def take(self, body: bytes, size: int) -> None:
         self._ungranted += size
-        if self._ungranted > _MOST_UNGRANTED:
+        if self._ungranted > _MAX_UNGRANTED:
             self.connection.grant(self, self._ungranted)
             self._ungranted = 0
         super().take(body, size)
@@ -165,7 +165,7 @@ class Stream(Exchange):
             await self._waiter
         message = self._messages.popleft()
         self._ungranted += len(message) + _PREFIX.size
-        if self._ungranted > _MOST_UNGRANTED:
+        if self._ungranted > _MAX_UNGRANTED:
             self.connection.grant(self, self._ungranted)
             self._ungranted = 0
         return message

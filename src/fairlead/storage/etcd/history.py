@@ -23,10 +23,10 @@ from fairlead.storage.log import Snapshot
 
 _ROWS_A_PIECE = 500
 _BYTES_A_PIECE = 4 << 20
-_MOST_KEYS = 5_000  # per page of a snapshot
+_MAX_KEYS = 5_000  # per page of a snapshot
 _FEWEST_KEYS = 50
 _ROWS_A_TURN = 100  # decoded before yielding to the event loop
-_MOST_SNAPSHOTS = 5
+_MAX_SNAPSHOTS = 5
 
 
 class History:
@@ -46,7 +46,7 @@ class History:
     async def snapshot(self) -> Snapshot:
         """Return every live row at one revision. Starts again if its revision is compacted between
         two pages."""
-        for _ in range(_MOST_SNAPSHOTS - 1):
+        for _ in range(_MAX_SNAPSHOTS - 1):
             try:
                 return await self._snapshot()
             except Compacted:
@@ -75,7 +75,7 @@ class History:
         while found.total > len(found.entries):
             start = found.entries[-1].key + b"\0"
             size = sum(len(entry.value) for entry in found.entries)
-            limit = min(max(limit * _BYTES_A_PIECE // (size or 1), _FEWEST_KEYS), _MOST_KEYS)
+            limit = min(max(limit * _BYTES_A_PIECE // (size or 1), _FEWEST_KEYS), _MAX_KEYS)
             coming = asyncio.get_running_loop().create_task(
                 self._range(key=start, range_end=end, limit=limit, revision=revision)
             )

@@ -30,7 +30,7 @@ _LONG = Struct(">I")
 _LARGE = 1 << 14  # default maximum frame size
 STREAM_WINDOW = 1 << 24
 _WHOLE_WINDOW = 1 << 30
-_MOST_BLOCKS = 256
+_MAX_BLOCKS = 256
 _LATE = 0.02  # seconds
 _LAST_STREAM = (1 << 31) - 1
 
@@ -295,7 +295,7 @@ class Connection(asyncio.Protocol):
         if "grpc-message" in headers:
             headers["grpc-message"] = unquote(headers["grpc-message"])
         if not self._decoder.header_table.dynamic_entries:
-            if len(self._blocks) >= _MOST_BLOCKS:
+            if len(self._blocks) >= _MAX_BLOCKS:
                 self._blocks.clear()
             self._blocks[block] = headers
         return headers

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from fairlead.base.logs import Tally, quoted
 from fairlead.storage.backend import Fault, Row, StorageError, Write
-from fairlead.storage.encryption.keys_in_use import Sealed
+from fairlead.storage.encryption.keyring import Sealed
 from fairlead.storage.etcd.codec import Codec
 from fairlead.storage.etcd.counts import UNREADABLE
 from fairlead.storage.etcd.messages import Event, KeyValue
 
 logger = logging.getLogger("fairlead.storage.etcd")
 
-_MOST_OWN = 4096
+_MAX_OWN = 4096
 
 
 class Rows:
@@ -51,7 +51,7 @@ class Rows:
         if write.value is None:
             return None
         raw = self._codec.encode(write.resource, write.key, write.api_version, write.value)
-        if len(self._own) < _MOST_OWN:
+        if len(self._own) < _MAX_OWN:
             self._own[key] = raw, write.api_version, write.value
         return raw
 

@@ -16,7 +16,7 @@ from fairlead.storage.sqlite.format import COLUMNS, Names
 
 _ROWS_A_PIECE = 500
 _BYTES_A_PIECE = 4 << 20
-_MOST_LISTINGS = 4
+_MAX_LISTINGS = 4
 
 
 class SqliteHistory:
@@ -153,7 +153,7 @@ class SqliteHistory:
                 elif not is_deletion:
                     listing.append((key, found))
             listing.sort()
-            while len(self._listings) >= _MOST_LISTINGS:
+            while len(self._listings) >= _MAX_LISTINGS:
                 self._listings.popitem(last=False)
             self._listings[wanted] = listing
         self._listings.move_to_end(wanted)

@@ -16,8 +16,8 @@ from typing import Any, cast
 
 Message = tuple[Any, ...]
 
-MOST_FRAME = 256 << 20  # a longer frame is a protocol error
-MOST_UNREAD = 64 << 20  # unsent bytes before the connection is aborted
+MAX_FRAME = 256 << 20  # a longer frame is a protocol error
+MAX_UNREAD = 64 << 20  # unsent bytes before the connection is aborted
 _HIGH_WATER = 1 << 20
 _LENGTH = struct.Struct("=I")
 _CREDENTIALS = struct.Struct("=iII")
@@ -68,7 +68,7 @@ class Channel(asyncio.Protocol):
         messages: list[Message] = []
         while size - at >= head:
             length = _LENGTH.unpack_from(buffer, at)[0]
-            if length > MOST_FRAME:
+            if length > MAX_FRAME:
                 self.close()
                 return
             if size - at - head < length:
@@ -96,7 +96,7 @@ class Channel(asyncio.Protocol):
         if transport is None or transport.is_closing():
             return
         transport.write(b"".join(frames) if len(frames) > 1 else frames[0])
-        if transport.get_write_buffer_size() > MOST_UNREAD:
+        if transport.get_write_buffer_size() > MAX_UNREAD:
             transport.abort()
 
     def pause_writing(self) -> None:

@@ -14,7 +14,7 @@ from fairlead.storage.workers.channel import Message
 from fairlead.storage.workers.page import Page
 
 _PATIENCE = 30.0  # seconds, while the owner restarts
-_MOST_UNTAKEN = 1000  # batches of the feed queued before reading pauses
+_MAX_UNTAKEN = 1000  # batches of the feed queued before reading pauses
 
 
 class SharedSource:
@@ -99,7 +99,7 @@ class SharedSource:
         _, _, revision, rows = message
         self._fed.append(Reached(revision, [Row._make(row) for row in rows]))
         self._news.set()
-        if len(self._fed) > _MOST_UNTAKEN and not self._paused:
+        if len(self._fed) > _MAX_UNTAKEN and not self._paused:
             self._paused = True
             assert self._caller is not None
             assert self._caller.channel is not None

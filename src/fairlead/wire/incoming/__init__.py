@@ -6,6 +6,6 @@
 - `exchange`: one request and its answer, as the application sees them
 - `tls`, `tls_records`: TLS between the TCP transport and the protocol
 - `websocket`: frames of RFC 6455
-- `limits`, `holdings`: limits per client, and on the memory of all clients together
+- `limits`, `memory`: limits per client, and on the memory of all clients together
 - `eager_tasks`: runs a coroutine until it first waits before it becomes a task
 """

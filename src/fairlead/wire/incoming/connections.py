@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
 from fairlead.wire.incoming.exchange import date_line
-from fairlead.wire.incoming.holdings import BodyMemory, UnreadOutput
 from fairlead.wire.incoming.limits import Limits
+from fairlead.wire.incoming.memory import BodyMemory, UnreadOutput
 
 if TYPE_CHECKING:
     from fairlead.wire.incoming.exchange import Exchange

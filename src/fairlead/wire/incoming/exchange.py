@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from fairlead.base.errors import StatusError
-from fairlead.wire.incoming.holdings import BodyMemory
+from fairlead.wire.incoming.memory import BodyMemory
 from fairlead.wire.incoming.parser import Head
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.base.records import dataclass
 
 KIB, MIB = 1024, 1024 * 1024
-MOST_CONNECTIONS, MOST_CONNECTIONS_OF_AN_ADDRESS = 10_000, 5_000
+MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN_ADDRESS = 10_000, 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Limits:
     unread_seconds: float = 30.0
     linger_seconds: float = 10.0
 
-    connections: int = MOST_CONNECTIONS
-    connections_of_an_address: int = MOST_CONNECTIONS_OF_AN_ADDRESS
+    connections: int = MAX_CONNECTIONS
+    connections_of_an_address: int = MAX_CONNECTIONS_OF_AN_ADDRESS
 
     @property
     def tick(self) -> float:

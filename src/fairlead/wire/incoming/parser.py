@@ -18,7 +18,7 @@ from fairlead.wire.incoming.limits import Limits
 _END_OF_HEAD = b"\r\n\r\n"
 _EMPTY_LINES = re.compile(rb"(?:\r\n)+")
 _SLICE = 16 * 1024
-_MOST_KNOWN = 4 * 1024
+_MAX_KNOWN = 4 * 1024
 _HEADS_KNOWN = 4
 _METHODS = (b"GET", b"DELETE", b"HEAD", b"POST", b"PUT", b"PATCH")
 _LINE = re.compile(rb"(" + b"|".join(_METHODS) + rb") (/[!\"$-~]*) HTTP/1\.1\r\n")
@@ -27,7 +27,7 @@ _METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?= )")
 _PARSED = (*_METHODS, b"CONNECT", b"PRI")
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")
 _LENGTH, _LENGTH_IN_LOWER_CASE = b"\nContent-Length: ", b"\ncontent-length: "
-_MOST_DIGITS = 15
+_MAX_DIGITS = 15
 
 
 def _without_length(data: bytes, line: re.Match[bytes], end: int) -> tuple[int, bytes]:
@@ -43,7 +43,7 @@ def _without_length(data: bytes, line: re.Match[bytes], end: int) -> tuple[int, 
             return 0, data[start:end]
     stop = data.index(b"\r\n", at)
     digits = data[at + len(_LENGTH) : stop]
-    if not digits.isdigit() or len(digits) > _MOST_DIGITS:
+    if not digits.isdigit() or len(digits) > _MAX_DIGITS:
         return 0, data[start:end]
     return int(digits), data[start : at + 1] + data[stop + 2 : end]
 
@@ -174,7 +174,7 @@ class Reader:
     def _remember(self, head: Head, length: int, fields: bytes) -> None:
         """Cache a checked head by its field bytes: clients repeat the same fields. Only heads
         without a body or with a Content-Length are cached."""
-        if not head.is_simple or not head.keep_alive or len(fields) > _MOST_KNOWN:
+        if not head.is_simple or not head.keep_alive or len(fields) > _MAX_KNOWN:
             return
         if length != head.length or (not length and b"content-length" in head.named):
             return  # the length has an unusual spelling that `_without_length` misses

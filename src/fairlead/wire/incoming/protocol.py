@@ -11,7 +11,7 @@ from typing import cast
 from fairlead.wire.incoming.connections import Application, Connections, UpgradedProtocol
 from fairlead.wire.incoming.eager_tasks import begin
 from fairlead.wire.incoming.exchange import NOBODY, ClientGone, Exchange, Peer, refusal
-from fairlead.wire.incoming.holdings import BodyMemory
+from fairlead.wire.incoming.memory import BodyMemory
 from fairlead.wire.incoming.parser import SETTLED, Reader, Refused
 from fairlead.wire.incoming.tls_records import slices_of
 

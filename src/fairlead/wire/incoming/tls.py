@@ -29,8 +29,8 @@ from fairlead.wire.incoming.tls_records import (
 )
 
 _HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + PLAIN + 2048, 5
-_MOST_UNREAD = 512 * 1024
-_MOST_RECORDS = 64  # parsed at once; one read holds fewer full-sized records
+_MAX_UNREAD = 512 * 1024
+_MAX_RECORDS = 64  # parsed at once; one read holds fewer full-sized records
 _GREETINGS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # first bytes of plain HTTP requests
 # AES-128 before AES-256: faster and smaller, and the order of the reference.
 _SUITES = b"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
@@ -153,7 +153,7 @@ class TlsTransport(TlsParty):
         """Split the input into portions of whole records."""
         start = end = count = total = 0
         size = len(data)
-        while size - end >= _RECORD_HEAD and total < _MOST_RECORDS:
+        while size - end >= _RECORD_HEAD and total < _MAX_RECORDS:
             length = data[end + 3] * 256 + data[end + 4] + _RECORD_HEAD
             if length > _LONGEST_RECORD:
                 end, count = size, count + 1  # OpenSSL reports the error
@@ -169,7 +169,7 @@ class TlsTransport(TlsParty):
         self._rest = data[end:]
         if count:
             self._take(data[start:end], count)
-        if total == _MOST_RECORDS and self._rest and not self._tcp.is_closing():
+        if total == _MAX_RECORDS and self._rest and not self._tcp.is_closing():
             self._take_later(self._rest)
 
     def _take_slice(self) -> None:
@@ -203,7 +203,7 @@ class TlsTransport(TlsParty):
                 self._round.take(self, plain)
         except SSL.WantReadError:
             self._flush()
-            if self._tcp.get_write_buffer_size() > _MOST_UNREAD:
+            if self._tcp.get_write_buffer_size() > _MAX_UNREAD:
                 self.abort()  # the peer triggers answers and does not read them
         except SSL.ZeroReturnError:
             if not self._take_end():

@@ -237,7 +237,7 @@ class Sealing:
 # socket) is larger than the processor's first-level cache. Done connection by connection, the steps
 # evict each other from it; done step by step for all connections, they cost half as much.
 
-_MOST_BYTES = 256 * 1024  # queued in either direction before a batch ends early
+_MAX_BYTES = 256 * 1024  # queued in either direction before a batch ends early
 _SECONDS_OF_SLICES = 0.004
 
 Data = bytes | memoryview
@@ -287,7 +287,7 @@ class Round:
         self._came_last = party
         self._came.append((party, data))
         self._came_size += len(data)
-        if self._came_size > _MOST_BYTES:
+        if self._came_size > _MAX_BYTES:
             self.end()
         else:
             self._end_soon()
@@ -307,7 +307,7 @@ class Round:
         # Copy: the caller may reuse its buffer.
         self._waiting.append(data if isinstance(data, bytes) else bytes(data))
         self._waiting_size += len(data)
-        if self._waiting_size > _MOST_BYTES:
+        if self._waiting_size > _MAX_BYTES:
             self.flush()
         else:
             self._end_soon()

@@ -14,7 +14,7 @@ _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _LAST = 0x80  # final frame of a message
 _MASKED = 0x80
 _OPCODE, _CONTROL = 0x0F, 0x08
-_MOST_CONTROL = 125
+_MAX_CONTROL = 125
 _SHORT, _LONG = 126, 127  # markers for a length in the following 2 or 8 bytes
 _LENGTH_BYTES = {_SHORT: 2, _LONG: 8}
 _MASK_BYTES = 4
@@ -91,7 +91,7 @@ class Incoming:
             self._passed_over = int.from_bytes(said, "big") if said else length
             return payload - at
         end = payload + length
-        if length > _MOST_CONTROL or not first & _LAST:
+        if length > _MAX_CONTROL or not first & _LAST:
             raise _Malformed
         if len(data) < end:
             return 0

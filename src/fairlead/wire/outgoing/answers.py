@@ -10,7 +10,7 @@ import orjson
 
 from fairlead.base.budget import SizeLimitExceeded
 from fairlead.codec.bodies import (
-    MOST_VALUES,
+    MAX_VALUES,
     BodyError,
     check_values,
     not_an_object,
@@ -19,7 +19,7 @@ from fairlead.codec.bodies import (
 )
 from fairlead.wire.outgoing.client import CallError, Reply
 
-_MOST_SHOWN_BYTES = 2048
+_MAX_SHOWN_BYTES = 2048
 _SECONDS = re.compile("[0-9]{1,9}", re.ASCII)
 WORDS = {
     400: "the server rejected our request for an unknown reason",
@@ -58,7 +58,7 @@ def _said(reply: Reply) -> str:
         return WORDS[reply.status]
     text = "unknown"
     if not reply.type or reply.type.startswith("text/"):
-        text = reply.content[:_MOST_SHOWN_BYTES].decode(errors="replace").strip()
+        text = reply.content[:_MAX_SHOWN_BYTES].decode(errors="replace").strip()
     if reply.status == 403:
         return text
     if reply.status >= 500:
@@ -79,7 +79,7 @@ def _status_message(reply: Reply) -> str:
     if not isinstance(found, dict) or found.get("kind") != "Status":
         return ""
     message = found.get("message")
-    return message[:_MOST_SHOWN_BYTES] if isinstance(message, str) else ""
+    return message[:_MAX_SHOWN_BYTES] if isinstance(message, str) else ""
 
 
 # Parsing a webhook's review.
@@ -88,7 +88,7 @@ _VERSIONS = ("v1", "v1beta1")
 
 
 def read_review(
-    content: bytes, group: str, kind: str, version: str, most_values: int = MOST_VALUES
+    content: bytes, group: str, kind: str, version: str, most_values: int = MAX_VALUES
 ) -> dict[str, Any]:
     """Parse a webhook's answer as a review; one without kind and apiVersion is accepted. Raises
     CallError, also for an answer with more than `most_values` lists and objects."""

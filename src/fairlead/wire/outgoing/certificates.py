@@ -20,7 +20,7 @@ from cryptography.x509.oid import ExtensionOID, NameOID
 
 Address = IPv4Address | IPv6Address
 
-_MOST_RSA_BITS = 8192  # verification time grows with its square
+_MAX_RSA_BITS = 8192  # verification time grows with its square
 # Supported extensions, which may therefore be critical.
 _KNOWN_EXTENSIONS = {
     ExtensionOID.KEY_USAGE,
@@ -66,8 +66,8 @@ class Certificate:
             x509.UnsupportedGeneralNameType,
         ) as error:
             raise ValueError(str(error)) from None
-        if isinstance(self.key, RSAPublicKey) and self.key.key_size > _MOST_RSA_BITS:
-            raise ValueError(f"RSA key larger than {_MOST_RSA_BITS} bits")
+        if isinstance(self.key, RSAPublicKey) and self.key.key_size > _MAX_RSA_BITS:
+            raise ValueError(f"RSA key larger than {_MAX_RSA_BITS} bits")
 
     def _read_extensions(self, extensions: list[x509.Extension[Any]]) -> None:
         values = {one.oid: one.value for one in extensions}

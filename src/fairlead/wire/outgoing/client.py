@@ -18,10 +18,10 @@ if TYPE_CHECKING:  # imported at the first call, to keep the start fast
     from aiohttp import ClientResponse, ClientSession
 
 SECONDS_TO_CONNECT = 5.0
-MOST_ANSWER_BYTES = 16 * 1024 * 1024
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
 Headers = Mapping[str, str] | Sequence[tuple[str, str]]
 
-_MOST_CONNECTIONS = 100
+_MAX_CONNECTIONS = 100
 _OUR_NAME = "fairlead"
 
 
@@ -126,7 +126,7 @@ class Caller:
         body: bytes | None = None,
         tls: ssl.SSLContext | None = None,
         server_name: str = "",
-        most: int = MOST_ANSWER_BYTES,
+        most: int = MAX_ANSWER_BYTES,
     ) -> Reply:
         """Make a call and return the complete answer; raises CallError."""
         try:
@@ -199,7 +199,7 @@ class Caller:
 
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=_MOST_CONNECTIONS),
+                connector=aiohttp.TCPConnector(limit=_MAX_CONNECTIONS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"user-agent": _OUR_NAME},
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=SECONDS_TO_CONNECT),

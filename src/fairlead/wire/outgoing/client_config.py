@@ -21,7 +21,7 @@ import orjson
 from fairlead.base.records import dataclass
 
 _OWN_FILES = "/proc/self/fd"
-_MOST_DEPTH = 200
+_MAX_DEPTH = 200
 _STEPS = {
     **dict.fromkeys(("SequenceStartEvent", "MappingStartEvent"), 1),
     **dict.fromkeys(("SequenceEndEvent", "MappingEndEvent"), -1),
@@ -201,8 +201,8 @@ def _check_depth(events: Iterable[Any]) -> None:
     depth = 0
     for event in events:
         depth += _STEPS.get(type(event).__name__, 0)
-        if depth > _MOST_DEPTH:
-            raise ValueError(f"yaml: exceeded max depth of {_MOST_DEPTH}")
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"yaml: exceeded max depth of {_MAX_DEPTH}")
 
 
 def load_client_config(path: Path) -> ClientConfig:

@@ -10,9 +10,9 @@ from typing import cast
 
 import httptools
 
-from fairlead.wire.outgoing.client import MOST_ANSWER_BYTES, CallError, Reply
+from fairlead.wire.outgoing.client import MAX_ANSWER_BYTES, CallError, Reply
 
-_MOST_BESIDE = 64 * 1024  # bytes outside of bodies: heads, chunk sizes, trailers
+_MAX_BESIDE = 64 * 1024  # bytes outside of bodies: heads, chunk sizes, trailers
 _CHUNK_OVERHEAD = 16  # bytes per part of a body that are not counted
 
 
@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
             self._fail(f"malformed HTTP response: {error}")
         if answer.done():
             return
-        if self._beside > _MOST_BESIDE:
+        if self._beside > _MAX_BESIDE:
             # Fail early: the parser copies an incomplete line again with every read.
             self._fail("the answer has too much beside its content")
         self._beside = max(self._beside, 0)
@@ -103,8 +103,8 @@ class Connection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         self._beside -= len(body) + _CHUNK_OVERHEAD
         self._size += len(body)
-        if self._size > MOST_ANSWER_BYTES:
-            self._fail(f"the answer is longer than {MOST_ANSWER_BYTES} bytes")
+        if self._size > MAX_ANSWER_BYTES:
+            self._fail(f"the answer is longer than {MAX_ANSWER_BYTES} bytes")
             return
         self._content.append(body)
 

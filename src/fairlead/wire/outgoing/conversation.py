@@ -21,15 +21,15 @@ from fairlead.wire.outgoing.connection import Lost, why_lost
 Field = tuple[bytes, bytes]
 
 SWITCHING_PROTOCOLS = 101
-_MOST_HEAD = 64 * 1024
-_MOST_BESIDE = 64 * 1024  # bytes of a body outside of its content: chunk sizes, trailers
+_MAX_HEAD = 64 * 1024
+_MAX_BESIDE = 64 * 1024  # bytes of a body outside of its content: chunk sizes, trailers
 _CHUNK_OVERHEAD = 16  # bytes per part of a body that are not counted
-_MOST_HELD = 64 * 1024
+_MAX_HELD = 64 * 1024
 _SLICE = 16 * 1024  # parsed at once of a chunked body, which may hold very many chunks
 _END_OF_HEAD = b"\r\n\r\n"
 _CODING = b"transfer-encoding"
 _WITHOUT_BODY = (204, 304)
-_MOST_FORERUNNERS = 100  # interim responses (1xx) before the final one
+_MAX_FORERUNNERS = 100  # interim responses (1xx) before the final one
 
 
 class Conversation(asyncio.Protocol):
@@ -191,7 +191,7 @@ class Conversation(asyncio.Protocol):
                 self._take_body(data)
         except httptools.HttpParserError as error:
             self._fail(f"malformed HTTP response: {error}")
-        if self._held > _MOST_HELD or self._in_slices:
+        if self._held > _MAX_HELD or self._in_slices:
             self._hold()
         self._wake()
 
@@ -208,7 +208,7 @@ class Conversation(asyncio.Protocol):
         if not data or self._failure is not None:
             return
         self._take_all(data)
-        if not self._in_slices and self._held <= _MOST_HELD:
+        if not self._in_slices and self._held <= _MAX_HELD:
             self._go_on()
 
     def _take_head(self, data: bytes) -> bytes:
@@ -216,7 +216,7 @@ class Conversation(asyncio.Protocol):
         seen = max(len(self._head) - 3, 0)
         self._head += data
         end = self._head.find(_END_OF_HEAD, seen)
-        if (end if end >= 0 else len(self._head)) > _MOST_HEAD:
+        if (end if end >= 0 else len(self._head)) > _MAX_HEAD:
             self._fail("the head of the answer is too large")
             return b""
         if end < 0:
@@ -229,7 +229,7 @@ class Conversation(asyncio.Protocol):
         if 100 <= status < 200 and status != SWITCHING_PROTOCOLS:
             self._reset(self._method)  # an interim response; the final one follows
             self._forerunners += 1
-            if self._forerunners > _MOST_FORERUNNERS:
+            if self._forerunners > _MAX_FORERUNNERS:
                 self._fail("too many 1xx responses")
                 return b""
             return rest
@@ -255,7 +255,7 @@ class Conversation(asyncio.Protocol):
             return
         self._beside += len(data)
         self._parser.feed_data(data)
-        if self._beside > _MOST_BESIDE:
+        if self._beside > _MAX_BESIDE:
             self._fail("the answer has too much beside its content")
         self._beside = max(self._beside, 0)
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from fairlead.wire.outgoing.client import MOST_ANSWER_BYTES, Caller, CallError, Reply
+from fairlead.wire.outgoing.client import MAX_ANSWER_BYTES, Caller, CallError, Reply
 from fairlead.wire.outgoing.client_config import (
     ClientConfig,
     ClientConfigError,
@@ -22,7 +22,7 @@ Answer = TypeVar("Answer")
 _ATTEMPTS = 5
 _FIRST_PAUSE = 0.5
 _PAUSE_GROWTH = 1.5
-_MOST_SHOWN_BYTES = 200
+_MAX_SHOWN_BYTES = 200
 
 
 class JsonPoster:
@@ -100,7 +100,7 @@ async def _patiently(call: Callable[[], Awaitable[Answer]], first_pause: float) 
 class Documents:
     """Fetches published documents over HTTPS, through the proxy of the environment."""
 
-    def __init__(self, tls: ssl.SSLContext, timeout: float, most: int = MOST_ANSWER_BYTES) -> None:
+    def __init__(self, tls: ssl.SSLContext, timeout: float, most: int = MAX_ANSWER_BYTES) -> None:
         self._tls = tls
         self._timeout = timeout
         self._most = most
@@ -130,7 +130,7 @@ class Documents:
 
 def _successful(reply: Reply) -> bytes:
     if not 200 <= reply.status < 300:
-        shown = reply.content[:_MOST_SHOWN_BYTES].decode(errors="replace").strip()
+        shown = reply.content[:_MAX_SHOWN_BYTES].decode(errors="replace").strip()
         retryable = reply.status == 429 or reply.status >= 500
         brief = f"answered {reply.status}"
         raise CallError(brief, reply.status, said=shown, retryable=retryable)

@@ -11,7 +11,7 @@ from fairlead.wire.outgoing.conversation import Conversation
 from fairlead.wire.outgoing.dialer import Place, dial
 
 _SECONDS_IDLE = 30.0
-_MOST_IDLE = 32  # per place
+_MAX_IDLE = 32  # per place
 _HARMLESS = (b"GET", b"HEAD", b"OPTIONS")  # safe to repeat
 
 
@@ -63,7 +63,7 @@ class Conversations:
         """Return a connection to the pool if it is reusable, else abort it."""
         place = self._open.get(conversation)
         waiting = self._idle.setdefault(place, []) if place is not None else []
-        if self._closed or not conversation.is_reusable or len(waiting) >= _MOST_IDLE:
+        if self._closed or not conversation.is_reusable or len(waiting) >= _MAX_IDLE:
             conversation.abort()
             return
         conversation.idle_since = monotonic()

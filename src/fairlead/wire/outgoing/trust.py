@@ -41,8 +41,8 @@ from fairlead.wire.outgoing.certificates import (
     plain_address,
 )
 
-_MOST_SIGNATURE_CHECKS = 100
-_MOST_CONSTRAINT_CHECKS = 10_000
+_MAX_SIGNATURE_CHECKS = 100
+_MAX_CONSTRAINT_CHECKS = 10_000
 
 _UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority"
 _UNHANDLED_EXTENSION = "x509: unhandled critical extension"
@@ -179,7 +179,7 @@ class _Search:
             if any(candidate.is_like(known) for known in path):
                 continue
             self._checks += 1
-            if self._checks > _MOST_SIGNATURE_CHECKS:
+            if self._checks > _MAX_SIGNATURE_CHECKS:
                 failure = Untrusted(_TOO_MANY_CHECKS)
                 break
             problem = _signature_problem(path[-1], candidate)
@@ -357,7 +357,7 @@ def _check_constraints(
         for_kind = [one for one in permitted if isinstance(one, kind)]
         against = [one for one in excluded if isinstance(one, kind)]
         checks += len(for_kind) + len(against)
-        if checks > _MOST_CONSTRAINT_CHECKS:
+        if checks > _MAX_CONSTRAINT_CHECKS:
             raise Untrusted("x509: unknown error")
         for one in against:
             if matches(name.value, one.value):

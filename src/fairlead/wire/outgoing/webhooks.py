@@ -40,9 +40,9 @@ _HEADERS = {
     "accept": "application/json, */*",
 }
 _DEFAULT_PORT = 443
-MOST_CALLS = 64  # concurrent calls of one webhook; further calls wait
+MAX_CALLS = 64  # concurrent calls of one webhook; further calls wait
 _SECONDS_TO_GO_ON = 1.0  # reserved for the rest of the request when its webhook call gets no slot
-_MOST_TIMES_AGAIN = 10
+_MAX_TIMES_AGAIN = 10
 _HOST = re.compile(r"[-.:_~\[\]a-zA-Z0-9]+")
 _UNQUOTED = "/$&+,:;=@"
 
@@ -116,7 +116,7 @@ class Webhook:
         self._tls: ssl.SSLContext | None = None
         self._heads: dict[float, bytes] = {}
         self._place: Place | None = None
-        self._places = asyncio.Semaphore(MOST_CALLS)
+        self._places = asyncio.Semaphore(MAX_CALLS)
         direct = goal.service is not None or not goal.host
         self._proxy = "" if direct else proxy_of_environment(goal.url)
 
@@ -124,7 +124,7 @@ class Webhook:
         """Return the content of a successful answer; raises CallError, which names the URL if there
         was no answer.
 
-        The call has `timeout` seconds once it gets one of the MOST_CALLS slots. `deadline`, by the
+        The call has `timeout` seconds once it gets one of the MAX_CALLS slots. `deadline`, by the
         event loop's clock, is the end of the request that triggers the call.
         """
         await self._take_place(timeout, deadline)
@@ -143,7 +143,7 @@ class Webhook:
         return reply.content
 
     async def _take_place(self, timeout: float, deadline: float) -> None:
-        """Wait for a slot (MOST_CALLS per webhook), as long as the request may wait."""
+        """Wait for a slot (MAX_CALLS per webhook), as long as the request may wait."""
         last = deadline - _SECONDS_TO_GO_ON
         try:
             async with asyncio.timeout_at(last if last < inf else None):
@@ -157,7 +157,7 @@ class Webhook:
         try:
             async with asyncio.timeout(timeout):
                 reply = await self._reply(body, timeout)
-                for _ in range(_MOST_TIMES_AGAIN):
+                for _ in range(_MAX_TIMES_AGAIN):
                     seconds = seconds_to_wait(reply)
                     if seconds is None:
                         break

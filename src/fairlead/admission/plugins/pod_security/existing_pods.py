@@ -12,7 +12,7 @@ from fairlead.codec.types.model import Object
 from fairlead.resources.core.pods.annotations import Keys
 from fairlead.storage.version import Version
 
-MOST_PODS = 3000
+MAX_PODS = 3000
 LONGEST = 1.0  # seconds
 _TURN = 0.005  # seconds of work before yielding to the event loop
 
@@ -25,7 +25,7 @@ async def warnings_about(
     keys: Keys,
 ) -> list[str]:
     """The warnings for a new enforce level. Pods with the same violations share one. At most
-    MOST_PODS pods are checked, for at most LONGEST seconds: one pod of each controller before the
+    MAX_PODS pods are checked, for at most LONGEST seconds: one pod of each controller before the
     others."""
     look = _Look(enforce, exempt_classes, keys)
     others: list[Version] = []
@@ -77,7 +77,7 @@ class _Look:
         if now > self._turn:
             await asyncio.sleep(0)
             self._turn = self._time() + _TURN
-        return now < self._end and self._checked < MOST_PODS
+        return now < self._end and self._checked < MAX_PODS
 
     def said(self, namespace: str, entries: int) -> list[str]:
         said, total = [], entries - self._exempt

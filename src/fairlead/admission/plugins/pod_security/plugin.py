@@ -228,7 +228,7 @@ def _is_significant(pod: Object, old: Object, known: Keys) -> bool:
 
 
 def _essence(pod: Object, known: Keys) -> set[tuple[str, str, str]]:
-    from fairlead.resources.core.pods.every_container import all_containers
+    from fairlead.resources.core.pods.container_lists import all_containers
 
     annotations = pod["metadata"].get("annotations") or {}
     prefix = known.seccomp_container

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fairlead.codec.types.model import Object
 from fairlead.resources.core.pods.annotations import Keys
-from fairlead.resources.core.pods.every_container import all_containers
+from fairlead.resources.core.pods.container_lists import all_containers
 
 _NOTHING: Object = {}
 

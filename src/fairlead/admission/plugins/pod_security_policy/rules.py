@@ -18,7 +18,7 @@ from fairlead.base.errors import TooManyCauses
 from fairlead.codec.types.model import Object
 from fairlead.resources.causes import Causes, GoValue, quote
 from fairlead.resources.core.pods.annotations import LOCALHOST, RUNTIME_DEFAULT, UNCONFINED, keys
-from fairlead.resources.core.pods.every_container import containers_with_paths
+from fairlead.resources.core.pods.container_lists import containers_with_paths
 
 _HOST = {"hostNetwork": "network", "hostPID": "PID", "hostIPC": "IPC"}
 _POD_CONTEXT = "spec.securityContext"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.admission.plugins.pod_security_policy.policy import ANY, SecurityPolicy
 from fairlead.codec.types.model import Object
 from fairlead.resources.causes import Causes
-from fairlead.resources.core.pods.every_container import containers_with_paths
+from fairlead.resources.core.pods.container_lists import containers_with_paths
 
 _OTHER_NAMES = {"cephfs": "cephFS"}  # volume types whose field has another spelling
 

@@ -29,7 +29,7 @@ from fairlead.storage.version import Version
 QUOTAS = "core/v1/resourcequotas"
 
 # Bytes: all quotas that a write charges are written in one commit, whose size is bounded.
-_MOST_CHARGED = 2 * 1024 * 1024
+_MAX_CHARGED = 2 * 1024 * 1024
 _BYTES_A_CHARGE = 4 * 1024  # added per quota for the cost of writing it
 
 
@@ -105,7 +105,7 @@ class ResourceQuota(PluginBase):
             if charge:
                 charged.append((version, quota, charge))
                 size += _BYTES_A_CHARGE + length
-            if size > _MOST_CHARGED:
+            if size > _MAX_CHARGED:
                 why = "the quotas of its namespace are too many or too large to be charged"
                 raise refusal(attributes, why)
         if self._limited:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fairlead.base.terminal import printable
-from fairlead.cli.access_rules import listing
-from fairlead.cli.access_rules.asking import add_question_flags, question_of, review
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
+from fairlead.cli.permissions import table
+from fairlead.cli.permissions.questions import add_question_flags, question_of, review
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -43,7 +43,7 @@ async def _list(at: Invocation) -> int:
     if status.get("incomplete"):
         why = printable(str(status.get("evaluationError") or ""))
         at.screen.warn(f"warning: there may be more than this: {why}")
-    rows = listing.rows(status)
-    shown = rows if options.no_headers else [listing.HEAD, *rows]
+    rows = table.rows(status)
+    shown = rows if options.no_headers else [table.HEAD, *rows]
     at.screen.print(printable(tables.text(shown)))
     return 0

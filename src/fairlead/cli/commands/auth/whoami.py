@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fairlead.base.terminal import printable
-from fairlead.cli.access_rules.identity import identity
-from fairlead.cli.access_rules.listing import listed
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
 from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
+from fairlead.cli.permissions.identity import identity
+from fairlead.cli.permissions.table import listed
 
 _HEAD = ("ATTRIBUTE", "VALUE")
 

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.auth.authentication.user import MASTERS
 from fairlead.base.terminal import printable
-from fairlead.cli.access_rules.asking import Question, add_question_flags, question_of, review
-from fairlead.cli.access_rules.identity import Identity, identity
-from fairlead.cli.access_rules.reading import Policy, read_policy
-from fairlead.cli.access_rules.remedies import commands_to_add, commands_to_bind, rule_for
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.permissions.identity import Identity, identity
+from fairlead.cli.permissions.policy import Policy, read_policy
+from fairlead.cli.permissions.questions import Question, add_question_flags, question_of, review
+from fairlead.cli.permissions.remedies import commands_to_add, commands_to_bind, rule_for
 from fairlead.client import Client
 from fairlead.client.access.model import NOBODY_ELSE
 
 if TYPE_CHECKING:
-    from fairlead.cli.access_rules.reasons import Grant, Reasons
+    from fairlead.cli.permissions.reasons import Grant, Reasons
 
-_MOST_ROLES = 3
-_MOST_VALUES = 8
+_MAX_ROLES = 3
+_MAX_VALUES = 8
 _PARTS = ("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs")
 
 
@@ -76,7 +76,7 @@ async def _explained(
     if MASTERS in who.groups:
         return ["", f"Members of {MASTERS} may do everything, without any rule."]
     # Imported lazily: only this command needs the server's authorization rules.
-    from fairlead.cli.access_rules.reasons import Reasons
+    from fairlead.cli.permissions.reasons import Reasons
 
     dialect = await at.client.discovery.dialect()
     policy = await _policy(at.client, asked.namespace)
@@ -121,14 +121,14 @@ def _told_hidden(policy: Policy) -> Iterator[str]:
 
 
 def _told_lack(reasons: Reasons, user: str, asked: Question) -> Iterator[str]:
-    near = reasons.near_misses()[:_MOST_ROLES]
+    near = reasons.near_misses()[:_MAX_ROLES]
     if near:
         yield from ("", "Close, but not enough:")
     for grant in near:
         yield f"  {_told_binding(grant)}"
         yield f"    rule  {_told_rule(grant.rule)}"
         yield f"    but   {grant.missing}"
-    roles = reasons.roles_that_allow()[:_MOST_ROLES]
+    roles = reasons.roles_that_allow()[:_MAX_ROLES]
     if roles:
         yield from ("", "Roles that allow it once they are given:")
     for role in roles:
@@ -145,7 +145,7 @@ def _told_rule(rule: Mapping[str, Any]) -> str:
     for name in _PARTS:
         values = [text or '""' for text in rule.get(name) or ()]
         if values:
-            more = len(values) - _MOST_VALUES
-            shown = ", ".join(values[:_MOST_VALUES]) + (f", ... {more} more" if more > 0 else "")
+            more = len(values) - _MAX_VALUES
+            shown = ", ".join(values[:_MAX_VALUES]) + (f", ... {more} more" if more > 0 else "")
             parts.append(f"{name}: [{shown}]")
     return f"{{{', '.join(parts)}}}"

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import add_dry_run_flag, dry_run, write_query
-from fairlead.cli.durations import seconds
-from fairlead.cli.errors import CommandError, UsageError
-from fairlead.cli.invocation import Invocation
-from fairlead.cli.joining.tokens import (
+from fairlead.cli.bootstrap_tokens.tokens import (
     GROUP,
     GROUP_PREFIX,
     USAGES,
@@ -16,6 +12,10 @@ from fairlead.cli.joining.tokens import (
     secret_of,
     secrets_of,
 )
+from fairlead.cli.durations import seconds
+from fairlead.cli.errors import CommandError, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.write_options import add_dry_run_flag, dry_run, write_query
 from fairlead.client.errors import AlreadyExists
 
 _DAY = 24 * 3600.0

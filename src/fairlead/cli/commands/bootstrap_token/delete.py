@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import EXPECTED, Failures
+from fairlead.cli.bootstrap_tokens.tokens import id_of, secret_name, secrets_of
 from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.joining.tokens import id_of, secret_name, secrets_of
+from fairlead.cli.write_options import EXPECTED, Failures
 from fairlead.client.errors import NotFound
 
 

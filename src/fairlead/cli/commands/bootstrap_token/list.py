@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.bootstrap_tokens.tokens import Known, known, secrets_of
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.joining.tokens import Known, known, secrets_of
 from fairlead.cli.output import tables
 from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
 

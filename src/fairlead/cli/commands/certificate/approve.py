@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.deciding import Verdict, add_deciding_flags, decide
+from fairlead.cli.certificate_approval import Verdict, add_deciding_flags, decide
 from fairlead.cli.invocation import Invocation
 
 _VERDICT = Verdict("Approved", "Denied", "FairleadApprove", "approve", "approved")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import EXPECTED, Failures
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import ResolvedObject
 from fairlead.cli.output.formats import add_output_flag, check_output, named, show_result
-from fairlead.cli.rolling.revisions import Revision, revisions_of, with_cause
-from fairlead.cli.rolling.templates import template_text
-from fairlead.cli.rolling.workloads import add_workload_flags, workloads
+from fairlead.cli.resolution import ResolvedObject
+from fairlead.cli.rollouts.revisions import Revision, revisions_of, with_cause
+from fairlead.cli.rollouts.templates import template_text
+from fairlead.cli.rollouts.workloads import add_workload_flags, workloads
+from fairlead.cli.write_options import EXPECTED, Failures
 
 _HEAD = "REVISION  "
 

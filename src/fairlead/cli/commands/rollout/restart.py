@@ -9,11 +9,11 @@ from fairlead.base.dialect import Dialect
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import ResolvedObject
 from fairlead.cli.output.formats import add_output_flag
-from fairlead.cli.rolling.patching import patch_all
-from fairlead.cli.rolling.revisions import DEPLOYMENT, SETS
-from fairlead.cli.rolling.workloads import add_workload_flags
+from fairlead.cli.resolution import ResolvedObject
+from fairlead.cli.rollouts.patches import patch_all
+from fairlead.cli.rollouts.revisions import DEPLOYMENT, SETS
+from fairlead.cli.rollouts.workloads import add_workload_flags
 
 _RESTARTED = "{}.@/restartedAt"
 

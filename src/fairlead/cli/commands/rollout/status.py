@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import Failures
 from fairlead.cli.durations import seconds
 from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import ResolvedObject
-from fairlead.cli.rolling.following import versions
-from fairlead.cli.rolling.state import check_revision, progress_of
-from fairlead.cli.rolling.workloads import add_workload_flags, workloads
+from fairlead.cli.resolution import ResolvedObject
+from fairlead.cli.rollouts.follow import versions
+from fairlead.cli.rollouts.state import check_revision, progress_of
+from fairlead.cli.rollouts.workloads import add_workload_flags, workloads
+from fairlead.cli.write_options import Failures
 
 
 def add_flags(parser: ArgumentReader) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.changing import (
+from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+from fairlead.cli.resolution import ResolvedObject
+from fairlead.cli.rollouts.revisions import revisions_of
+from fairlead.cli.rollouts.templates import template_text
+from fairlead.cli.rollouts.undo import go_back, is_deployment, is_there_already, revision_to_go_to
+from fairlead.cli.rollouts.workloads import MANAGER, add_workload_flags, workloads
+from fairlead.cli.write_options import (
     EXPECTED,
     Failures,
     add_dry_run_flag,
@@ -14,14 +22,6 @@ from fairlead.cli.changing import (
     note,
     write_query,
 )
-from fairlead.cli.errors import CommandFailed
-from fairlead.cli.invocation import Invocation
-from fairlead.cli.located import ResolvedObject
-from fairlead.cli.output.formats import add_output_flag, check_output, show_result
-from fairlead.cli.rolling.revisions import revisions_of
-from fairlead.cli.rolling.templates import template_text
-from fairlead.cli.rolling.undoing import go_back, is_deployment, is_there_already, revision_to_go_to
-from fairlead.cli.rolling.workloads import MANAGER, add_workload_flags, workloads
 
 
 def add_flags(parser: ArgumentReader) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 
 import orjson
 
-MOST_DEPTH = 200
-MOST_PIECES = 20_000  # ten times as many as the largest documents have
-MOST_TOKENS = 4_000_000  # scanning these takes a second or two
+MAX_DEPTH = 200
+MAX_PIECES = 20_000  # ten times as many as the largest documents have
+MAX_TOKENS = 4_000_000  # scanning these takes a second or two
 LONGEST_PIECE = 1024 * 1024  # bytes; parsing takes about 10 ms
-MOST_PARSED = 8 * 1024 * 1024  # bytes of all pieces together
+MAX_PARSED = 8 * 1024 * 1024  # bytes of all pieces together
 _LEVEL = 2
 # Strings and brackets. An unterminated string matches to the end, without backtracking.
 _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
@@ -33,7 +33,7 @@ class Pieces:
     def __init__(self, raw: bytes) -> None:
         """Scan the document; raises Unreadable."""
         self._raw = raw
-        self._left = MOST_PARSED
+        self._left = MAX_PARSED
         self._spans = spans = _spans(raw)
         upper: list[bytes] = []
         done = 0
@@ -57,7 +57,7 @@ class Pieces:
             start, end = self._spans[piece]
             self._left -= end - start
             if self._left < 0:
-                raise Unreadable(f"what is needed of it is longer than {MOST_PARSED} bytes")
+                raise Unreadable(f"what is needed of it is longer than {MAX_PARSED} bytes")
             value = _parsed(self._raw[start:end])
             if isinstance(value, dict):
                 return value
@@ -68,7 +68,7 @@ def _spans(raw: bytes) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     depth = start = 0
     for number, token in enumerate(_TOKENS.finditer(raw)):
-        if number > MOST_TOKENS:
+        if number > MAX_TOKENS:
             raise Unreadable("it has too many parts")
         at = token.start()
         sign = raw[at]
@@ -78,14 +78,14 @@ def _spans(raw: bytes) -> list[tuple[int, int]]:
             if depth == _LEVEL:
                 start = at
             depth += 1
-            if depth > MOST_DEPTH:
-                raise Unreadable(f"it is nested deeper than {MOST_DEPTH} levels")
+            if depth > MAX_DEPTH:
+                raise Unreadable(f"it is nested deeper than {MAX_DEPTH} levels")
         else:
             depth -= 1
             if depth == _LEVEL:
                 found.append((start, at + 1))
-                if len(found) > MOST_PIECES:
-                    raise Unreadable(f"it has more than {MOST_PIECES} parts")
+                if len(found) > MAX_PIECES:
+                    raise Unreadable(f"it has more than {MAX_PIECES} parts")
             elif depth < 0:
                 raise Unreadable("it is not JSON")
     if depth:

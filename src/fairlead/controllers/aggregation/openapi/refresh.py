@@ -33,7 +33,7 @@ logger = logging.getLogger("fairlead.controllers.aggregation")
 AT_ONCE = 8
 FRESH_FOR = 60.0
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 3600.0
-_MOST_COMPLAINTS = 10  # distinct errors logged per outage
+_MAX_COMPLAINTS = 10  # distinct errors logged per outage
 _BETWEEN = 1.0  # minimum seconds between two fetches of a server
 
 
@@ -130,7 +130,7 @@ class Descriptions:
         if known.told != before:
             self._publish()
         if complaint:
-            if complaint not in known.complaints and len(known.complaints) < _MOST_COMPLAINTS:
+            if complaint not in known.complaints and len(known.complaints) < _MAX_COMPLAINTS:
                 known.complaints.add(complaint)
                 logger.warning("no OpenAPI document of %s: %s", name, quoted(complaint))
             known.failures += 1

@@ -147,7 +147,7 @@ def free_ports(wish: PendingPod, cluster: Cluster) -> Filter | None:
 _PARTS = ("tolerations", "nodeSelector", "affinity", "topologySpreadConstraints")
 _OF_PODS = ("podAffinity", "podAntiAffinity")
 # Terms are evaluated per node; pod affinity terms also per pod.
-_MOST, _MOST_OF_PODS = 5_000, 400
+_MOST, _MAX_OF_PODS = 5_000, 400
 
 
 def weighable(wish: PendingPod, cluster: Cluster) -> Filter | None:
@@ -155,8 +155,8 @@ def weighable(wish: PendingPod, cluster: Cluster) -> Filter | None:
     spec = wish.spec
     asked = sum(_leaves(spec.get(name), _MOST + 1) for name in _PARTS)
     affinity = spec.get("affinity") or {}
-    of_pods = sum(_leaves(affinity.get(name), _MOST_OF_PODS + 1) for name in _OF_PODS)
-    if asked <= _MOST and of_pods <= _MOST_OF_PODS:
+    of_pods = sum(_leaves(affinity.get(name), _MAX_OF_PODS + 1) for name in _OF_PODS)
+    if asked <= _MOST and of_pods <= _MAX_OF_PODS:
         return None
     text = "pod has more scheduling terms than the simulated scheduler weighs"
     refusal = Refusal((text,), True, Event.NOTHING)

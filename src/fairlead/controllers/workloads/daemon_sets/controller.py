@@ -219,7 +219,7 @@ def _hash_of(revision: Object) -> str:
 
 _FIRST, _LONGEST = 1.0, 900.0
 _FORGOTTEN = 2 * _LONGEST  # seconds without a failure after which the back-off is reset
-_MOST_KNOWN = 10_000
+_MAX_KNOWN = 10_000
 
 Key = tuple[str, int, str]
 
@@ -235,7 +235,7 @@ class Backoff:
     replaced immediately."""
 
     def __init__(self) -> None:
-        self._pauses: BoundedCache[Key, _Pause] = BoundedCache(_MOST_KNOWN)
+        self._pauses: BoundedCache[Key, _Pause] = BoundedCache(_MAX_KNOWN)
 
     def left(self, key: Key) -> float:
         """Seconds until a failed pod may be replaced."""

@@ -236,7 +236,7 @@ def _raise_first(failures: list[Exception]) -> None:
 # added again; a pod without the finalizer has been counted. Indexed Jobs need no uids: each index
 # is recorded once.
 
-MOST_UNCOUNTED = 500
+MAX_UNCOUNTED = 500
 
 
 @dataclass(slots=True)
@@ -270,7 +270,7 @@ def noted(standing: JobState, status: Object, *, ending: bool) -> Notes:
                     succeeded.append(pod.uid)
             elif (stops or pod.phase == "Failed") and standing.policy.counts(pod):
                 failed.append(pod.uid)
-        if len(indexes) + len(succeeded) + len(failed) >= MOST_UNCOUNTED:
+        if len(indexes) + len(succeeded) + len(failed) >= MAX_UNCOUNTED:
             notes.whole = False
             break
     notes.status = _with_uncounted(status, succeeded, failed)

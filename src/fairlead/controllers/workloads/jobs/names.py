@@ -7,7 +7,7 @@ from fairlead.controllers.workloads.pods import Pod
 from fairlead.resources.batch.names import TRACKING
 
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
-_MOST_DIGITS = 10
+_MAX_DIGITS = 10
 
 
 class JobNames:
@@ -20,6 +20,6 @@ class JobNames:
 
     def index_of(self, pod: Pod) -> int | None:
         text = pod.annotations.get(self.index, "")
-        if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
             return None
         return int(text)

@@ -159,7 +159,7 @@ class JobState:
 # Sets of completion indexes, stored as ranges: `1,3-5,7`.
 
 _SHORTEST_RANGE = 3  # shorter ranges are written as single numbers
-_MOST_DIGITS = 10
+_MAX_DIGITS = 10
 
 
 class Indexes:
@@ -213,7 +213,7 @@ class Indexes:
 def _run(text: str) -> tuple[int, int] | None:
     first, dash, last = text.partition("-")
     numbers = [first, last] if dash else [first, first]
-    if not all(one.isascii() and one.isdigit() and len(one) <= _MOST_DIGITS for one in numbers):
+    if not all(one.isascii() and one.isdigit() and len(one) <= _MAX_DIGITS for one in numbers):
         return None
     return int(numbers[0]), int(numbers[1])
 

@@ -138,7 +138,7 @@ def _tell_suspension(standing: JobState, step: Step) -> None:
 # Back-off of a Job before it creates pods after failures.
 
 _FIRST, _LONGEST = 10.0, 360.0
-_MOST_DOUBLINGS = 6
+_MAX_DOUBLINGS = 6
 
 
 def end_of_pause(pods: Iterable[Pod]) -> float:
@@ -154,7 +154,7 @@ def end_of_pause(pods: Iterable[Pod]) -> float:
     ]
     if not failures:
         return 0.0
-    pause = min(_FIRST * float(1 << min(len(failures) - 1, _MOST_DOUBLINGS)), _LONGEST)
+    pause = min(_FIRST * float(1 << min(len(failures) - 1, _MAX_DOUBLINGS)), _LONGEST)
     return max(failures) + pause
 
 

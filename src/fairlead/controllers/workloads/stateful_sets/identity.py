@@ -11,7 +11,7 @@ from fairlead.resources.registry import Resource
 
 REVISION_LABEL = "controller-revision-hash"
 _LARGEST = 2**31 - 1
-_MOST_DIGITS = len(str(_LARGEST))
+_MAX_DIGITS = len(str(_LARGEST))
 
 
 def pod_name(owner: Object, ordinal: int) -> str:
@@ -21,7 +21,7 @@ def pod_name(owner: Object, ordinal: int) -> str:
 def split_name(name: str) -> tuple[str, int] | None:
     """Split the name of a pod or claim into prefix and ordinal; None if it has no ordinal."""
     owner, _, digits = name.rpartition("-")
-    if not digits.isascii() or not digits.isdigit() or len(digits) > _MOST_DIGITS:
+    if not digits.isascii() or not digits.isdigit() or len(digits) > _MAX_DIGITS:
         return None
     ordinal = int(digits)
     return (owner, ordinal) if str(ordinal) == digits and ordinal <= _LARGEST else None

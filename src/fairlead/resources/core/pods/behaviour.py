@@ -20,13 +20,13 @@ from fairlead.resources.core.pods.annotations import (
     keys,
 )
 from fairlead.resources.core.pods.changes import check_ephemeral_change, check_spec_change
+from fairlead.resources.core.pods.container_lists import DECLARED_LISTS
 from fairlead.resources.core.pods.containers import check_image_space, has_image_space
 from fairlead.resources.core.pods.defaults import (
     drop_disabled_fields,
     fill_requests,
     fill_spec_defaults,
 )
-from fairlead.resources.core.pods.every_container import DECLARED_LISTS
 from fairlead.resources.core.pods.go_text import go_pod_ip, go_pod_ips
 from fairlead.resources.core.pods.qos import qos_class
 from fairlead.resources.core.pods.spec import check_spec

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
+from fairlead.resources.core.pods.container_lists import DECLARED_LISTS
 from fairlead.resources.core.pods.containers import check_image_space, has_image_space
 from fairlead.resources.core.pods.difference import difference
-from fairlead.resources.core.pods.every_container import DECLARED_LISTS
 from fairlead.resources.core.pods.scheduling import check_tolerations
 from fairlead.resources.core.pods.spec import LONGEST_DEADLINE
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.resources.columns.cell_text import NONE, Age, field, instant, items, labels_at, moment
 from fairlead.resources.columns.model import AGE, NAME, Object, table, text
-from fairlead.resources.columns.words import NONE, Age, field, instant, items, labels_at, moment
 from fairlead.resources.columns.workloads import containers
 
 _FINISHED = {

@@ -8,7 +8,7 @@ from typing import Final
 from fairlead.base.caches import remembered
 from fairlead.resources.behaviour import Object
 from fairlead.resources.context import Context
-from fairlead.resources.core.pods.every_container import (
+from fairlead.resources.core.pods.container_lists import (
     CONTAINER_LISTS,
     DECLARED_LISTS,
     PROBES,

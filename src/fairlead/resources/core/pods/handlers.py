@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
-from fairlead.resources.core.pods.every_container import PROBES
+from fairlead.resources.core.pods.container_lists import PROBES
 from fairlead.resources.rules import (
     NON_NEGATIVE,
     POSITIVE,

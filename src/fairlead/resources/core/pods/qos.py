@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.codec.types.quantity import is_less, quantity
 from fairlead.resources.behaviour import Object
-from fairlead.resources.core.pods.every_container import DECLARED_LISTS
+from fairlead.resources.core.pods.container_lists import DECLARED_LISTS
 
 BEST_EFFORT, BURSTABLE, GUARANTEED = "BestEffort", "Burstable", "Guaranteed"
 _COUNTED: Final[tuple[str, ...]] = ("cpu", "memory")

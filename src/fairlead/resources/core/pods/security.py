@@ -10,8 +10,8 @@ from fairlead.resources.core.pods.go_text import SECCOMP_PROFILE, SECURITY_CONTE
 from fairlead.resources.core.pods.windows import check_windows_options
 from fairlead.resources.core.volumes.paths import descending_path
 
-MOST_ID = 2**31 - 1
-ID_RANGE = f"must be between 0 and {MOST_ID}, inclusive"
+MAX_ID = 2**31 - 1
+ID_RANGE = f"must be between 0 and {MAX_ID}, inclusive"
 SECCOMP_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 PROC_MOUNTS = ("Default", "Unmasked")
 FS_GROUP_POLICIES = ("Always", "OnRootMismatch")
@@ -23,7 +23,7 @@ SYSCTL_ERROR = f"must have at most {_LONGEST_SYSCTL} characters and match regex 
 
 
 def _check_id(value: int | None, path: str, causes: Causes) -> None:
-    if value is not None and not 0 <= value <= MOST_ID:
+    if value is not None and not 0 <= value <= MAX_ID:
         causes.invalid(path, value, ID_RANGE)
 
 

@@ -144,7 +144,7 @@ DNS_POLICIES: Final[tuple[str, ...]] = (
     "None",
 )
 NOT_AN_ADDRESS = "must be valid IP address"
-MOST_NAMESERVERS = 3
+MAX_NAMESERVERS = 3
 # Number of search paths and of their characters, without and with the gate.
 SEARCH_LIMITS, EXPANDED_SEARCH_LIMITS = (6, 256), (32, 2048)
 
@@ -163,8 +163,8 @@ def check_dns_config(
             return
     if config is None:
         return
-    if len(servers) > MOST_NAMESERVERS:
-        detail = f"must not have more than {MOST_NAMESERVERS} nameservers"
+    if len(servers) > MAX_NAMESERVERS:
+        detail = f"must not have more than {MAX_NAMESERVERS} nameservers"
         causes.invalid(f"{path}.nameservers", GoValue(go_strings(servers)), detail)
     for index, server in enumerate(servers):
         if not is_address(server):

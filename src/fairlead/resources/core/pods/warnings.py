@@ -10,7 +10,7 @@ from fairlead.resources.behaviour import Object
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods import PREFERRED, REQUIRED
 from fairlead.resources.core.pods.annotations import keys
-from fairlead.resources.core.pods.every_container import CONTAINER_LISTS, all_containers
+from fairlead.resources.core.pods.container_lists import CONTAINER_LISTS, all_containers
 from fairlead.resources.core.pods.resources import is_fractional
 
 _BYTES: Final[tuple[str, ...]] = ("memory", "ephemeral-storage")

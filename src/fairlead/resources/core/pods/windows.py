@@ -7,13 +7,13 @@ import re
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
-from fairlead.resources.core.pods.every_container import CONTAINER_LISTS, containers_with_paths
+from fairlead.resources.core.pods.container_lists import CONTAINER_LISTS, containers_with_paths
 
 SYSTEMS = ("linux", "windows")
 NOT_ON_WINDOWS = "cannot be set for a windows pod"
 NOT_ON_LINUX = "windows options cannot be set for a linux pod"
 
-_MOST_CREDENTIAL_KIB = 64
+_MAX_CREDENTIAL_KIB = 64
 _DOMAIN_LIMIT, _LONGEST_USER = 256, 104
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _NET_BIOS = re.compile(r"""\A[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}\Z""", re.DOTALL)
@@ -51,8 +51,8 @@ def check_windows_options(options: Object | None, path: str, causes: Causes) -> 
         field = f"{path}.gmsaCredentialSpec"
         if not credential:
             causes.invalid(field, credential, "gmsaCredentialSpec cannot be an empty string")
-        elif len(credential.encode()) > _MOST_CREDENTIAL_KIB * 1024:
-            detail = f"gmsaCredentialSpec size must be under {_MOST_CREDENTIAL_KIB} KiB"
+        elif len(credential.encode()) > _MAX_CREDENTIAL_KIB * 1024:
+            detail = f"gmsaCredentialSpec size must be under {_MAX_CREDENTIAL_KIB} KiB"
             causes.invalid(field, credential, detail)
     user = options.get("runAsUserName")
     if user is not None:

@@ -24,7 +24,7 @@ from fairlead.resources.rules import NOT_AN_ADDRESS, PROTOCOLS, one_of, port_num
 AFFINITIES = ("ClientIP", "None")
 POLICIES = ("Cluster", "Local")
 NODE_AGENT_PORT = 10250
-MOST_AFFINITY_SECONDS = 86400
+MAX_AFFINITY_SECONDS = 86400
 SOURCE_RANGES = "service.beta.@/load-balancer-source-ranges"
 ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'"
 _NOT_EXTERNAL_NAME = "may not be set for ExternalName services"
@@ -110,8 +110,8 @@ def _check_affinity(spec: Object, causes: Causes) -> None:
     seconds = (config or {}).get("clientIP", {}).get("timeoutSeconds")
     if seconds is None:
         causes.required(path, "when session affinity type is ClientIP")
-    elif not 0 < seconds <= MOST_AFFINITY_SECONDS:
-        detail = f"must be greater than 0 and less than {MOST_AFFINITY_SECONDS}"
+    elif not 0 < seconds <= MAX_AFFINITY_SECONDS:
+        detail = f"must be greater than 0 and less than {MAX_AFFINITY_SECONDS}"
         causes.invalid(f"{path}.clientIP.timeoutSeconds", seconds, detail)
 
 

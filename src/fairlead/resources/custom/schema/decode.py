@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from fairlead.base import budget
-from fairlead.codec.types.decode import MOST_UNKNOWN, Decode, decoder, joined_path, unknown_paths
+from fairlead.codec.types.decode import MAX_UNKNOWN, Decode, decoder, joined_path, unknown_paths
 from fairlead.codec.types.json_numbers import plain, plain_number
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object, Struct
@@ -224,7 +224,7 @@ class UnknownFields:
         whole = {**schema, self._markers.embedded: True}
         own = unknown_paths(self._metadata, value.get("metadata"))
         self._embedded = []
-        content = islice(self._of(whole, value, [], preserve), MOST_UNKNOWN)
+        content = islice(self._of(whole, value, [], preserve), MAX_UNKNOWN)
         told = sorted(f"metadata.{path}" for path in own)
         return [*told, *sorted(content), *sorted(self._embedded)]
 

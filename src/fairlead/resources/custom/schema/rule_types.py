@@ -20,8 +20,8 @@ from fairlead.codec.cel.types import (
 )
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 
-MOST_BYTES = 3 * 1024 * 1024  # of a request, and so of any value in it
-_LONGEST_TEXT = MOST_BYTES - 2
+MAX_BYTES = 3 * 1024 * 1024  # of a request, and so of any value in it
+_LONGEST_TEXT = MAX_BYTES - 2
 _RESERVED = frozenset(
     (
         *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for"),
@@ -72,7 +72,7 @@ def escaped(name: str) -> str | None:
 
 def cardinality(least: int) -> int:
     """How many values of at least `least` bytes fit into a request."""
-    return MOST_BYTES // (least + 1)
+    return MAX_BYTES // (least + 1)
 
 
 def declared(
@@ -104,7 +104,7 @@ def _list(schema: Schema, markers: Markers, name: str) -> Declared | None:
         return None
     most = schema.get("maxItems")
     if most is None:
-        most = (MOST_BYTES - 2) // (element.least + 1)
+        most = (MAX_BYTES - 2) // (element.least + 1)
     return Declared(ListType(element.type, max(most, 0), _identity(schema, markers)), 2)
 
 
@@ -124,7 +124,7 @@ def _map(schema: Schema, values: Schema, markers: Markers, name: str) -> Declare
         return None
     most = schema.get("maxProperties")
     if most is None:
-        most = (MOST_BYTES - 2) // (element.least + 6)
+        most = (MAX_BYTES - 2) // (element.least + 6)
     return Declared(MapType(_KEY, element.type, max(most, 0)), 2)
 
 

@@ -10,7 +10,7 @@ import { ago } from "../../parts/steady.js";
 /** @import {Subject} from "../../core/subject.js" */
 
 const LINES = 50;
-const MOST_BYTES = 200_000; // of a log
+const MAX_BYTES = 200_000; // of a log
 
 /**
  * @param {Subject} subject a pod
@@ -93,7 +93,7 @@ function logs(subject, container, hasPrevious, kept, signal) {
   kept.set(container, shown);
   /** @param {boolean} previous */
   const read = async (previous) => {
-    const bounds = { tailLines: LINES, limitBytes: MOST_BYTES };
+    const bounds = { tailLines: LINES, limitBytes: MAX_BYTES };
     const query = { container, ...bounds, previous: previous || undefined };
     const text = await getText(`${subject.path}/log`, { query, signal, accept: "*/*" });
     const label = `Log of ${container}`;

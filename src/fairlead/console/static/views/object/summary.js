@@ -17,7 +17,7 @@ import { factList } from "./facts.js";
 /** @import {Subject} from "../../core/subject.js" */
 
 const PERIOD = 5_000; // milliseconds between two looks at events
-const MOST_EVENTS = 500;
+const MAX_EVENTS = 500;
 
 /**
  * @param {Place} place
@@ -91,7 +91,7 @@ async function followEvents({ catalogue, signal }, subject, host) {
   while (!signal.aborted) {
     try {
       if (!document.hidden || !host.firstChild) {
-        const { items } = await list(path, { query, most: MOST_EVENTS, signal });
+        const { items } = await list(path, { query, most: MAX_EVENTS, signal });
         redraw(host, newestFirst(items), eventTable);
       }
     } catch (error) {

@@ -10,7 +10,7 @@ import { newestFirst } from "../../parts/rows.js";
 /** @import {Rights} from "../../core/rights.js" */
 
 const PERIOD = 5_000; // milliseconds
-const MOST_EVENTS = 1_000;
+const MAX_EVENTS = 1_000;
 const SHOWN = 8;
 const DENIED = "/history/denied";
 
@@ -68,7 +68,7 @@ export class Notes extends EventTarget {
     if (!this.events || !this.maySeeEvents) return;
     const path = collectionPath(this.events, this.namespace);
     const query = { fieldSelector: "type=Warning" };
-    const found = await list(path, { query, most: MOST_EVENTS, signal }).catch(() => null);
+    const found = await list(path, { query, most: MAX_EVENTS, signal }).catch(() => null);
     if (found) this.warnings = newestFirst(found.items).slice(0, SHOWN);
   }
 

@@ -1,0 +1,144 @@
+"""Lists the fields of an apply conflict with their owners, for a person to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from fairlead.base.terminal import printable
+from fairlead.cli.output import tables
+from fairlead.cli.output.formats import named
+from fairlead.cli.resolution import ResolvedObject
+from fairlead.client.errors import Conflict
+
+_REASON = "FieldManagerConflict"
+_MESSAGE = re.compile(
+    r'conflict with "(?P<manager>.*?)"(?: with subresource "(?P<subresource>.*?)")?'
+    r"(?: using (?P<version>\S+))?(?: at (?P<time>\S+))?"
+)
+_HEAD = ("MANAGER", "OPERATION", "SINCE", "FIELD", "THEIRS", "YOURS")
+_LONGEST_VALUE = 40
+_NOTHING = "-"
+_MASKED = "***"
+
+ADVICE = """\
+Nothing was changed: somebody else owns the fields above. For each of them,
+* take it over: apply again with --force-conflicts; or
+* leave it to its owner: delete it from your file; or
+* share it: give it the value that it has now. It stays if the other owner
+  lets go of it."""
+
+
+class Owned(NamedTuple):
+    """A conflicting field and its owner."""
+
+    manager: str
+    operation: str
+    time: str
+    field: str
+    theirs: str
+    yours: str
+
+
+def is_about_fields(error: Conflict) -> bool:
+    """Whether the conflict is about field ownership."""
+    return any(cause.get("reason") == _REASON for cause in error.causes)
+
+
+def owners(error: Conflict) -> set[str]:
+    """The managers that own the conflicting fields."""
+    return {found["manager"] for _, found in _causes(error)}
+
+
+def owners_by_field(error: Conflict) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for field, cause in _causes(error):
+        found.setdefault(field, []).append(cause["manager"])
+    return found
+
+
+def _causes(error: Conflict) -> Iterable[tuple[str, re.Match[str]]]:
+    for cause in error.causes:
+        found = _MESSAGE.match(cause.get("message", ""))
+        if cause.get("reason") == _REASON and found:
+            yield cause.get("field", ""), found
+
+
+def owned_fields(error: Conflict, one: ResolvedObject, live: dict[str, Any]) -> list[Owned]:
+    """The conflicts of the error, with times and both values from the live object."""
+    entries = live["metadata"].get("managedFields") or []
+    secret = one.resource.type.kind == "Secret" and not one.resource.type.group
+    listed = []
+    for field, found in _causes(error):
+        operation = "Update" if found["version"] else "Apply"
+        entry = _entry(entries, found["manager"], operation, found["subresource"] or "")
+        path = _path(entry, field)
+        theirs, yours = (_shown(_at(value, path), secret) for value in (live, one.value))
+        time = found["time"] or entry.get("time") or _NOTHING
+        listed.append(Owned(found["manager"], operation, time, field, theirs, yours))
+    return listed
+
+
+def as_text(one: ResolvedObject, fields: list[Owned]) -> str:
+    rows = [_HEAD, *([printable(cell) for cell in row] for row in fields)]
+    return f"{named(one.resource.type, one.name)}:\n{tables.text(rows)}"
+
+
+def _entry(entries: list[Any], manager: str, operation: str, subresource: str) -> dict[str, Any]:
+    for entry in entries:
+        said = (entry.get("manager"), entry.get("operation"), entry.get("subresource") or "")
+        if said == (manager, operation, subresource):
+            found: dict[str, Any] = entry
+            return found
+    return {}
+
+
+def _path(entry: dict[str, Any], field: str) -> tuple[str, ...] | None:
+    """The path of a field that the server named as text; None if it is not found."""
+    from fairlead.fields.field_sets import InvalidFields, parsed, path_text, paths
+
+    try:
+        fields = parsed(entry.get("fieldsV1") or {})
+    except InvalidFields:
+        return None
+    return next((path for path in paths(fields) if path_text(path) == field), None)
+
+
+def _at(value: Any, path: tuple[str, ...] | None) -> Any:
+    """The value at a path; None if there is none."""
+    import orjson
+
+    if path is None:
+        return None
+    for step in path:
+        kind, _, rest = step.partition(":")
+        if kind == "f":
+            value = value.get(rest) if isinstance(value, dict) else None
+        elif not isinstance(value, list):
+            return None
+        elif kind == "i":
+            value = value[int(rest)] if int(rest) < len(value) else None
+        else:
+            wanted = orjson.loads(rest)
+            value = next((item for item in value if _is(item, wanted)), None)
+    return value
+
+
+def _is(item: Any, wanted: Any) -> bool:
+    """Whether a list item has these keys. A key that the item leaves out matches: it has its
+    default."""
+    if isinstance(wanted, dict) and isinstance(item, dict):
+        return all(item.get(key, value) == value for key, value in wanted.items())
+    return bool(item == wanted)
+
+
+def _shown(value: Any, secret: bool) -> str:
+    from fairlead.fields.values import compact_json
+
+    if value is None:
+        return _NOTHING
+    if secret:
+        return _MASKED
+    text = compact_json(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."

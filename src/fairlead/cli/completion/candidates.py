@@ -1,0 +1,155 @@
+"""The hidden command `__complete`: prints candidates for the last word of a command line."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shlex
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.catalog import COMMANDS, GROUPS
+from fairlead.cli.completion.offers import CandidateSource, offers_for, value_offers
+from fairlead.cli.connection_flags import add_connection_flags, move_flags_to_end
+from fairlead.cli.errors import UsageError
+from fairlead.cli.overview import SERVER_SIDE
+
+_PATIENCE = 3.0  # seconds to wait for the server
+
+
+class Typed(NamedTuple):
+    """The parsed command line before the word to complete."""
+
+    command: str
+    reader: ArgumentReader
+    before: Sequence[str]  # words and flags after the command
+    current: str
+
+
+def complete(words: Sequence[str]) -> int:
+    """Print the candidates for the last word, each followed by a tab and its description. Ignores
+    all errors: they would disturb the shell while the user types."""
+    try:
+        for word, told in _offered(list(words) or [""]):
+            print(f"{word}\t{told}" if told else word)
+    except (Exception, SystemExit):
+        pass
+    return 0
+
+
+def _offered(words: list[str]) -> Iterator[tuple[str, str]]:
+    *before, current = words
+    if before and before[0].startswith("-"):
+        before = move_flags_to_end(before)
+    if before and before[0].startswith("-"):
+        reader = ArgumentReader()
+        add_connection_flags(reader)
+        if _wants_value(reader, before[-1]):
+            return _words(Typed("", reader, before, current))
+    if not before or before[0].startswith("-"):
+        return _matching(_commands(), current)
+    if before[0] in GROUPS and len(before) == 1:
+        return _matching(_members(before[0]), current)
+    name = " ".join(before[:2]) if before[0] in GROUPS else before[0]
+    if name not in COMMANDS:
+        return iter(())
+    reader = _reader(name)
+    return _words(Typed(name, reader, before[len(name.split()) :], current))
+
+
+def _commands() -> dict[str, str]:
+    client = {name: listed.help for name, listed in COMMANDS.items() if " " not in name}
+    groups = {group: f"{group} commands" for group in sorted(GROUPS)}
+    own = {name: text for name, (_, text) in SERVER_SIDE.items()}
+    return client | groups | own | {"help": "show the commands"}
+
+
+def _members(group: str) -> dict[str, str]:
+    return {
+        name.partition(" ")[2]: listed.help
+        for name, listed in COMMANDS.items()
+        if name.startswith(f"{group} ")
+    }
+
+
+def _reader(name: str) -> ArgumentReader:
+    reader = ArgumentReader(prog=name, add_help=True)
+    path = name.replace(" ", ".").replace("-", "_")
+    import_module(f"fairlead.cli.commands.{path}").add_flags(reader)
+    add_connection_flags(reader)
+    return reader
+
+
+def _words(typed: Typed) -> Iterator[tuple[str, str]]:
+    current = typed.current
+    actions = typed.reader._option_string_actions
+    flag, sign, begun = current.partition("=")
+    if sign and _wants_value(typed.reader, flag):
+        for word, told in _matching(_ask(typed, value_offers(typed.command, actions[flag])), begun):
+            yield f"{flag}={word}", told
+        return
+    last = typed.before[-1] if typed.before else ""
+    if _wants_value(typed.reader, last):
+        yield from _matching(_ask(typed, value_offers(typed.command, actions[last])), current)
+    elif current.startswith("-"):
+        yield from _matching(_flags(actions), current)
+    else:
+        said = _positionals(typed.reader, typed.before)
+        yield from _matching(_ask(typed, offers_for(typed.command, said, current)), current)
+
+
+def _wants_value(reader: ArgumentReader, word: str) -> bool:
+    """Whether the word is a flag that needs a value."""
+    action = reader._option_string_actions.get(word)
+    return action is not None and action.nargs != 0
+
+
+def _flags(actions: dict[str, argparse.Action]) -> dict[str, str]:
+    return {
+        name: str(action.help or "")
+        for name, action in actions.items()
+        if action.help != argparse.SUPPRESS
+    }
+
+
+def _positionals(reader: ArgumentReader, words: Sequence[str]) -> list[str]:
+    """The words that are neither flags nor values of flags."""
+    found = []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif word.startswith("-") and word != "-":
+            skip = _wants_value(reader, word)
+        else:
+            found.append(word)
+    return found
+
+
+def _ask(typed: Typed, offers: CandidateSource | None) -> dict[str, str]:
+    """Candidates from the server or configuration. The shell inserts them verbatim, so names that
+    need quoting or look like a flag are left out."""
+    if offers is None:
+        return {}
+    found = asyncio.run(asyncio.wait_for(offers(_options(typed)), _PATIENCE))
+    return {
+        word: told
+        for word, told in found.items()
+        if shlex.quote(word) == word and not word.startswith("-")
+    }
+
+
+def _options(typed: Typed) -> argparse.Namespace:
+    """The parsed flags; the defaults if they cannot be parsed."""
+    try:
+        return typed.reader.parse_known_intermixed_args(list(typed.before))[0]
+    except UsageError:
+        return typed.reader.parse_known_intermixed_args([])[0]
+
+
+def _matching(offered: dict[str, str], begun: str) -> Iterator[tuple[str, str]]:
+    for word, told in offered.items():
+        if word.startswith(begun):
+            yield word, " ".join(told.split())

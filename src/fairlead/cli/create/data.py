@@ -1,0 +1,223 @@
+"""Builders of config maps and secrets."""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import orjson
+
+from fairlead.cli.create.form import Flag, Form, Making, Object
+from fairlead.cli.errors import CommandError
+from fairlead.fields.values import compact_json
+
+_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_BAD_KEY = "letters, digits, '-', '_' and '.' make a key, as in 'key.name'"
+_VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+_HASH = Flag("append_hash", "put a hash of the content behind the name", switch=True)
+_SOURCES = (
+    Flag("from_literal", "a key and its value", "KEY=VALUE", many=True),
+    Flag("from_file", "a file or folder; its name is the key", "[KEY=]FILE", many=True),
+    Flag("from_env_file", "a file with lines KEY=VALUE", "FILE", many=True),
+)
+
+
+def _contents(at: Making, kind: str) -> dict[str, bytes]:
+    """The keys and values from the flags; raises Mistake."""
+    options = at.options
+    if options.from_env_file and (options.from_file or options.from_literal):
+        raise CommandError(
+            "--from-env-file gives all keys: leave out --from-file and --from-literal"
+        )
+    found: dict[str, bytes] = {}
+    for key, value in (
+        *_literals(options.from_literal),
+        *(pair for text in at.values("from_file") for pair in _file(text)),
+        *(pair for text in at.values("from_env_file") for pair in _variables(text)),
+    ):
+        if not _KEY.fullmatch(key) or len(key) > 253 or key in (".", ".."):
+            raise CommandError(f'"{key}" cannot be a key of a {kind}: {_BAD_KEY}')
+        if key in found:
+            raise CommandError(f'the key "{key}" of {kind} "{at.name}" is given twice')
+        found[key] = value
+    return found
+
+
+def _literals(texts: list[str]) -> Iterator[tuple[str, bytes]]:
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign or not key:
+            raise CommandError(f"--from-literal takes KEY=VALUE, not {text}")
+        yield key, value.encode()
+
+
+def _file(text: str) -> Iterator[tuple[str, bytes]]:
+    key, sign, place = text.partition("=")
+    if not sign:
+        key, place = "", text
+    if "=" in place:
+        raise CommandError("--from-file takes FILE or KEY=FILE: neither has another '=' in it")
+    if sign and (not key or not place):
+        missing = "key name" if not key else "file path"
+        raise CommandError(f"{missing} for {'file path' if not key else 'key name'} {text} missing")
+    path = Path(place)
+    if path.is_dir():
+        if key:
+            raise CommandError("the files of a folder give keys themselves: leave out KEY=")
+        for file in sorted(path.iterdir()):
+            if file.is_file():
+                yield file.name, content_of(file)
+        return
+    yield key or path.name, content_of(path)
+
+
+def content_of(path: Path) -> bytes:
+    """Raises Mistake."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CommandError(
+            f"error reading {path}: {(error.strerror or str(error)).lower()}"
+        ) from None
+
+
+def _variables(name: str) -> Iterator[tuple[str, bytes]]:
+    """Parse lines KEY=VALUE. A key without `=` takes its value from the environment, or is
+    empty."""
+    try:
+        text = content_of(Path(name)).decode()
+    except UnicodeDecodeError:
+        raise CommandError(f"{name} is not UTF-8") from None
+    for line in text.removeprefix("\ufeff").splitlines():
+        line = line.lstrip()
+        if not line or line.startswith("#"):
+            continue
+        key, sign, value = line.partition("=")
+        if not _VARIABLE.fullmatch(key):
+            raise CommandError(f'"{key}" cannot name a variable')
+        yield key, (value if sign else os.environ.get(key, "")).encode()
+
+
+async def _config_map(at: Making) -> Object:
+    made: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": at.name}}
+    for key, content in _contents(at, "ConfigMap").items():
+        try:
+            made.setdefault("data", {})[key] = content.decode()
+        except UnicodeDecodeError:
+            made.setdefault("binaryData", {})[key] = b64encode(content).decode()
+    return _named(at, made)
+
+
+def _named(at: Making, made: Object) -> Object:
+    return with_hash(made) if at.options.append_hash else made
+
+
+def _secret(at: Making, contents: dict[str, bytes], type: str = "") -> Object:
+    made: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": at.name}}
+    if contents:
+        made["data"] = {key: b64encode(value).decode() for key, value in contents.items()}
+    if type:
+        made["type"] = type
+    return _named(at, made)
+
+
+async def _generic(at: Making) -> Object:
+    return _secret(at, _contents(at, "Secret"), at.text("type"))
+
+
+async def _tls(at: Making) -> Object:
+    files = {"tls.crt": at.text("cert"), "tls.key": at.text("key")}
+    if not all(files.values()):
+        raise CommandError("both files are needed: --cert and --key")
+    contents = {name: content_of(Path(file)) for name, file in files.items()}
+    _check_pair(files["tls.crt"], files["tls.key"])
+    return _secret(at, contents, at.dialect.label("@/tls"))
+
+
+def _check_pair(certificate: str, key: str) -> None:
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except (ssl.SSLError, OSError) as error:
+        why = getattr(error, "reason", None) or error
+        raise CommandError(f"tls: failed to load the certificate and its key: {why}") from None
+
+
+async def _registry(at: Making) -> Object:
+    type, file = at.dialect.label("@/dockerconfigjson"), ".dockerconfigjson"
+    sources = at.values("from_file")
+    if sources:
+        found = [value for text in sources for _, value in _file(text)]
+        if len(found) != 1:
+            raise CommandError("only one file can be given for a registry's credentials")
+        return _secret(at, {file: found[0]}, type)
+    user, password, server = (
+        at.text(f"docker_{one}") for one in ("username", "password", "server")
+    )
+    if not (user and password and server):
+        raise CommandError(
+            "say who signs in: --docker-server with --docker-username and --docker-password, or"
+            " --from-file"
+        )
+    entry = {"username": user, "password": password}
+    if at.text("docker_email"):
+        entry["email"] = at.text("docker_email")
+    entry["auth"] = b64encode(f"{user}:{password}".encode()).decode()
+    return _secret(at, {file: orjson.dumps({"auths": {server: entry}})}, type)
+
+
+FORMS = {
+    "configmap": Form(
+        "a config map", _config_map, (*_SOURCES, _HASH), "failed to create configmap: "
+    ),
+    "secret generic": Form(
+        "a secret of any kind",
+        _generic,
+        (*_SOURCES, Flag("type", "what kind of secret it is", "TYPE"), _HASH),
+        "failed to create secret ",
+    ),
+    "secret tls": Form(
+        "a secret with a certificate and its key",
+        _tls,
+        (Flag("cert", "certificate (PEM)", "FILE"), Flag("key", "its key (PEM)", "FILE"), _HASH),
+        "failed to create secret ",
+    ),
+    "secret docker-registry": Form(
+        "a secret with which images are pulled",
+        _registry,
+        (
+            Flag("docker_username", "user of the registry", "NAME"),
+            Flag("docker_password", "password of the registry", "PASSWORD"),
+            Flag("docker_email", "address of the user", "ADDRESS"),
+            Flag("docker_server", "the registry", "URL", default="https://index.docker.io/v1/"),
+            Flag("from_file", "a file with everything in it", "FILE", many=True),
+            _HASH,
+        ),
+        "failed to create secret ",
+    ),
+}
+
+
+# Content hashes in names
+
+_LETTERS = 10
+# Replaces vowels and similar digits so that no hash spells a word.
+_HARMLESS = str.maketrans({"0": "g", "1": "h", "3": "k", "a": "m", "e": "t"})
+
+
+def with_hash(value: Object) -> Object:
+    """The config map or secret with the hash appended to its name. The hash equals that of other
+    tools for the same content."""
+    held: Object = {"kind": value["kind"], "name": value["metadata"]["name"]}
+    held["data"] = value.get("data") or {}
+    if value["kind"] == "Secret":
+        held["type"] = value.get("type", "")
+    elif value.get("binaryData"):
+        held["binaryData"] = value["binaryData"]
+    digest = sha256(compact_json(held).encode()).hexdigest()[:_LETTERS].translate(_HARMLESS)
+    return {**value, "metadata": {**value["metadata"], "name": f"{held['name']}-{digest}"}}

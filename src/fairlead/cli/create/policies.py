@@ -1,0 +1,102 @@
+"""Builders of namespaces, quotas, priority classes and disruption budgets."""
+
+from __future__ import annotations
+
+from fairlead.cli.create.form import Flag, Form, Making, Object, pairs
+from fairlead.cli.errors import CommandError
+from fairlead.cli.selectors import as_object
+
+
+async def _namespace(at: Making) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": at.name}}
+
+
+async def _quota(at: Making) -> Object:
+    spec: Object = {}
+    hard = [one for one in at.text("hard").split(",") if one]
+    if hard:
+        spec["hard"] = pairs(hard, "Invalid argument syntax {}, expected <resource>=<value>")
+    scopes = [one for one in at.text("scopes").split(",") if one]
+    if scopes:
+        spec["scopes"] = scopes
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": at.name},
+        "spec": spec,
+    }
+
+
+async def _priority_class(at: Making) -> Object:
+    made: Object = {
+        "apiVersion": at.dialect.group_name("scheduling.@/v1"),
+        "kind": "PriorityClass",
+        "metadata": {"name": at.name},
+        "value": at.number("value"),
+        "preemptionPolicy": at.text("preemption_policy"),
+    }
+    if at.options.global_default:
+        made["globalDefault"] = True
+    if at.text("description"):
+        made["description"] = at.text("description")
+    return made
+
+
+async def _disruption_budget(at: Making) -> Object:
+    least, most = at.text("min_available"), at.text("max_unavailable")
+    selector = at.text("selector")
+    if not least and not most:
+        raise CommandError("say what may be missing: --min-available or --max-unavailable")
+    if least and most:
+        raise CommandError(
+            "--min-available and --max-unavailable contradict each other: give one of them"
+        )
+    if not selector:
+        raise CommandError("a selector must be specified")
+    spec: Object = {"selector": as_object(selector)}
+    spec["minAvailable" if least else "maxUnavailable"] = _number_or_text(least or most)
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": at.name},
+        "spec": spec,
+    }
+
+
+def _number_or_text(text: str) -> int | str:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
+
+
+FORMS = {
+    "namespace": Form("a namespace", _namespace),
+    "quota": Form(
+        "a quota",
+        _quota,
+        (
+            Flag("hard", "what there may be at most", "RESOURCE=AMOUNT,..."),
+            Flag("scopes", "for what it counts", "SCOPE,..."),
+        ),
+        "failed to create quota: ",
+    ),
+    "priorityclass": Form(
+        "a priority class",
+        _priority_class,
+        (
+            Flag("value", "the priority", "N", default=0),
+            Flag("global_default", "for pods that name no class", switch=True),
+            Flag("description", "what it is for", "TEXT"),
+            Flag("preemption_policy", "or Never", "POLICY", default="PreemptLowerPriority"),
+        ),
+        "failed to create priorityclass: ",
+    ),
+    "poddisruptionbudget": Form(
+        "a disruption budget",
+        _disruption_budget,
+        (
+            Flag("selector", "of which pods", "LABELS"),
+            Flag("min_available", "how many must stay", "N|N%"),
+            Flag("max_unavailable", "how many may be away", "N|N%"),
+        ),
+        "failed to create poddisruptionbudgets: ",
+    ),
+}

@@ -1,0 +1,166 @@
+"""Builders of services and ingresses."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+from fairlead.cli.create.form import Flag, Form, Making, Object, pairs
+from fairlead.cli.errors import CommandError
+
+_RULE = re.compile(
+    r"(?P<host>[^/=]*)(?P<path>/[^=]*)=(?P<service>[^:=,]+):(?P<port>[^,=]+)"
+    r"(?:,(?P<tls>tls)(?:=(?P<secret>[^,]*))?)?"
+)
+_BACKEND = re.compile(r"([^:]+):([^:]+)")
+
+
+def _port_number(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise CommandError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+    if len(text) > 5 or not 1 <= int(text) <= 65535:
+        raise CommandError("a port is a number from 1 to 65535")
+    return int(text)
+
+
+def _port(text: str) -> Object:
+    """Parse `80` or `80:8080`; the target may be a port name."""
+    first, colon, second = text.partition(":")
+    port = _port_number(first)
+    target: Any = port
+    if colon:
+        target = _port_number(second) if second.isdigit() else second
+        if not second:
+            raise CommandError(f'strconv.ParseUint: parsing "{second}": invalid syntax')
+    name = f"{first}-{second}" if colon else first
+    return {"name": name, "port": port, "protocol": "TCP", "targetPort": target}
+
+
+async def _service(at: Making, type: str) -> Object:
+    ports = [_port(text) for text in at.values("tcp")]
+    selector = {"app": at.name}
+    spec: Object = {"type": type, "selector": selector}
+    if type == "ExternalName":
+        spec["externalName"] = at.required("external_name")
+    elif type == "ClusterIP" and at.text("clusterip"):
+        spec["clusterIP"] = at.text("clusterip")
+    if spec.get("clusterIP") == "None":
+        if ports:
+            raise CommandError("can not map ports with clusterip=None")
+    elif not ports and type != "ExternalName":
+        raise CommandError("name a port: --tcp=80 or --tcp=80:8080")
+    if type == "NodePort" and at.number("node_port"):
+        for port in ports:
+            port["nodePort"] = at.number("node_port")
+    if ports:
+        spec["ports"] = ports
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": at.name, "labels": selector},
+        "spec": spec,
+    }
+
+
+def _backend(service: str, port: str) -> Object:
+    named: Object = {"number": int(port)} if port.isdigit() else {"name": port}
+    return {"service": {"name": service, "port": named}}
+
+
+async def _ingress(at: Making) -> Object:
+    rules, default = at.options.rule, at.text("default_backend")
+    if not rules and not default:
+        raise CommandError(
+            "say where requests go: --rule for a host and path, --default-backend for all others"
+        )
+    spec: Object = {}
+    if default:
+        found = _BACKEND.fullmatch(default)
+        if not found:
+            raise CommandError("--default-backend takes SERVICE:PORT")
+        spec["defaultBackend"] = _backend(found[1], found[2])
+    if at.text("class"):
+        spec["ingressClassName"] = at.text("class")
+    if rules:
+        spec |= _rules(rules)
+    metadata: Object = {"name": at.name}
+    if at.options.annotation:
+        wrong = "--annotation takes KEY=VALUE, not {}"
+        metadata["annotations"] = pairs(at.options.annotation, wrong)
+    return {
+        "apiVersion": at.dialect.group_name("networking.@/v1"),
+        "kind": "Ingress",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def _rules(texts: list[str]) -> Object:
+    paths: dict[str, list[Object]] = {}
+    secrets: dict[str, list[str]] = {}
+    for text in texts:
+        found = _RULE.fullmatch(text)
+        if not found:
+            raise CommandError(
+                f"--rule takes HOST/PATH=SERVICE:PORT, with ,tls or ,tls=SECRET behind it, not"
+                f" {text}"
+            )
+        host, path = found["host"], found["path"]
+        paths.setdefault(host, []).append(
+            {
+                "path": path.removesuffix("*") or "/",
+                "pathType": "Prefix" if path.endswith("*") else "Exact",
+                "backend": _backend(found["service"], found["port"]),
+            }
+        )
+        if found["tls"] and host:
+            hosts = secrets.setdefault(found["secret"] or "", [])
+            hosts += [host] if host not in hosts else []
+    made: Object = {
+        "rules": [
+            {**({"host": host} if host else {}), "http": {"paths": listed}}
+            for host, listed in paths.items()
+        ]
+    }
+    if secrets:
+        made["tls"] = [
+            {"hosts": hosts, **({"secretName": secret} if secret else {})}
+            for secret, hosts in secrets.items()
+        ]
+    return made
+
+
+_TCP = Flag("tcp", "port, and where it leads to", "PORT[:TARGET]", many=True)
+_SERVICES = {
+    "clusterip": ("ClusterIP", "an address within the cluster", Flag("clusterip", "the address")),
+    "nodeport": (
+        "NodePort",
+        "a port on every node",
+        Flag("node_port", "the port", "PORT", default=0),
+    ),
+    "loadbalancer": ("LoadBalancer", "an address from outside", None),
+    "externalname": ("ExternalName", "another name", Flag("external_name", "the name", "NAME")),
+}
+FORMS = {
+    **{
+        f"service {noun}": Form(
+            f"a service with {what}",
+            partial(_service, type=type),
+            (_TCP, own) if own else (_TCP,),
+            f"failed to create {type} service: ",
+        )
+        for noun, (type, what, own) in _SERVICES.items()
+    },
+    "ingress": Form(
+        "an ingress",
+        _ingress,
+        (
+            Flag("rule", "a rule, with * behind a prefix", "HOST/PATH=SERVICE:PORT", many=True),
+            Flag("class", "its class", "NAME"),
+            Flag("annotation", "an annotation", "KEY=VALUE", many=True),
+            Flag("default_backend", "where the rest goes", "SERVICE:PORT"),
+        ),
+        "failed to create ingress: ",
+    ),
+}

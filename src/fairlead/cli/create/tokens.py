@@ -1,0 +1,60 @@
+"""Builder of service account token requests."""
+
+from __future__ import annotations
+
+from fairlead.cli.create.form import Flag, Form, Making, Object
+from fairlead.cli.errors import CommandError
+from fairlead.cli.write_options import seconds_of
+
+_BOUND = {"Pod": "v1", "Secret": "v1"}
+
+
+async def _request(at: Making) -> Object:
+    """The TokenRequest; the server returns the token in its status."""
+    spec: Object = {}
+    audiences = at.values("audience")
+    if audiences:
+        spec["audiences"] = audiences
+    if at.text("duration"):
+        spec["expirationSeconds"] = _seconds(at.text("duration"))
+    kind, name = at.text("bound_object_kind"), at.text("bound_object_name")
+    if kind:
+        if kind not in _BOUND:
+            known = ", ".join(_BOUND)
+            raise CommandError(f"--bound-object-kind takes {known}")
+        if not name:
+            raise CommandError("--bound-object-kind needs --bound-object-name")
+        spec["boundObjectRef"] = {"apiVersion": _BOUND[kind], "kind": kind, "name": name}
+        if at.text("bound_object_uid"):
+            spec["boundObjectRef"]["uid"] = at.text("bound_object_uid")
+    elif name:
+        raise CommandError("--bound-object-name needs --bound-object-kind")
+    return {
+        "apiVersion": at.dialect.group_name("authentication.@/v1"),
+        "kind": "TokenRequest",
+        "metadata": {},
+        "spec": spec,
+    }
+
+
+def _seconds(text: str) -> int:
+    found = seconds_of(text, "--duration")
+    if found <= 0:
+        raise CommandError("--duration takes a time from 0 on")
+    return int(found)
+
+
+FORMS = {
+    "token": Form(
+        "a token of a service account",
+        _request,
+        (
+            Flag("audience", "for whom it is", "NAME", many=True),
+            Flag("duration", "how long it holds", "DURATION"),
+            Flag("bound_object_kind", "it ends with an object: Pod or Secret", "KIND"),
+            Flag("bound_object_name", "the object's name", "NAME"),
+            Flag("bound_object_uid", "the object's uid", "UID"),
+        ),
+        "failed to create token: ",
+    )
+}

@@ -1,0 +1,144 @@
+"""Layout of nodes, with the pods on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+
+from fairlead.cli.describe.fields import Fields
+from fairlead.cli.describe.layout import Layout, Subject
+from fairlead.cli.describe.page import Page
+from fairlead.cli.describe.parts.conditions import draw_conditions_with_times
+from fairlead.cli.describe.parts.metadata import draw_labels_and_annotations
+from fairlead.cli.describe.parts.pod_resources import Amounts, of_pod, of_pods
+from fairlead.cli.describe.parts.quantities import NOTHING, amount_of, draw_resources
+from fairlead.cli.describe.parts.scheduling import draw_taints
+from fairlead.cli.describe.parts.times import age, in_full
+from fairlead.cli.describe.parts.words import NONE, UNSET, shown
+from fairlead.cli.describe.queries import PODS, Found, Queries
+from fairlead.client import ResourceType
+from fairlead.codec.types.quantity import Amount
+
+_ROLE_PREFIX = "node-role.@/"
+_ROLE = "@/role"
+_SYSTEM = (
+    ("Machine ID", "machineID"),
+    ("System UUID", "systemUUID"),
+    ("Boot ID", "bootID"),
+    ("Kernel Version", "kernelVersion"),
+    ("OS Image", "osImage"),
+    ("Operating System", "operatingSystem"),
+    ("Architecture", "architecture"),
+    ("Container Runtime Version", "containerRuntimeVersion"),
+    ("Kubelet Version", "kubeletVersion"),
+    ("Kube-Proxy Version", "kubeProxyVersion"),
+)
+_STANDARD = ("cpu", "memory", "ephemeral-storage")
+_HUGE_PAGES = "hugepages-"
+_SHARES = ("CPU Requests", "CPU Limits", "Memory Requests", "Memory Limits")
+_POD_HEAD = ("Namespace", "Name", "", *_SHARES, "Age")
+
+
+async def _lease(node: Subject, asker: Queries) -> Found:
+    type = ResourceType(asker.dialect.group_name("coordination.@"), "v1", "leases", "Lease", True)
+    return await asker.one(type, node.name, asker.dialect.node_lease_namespace)
+
+
+async def _pods(node: Subject, asker: Queries) -> Found:
+    """The node's pods that have not terminated."""
+    fields = f"spec.nodeName={node.name},status.phase!=Succeeded,status.phase!=Failed"
+    return await asker.all(PODS, "", fieldSelector=fields)
+
+
+def _draw(page: Page, node: Subject) -> None:
+    page.pairs(("Name", node.name), ("Roles", ",".join(_roles(node)) or NONE))
+    draw_labels_and_annotations(page, node)
+    page.pair("CreationTimestamp", in_full(node.at("metadata.creationTimestamp")))
+    draw_taints(page, node.items("spec.taints"))
+    page.pair("Unschedulable", shown(node.flag("spec.unschedulable")))
+    _draw_lease(page, node.found("lease"))
+    draw_conditions_with_times(page, node, "LastHeartbeatTime")
+    page.write("Addresses:")
+    for address in node.items("status.addresses"):
+        page.pair(address.text("type"), address.text("address"), 1)
+    for name, path in (("Capacity", "status.capacity"), ("Allocatable", "status.allocatable")):
+        if node.map(path):
+            page.write(f"{name}:")
+            draw_resources(page, node.part(path), 1)
+    page.write("System Info:")
+    for name, path in _SYSTEM:
+        page.pair(name, node.text(f"status.nodeInfo.{path}"), 1)
+    page.pairs_if(
+        ("PodCIDR", node.text("spec.podCIDR")),
+        ("PodCIDRs", ",".join(node.texts("spec.podCIDRs"))),
+        ("ProviderID", node.text("spec.providerID")),
+    )
+    _draw_pods(page, node)
+
+
+def _roles(node: Subject) -> list[str]:
+    prefix = node.dialect.label(_ROLE_PREFIX)
+    found = {label.removeprefix(prefix) for label in node.labels if label.startswith(prefix)}
+    found.add(node.labels.get(node.dialect.label(_ROLE), ""))
+    return sorted(found - {""})
+
+
+def _draw_lease(page: Page, found: Found) -> None:
+    if found.error is not None:
+        page.pair("Lease", f"Failed to get lease: {found.error.message}")
+        return
+    lease = found.first
+    page.write("Lease:")
+    page.pair("HolderIdentity", lease.text("spec.holderIdentity", UNSET), 1)
+    for name, path in (("AcquireTime", "spec.acquireTime"), ("RenewTime", "spec.renewTime")):
+        page.pair(name, in_full(lease.at(path)) if lease.has(path) else UNSET, 1)
+
+
+def _draw_pods(page: Page, node: Subject) -> None:
+    found = node.found("pods")
+    if found.error is not None:
+        page.pair("Pods", "not authorized")
+        return
+    path = "status.allocatable" if node.map("status.allocatable") else "status.capacity"
+    room = {name: amount_of(value) for name, value in node.parts(path)}
+    page.pair("Non-terminated Pods", f"({len(found.items)} in total)")
+    page.table(_POD_HEAD, (_pod_row(pod, room) for pod in found.items))
+    page.write("Allocated resources:")
+    page.write("(Limits can add up to more than the node has.)", 1)
+    page.table(("Resource", "Requests", "Limits"), _totals(found.items, room))
+
+
+def _pod_row(pod: Fields, room: Amounts) -> list[str]:
+    requests, limits = of_pod(pod, "requests"), of_pod(pod, "limits")
+    shares = [
+        _share(amounts.get(name, NOTHING), room.get(name, NOTHING))
+        for name in ("cpu", "memory")
+        for amounts in (requests, limits)
+    ]
+    name, namespace = pod.text("metadata.name"), pod.text("metadata.namespace")
+    return [namespace, name, "", *shares, age(pod.at("metadata.creationTimestamp"))]
+
+
+def _totals(pods: Sequence[Fields], room: Amounts) -> Iterable[list[str]]:
+    """Totals of all pods: standard resources, huge pages, all others."""
+    requests, limits = of_pods(pods, "requests"), of_pods(pods, "limits")
+    huge = sorted(name for name in room if name.startswith(_HUGE_PAGES))
+    for name in (*_STANDARD, *huge):
+        of = room.get(name, NOTHING)
+        yield [name, *(_share(one.get(name, NOTHING), of) for one in (requests, limits))]
+    for name in sorted(room.keys() - {*_STANDARD, *huge, "pods"}):
+        yield [name, *(str(one.get(name, NOTHING)) for one in (requests, limits))]
+
+
+def _share(part: Amount, whole: Amount) -> str:
+    percent = int(part.value / whole.value * Decimal(100)) if whole.value else 0
+    return f"{part} ({percent}%)"
+
+
+def _events(node: Subject) -> Sequence[Mapping[str, str]]:
+    """Select events by uid and also by name as uid: the kubelet uses the node's name as its uid."""
+    about = {"name": node.name, "namespace": "", "kind": "Node"}
+    return [{**about, "uid": uid} for uid in (node.uid, node.name)]
+
+
+NODE = Layout(_draw, {"lease": _lease, "pods": _pods}, _events)

@@ -1,0 +1,198 @@
+"""Substitutes for the programs that envtest starts: kube-apiserver, etcd and kubectl.
+
+    python -m fairlead.cli.envtest_programs kube-apiserver --secure-port=...
+
+The etcd substitute stores nothing. It serves a health endpoint and the path of its data directory;
+the API server keeps its own store below that directory.
+
+As in envtest, no controllers run, unless FAIRLEAD_TEST_ENV_FLAGS enables them: `--controllers=*`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+PROGRAMS = ("kube-apiserver", "etcd", "kubectl")
+_MORE_FLAGS = "FAIRLEAD_TEST_ENV_FLAGS"
+_CERT_DIR, _ETCD, _GATES = "--cert-dir", "--etcd-servers", "--feature-gates"
+_WHERE = "/fairlead"  # path at which the etcd substitute serves its data directory
+_SECONDS_FOR_ETCD = 10.0
+_ETCD_HELP = """\
+Stands in for etcd, whose objects Fairlead keeps itself. Other flags are ignored.
+
+  --data-dir DIR               where a server that is told of this one keeps everything
+  --listen-client-urls URL     where to say that all is well
+"""
+
+
+def server_flags(
+    given: Sequence[str], environment: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    """Translate flags of kube-apiserver to flags of `fairlead serve`; return them and the ignored
+    flags. Raises ValueError without a reachable etcd URL, and without --cert-dir for a real
+    etcd."""
+    values = _values(given)
+    directory = Path(values.get(_CERT_DIR, ""))
+    place = _place(values.get(_ETCD, ""))
+    left_out: tuple[str, ...] = (_CERT_DIR,)
+    if place is not None:
+        left_out = (_CERT_DIR, "--etcd-")
+        kept = ["--testing", f"--data-dir={place / 'fairlead'}"]
+    elif _CERT_DIR in values:
+        kept = ["--storage=etcd", f"--data-dir={directory / 'fairlead'}"]
+    else:
+        raise ValueError(f"{_CERT_DIR} is missing")
+    passed = [one for one in given if not one.startswith(left_out)]
+    certificate, key = (directory / f"apiserver.{end}" for end in ("crt", "key"))
+    if "--tls-cert-file" not in values and certificate.exists() and key.exists():
+        passed += [f"--tls-cert-file={certificate}", f"--tls-private-key-file={key}"]
+    more = shlex.split(environment.get(_MORE_FLAGS, ""))
+    if not any(one.startswith("--controllers") for one in more):
+        more.append("--controllers=-*")
+    passed, gates = _without_unknown_gates(passed)
+    ignored = _unknown(passed)
+    passed = [one for one in passed if one not in ignored]
+    return ["--dialect=kubernetes", *kept, *passed, *more], [*ignored, *gates]
+
+
+def _without_unknown_gates(flags: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The flags without unknown feature gates, and the removed gates as flags. Many gates concern
+    only the internals of the reference."""
+    from fairlead.resources.gates import is_gate
+
+    kept, ignored = [], []
+    for one in flags:
+        name, _, value = one.partition("=")
+        if name != _GATES:
+            kept.append(one)
+            continue
+        gates = value.split(",")
+        known = [gate for gate in gates if is_gate(gate.partition("=")[0].strip())]
+        ignored += [f"{_GATES}={gate}" for gate in gates if gate and gate not in known]
+        kept += [f"{_GATES}={','.join(known)}"] if known else []
+    return kept, ignored
+
+
+def _values(given: Sequence[str]) -> dict[str, str]:
+    """Parse flags in the form that envtest writes: `--name=value`."""
+    return {name: value for name, _, value in (one.partition("=") for one in given)}
+
+
+class _Known(argparse.ArgumentParser):
+    """Used to find unknown flags. Wrong values are reported better by the server itself."""
+
+    def error(self, message: str) -> NoReturn:
+        raise SystemExit(f"kube-apiserver (fairlead): {message}")
+
+
+def _unknown(flags: Sequence[str]) -> list[str]:
+    from fairlead.process.flags.serve import add_serve_flags
+
+    parser = _Known(allow_abbrev=False, add_help=False)
+    add_serve_flags(parser)
+    return parser.parse_known_args(flags)[1]
+
+
+def _place(urls: str) -> Path | None:
+    """The data directory of the etcd substitute; None for a real etcd. Raises ValueError if nothing
+    listens at the URL."""
+    from urllib.error import HTTPError, URLError
+    from urllib.request import urlopen
+
+    url = urls.split(",")[0]
+    if not url:
+        raise ValueError(f"{_ETCD} is missing")
+    try:
+        with urlopen(url.rstrip("/") + _WHERE, timeout=_SECONDS_FOR_ETCD) as answer:
+            return Path(json.load(answer)["dataDir"])
+    except HTTPError as error:
+        error.close()
+        return None
+    except (URLError, OSError) as error:
+        raise ValueError(f"{_ETCD}: nothing answers at {url}: {error}") from None
+    except (ValueError, KeyError):
+        return None
+
+
+def _run_server(given: Sequence[str]) -> int:
+    from fairlead.cli import main as run
+
+    if "--help" in given or "-h" in given:
+        return run(["serve", "--help"])
+    if "--version" in given:
+        from fairlead.api.discovery import ADVERTISED
+
+        print(f"Kubernetes {ADVERTISED}")
+        return 0
+    try:
+        flags, ignored = server_flags(given, os.environ)
+    except ValueError as error:
+        raise SystemExit(f"kube-apiserver (fairlead): {error}") from None
+    for one in ignored:
+        print(f"kube-apiserver (fairlead): {one} is ignored", file=sys.stderr, flush=True)
+    return run(["serve", *flags])
+
+
+def _run_etcd(given: Sequence[str]) -> None:
+    """Serve the health endpoint on the client address until SIGTERM."""
+    if "--help" in given or "-h" in given:
+        print(_ETCD_HELP, end="")
+        return
+    flags = _values(given)
+    parts = urlsplit(flags.get("--listen-client-urls", "http://127.0.0.1:2379").split(",")[0])
+    directory = Path(flags.get("--data-dir", "default.etcd")).absolute()
+    directory.mkdir(parents=True, exist_ok=True)
+    answers = {
+        "/health": b'{"health":"true","reason":""}',
+        _WHERE: json.dumps({"dataDir": str(directory)}).encode(),
+    }
+
+    class Answering(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content = answers.get(self.path)
+            self.send_response(200 if content is not None else 404)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content or b"")))
+            self.end_headers()
+            self.wfile.write(content or b"")
+
+        def log_message(self, format: str, *words: object) -> None:
+            """Log no requests."""
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise SystemExit(0)
+
+    signal.signal(signal.SIGTERM, stop)
+    address = (parts.hostname or "127.0.0.1", parts.port or 2379)
+    try:
+        server = ThreadingHTTPServer(address, Answering)
+    except OSError as error:
+        raise SystemExit(f"etcd (fairlead): cannot listen on {address}: {error}") from None
+    server.serve_forever()
+
+
+def main(words: Sequence[str]) -> int:
+    program, *given = words
+    if program == "kube-apiserver":
+        return _run_server(given)
+    if program == "kubectl":
+        from fairlead.cli import main as run
+
+        return run(given)
+    _run_etcd(given)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,149 @@
+"""Formats changes as text lines or JSON lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from fairlead.base.terminal import printable
+from fairlead.cli.compared_fields import without
+from fairlead.cli.feed.changes import Change
+from fairlead.cli.masks import masked, masked_pair
+from fairlead.cli.output.colours import DIM, GREEN, RED, YELLOW, Paint
+from fairlead.cli.output.tables import line, widths
+from fairlead.cli.ownership.managers import Manager
+from fairlead.cli.versions.authors import authors_of
+from fairlead.cli.versions.differences import DiffView, painted
+from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED
+
+_COLOURS = {CREATED: GREEN, CHANGED: YELLOW, DELETED: RED}
+_WIDTH = 9
+_WIDTHS = (20, 30, 20)  # minimum widths of kind, name and manager
+_ONLY_NOISE = "(nothing but managedFields, resourceVersion or generation)"
+
+
+def managers_behind(change: Change) -> list[Manager]:
+    """The managers that made the change; none if the managedFields are malformed."""
+    try:
+        return authors_of(change.version, change.before)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+class Lines:
+    """Text lines: time, kind of change, object, managers, and the changed fields."""
+
+    def __init__(self, paint: Paint, with_difference: bool) -> None:
+        self._paint = paint
+        self._widths = list(_WIDTHS)
+        self._sight = DiffView(noise=False, secrets=False) if with_difference else None
+
+    def of(self, change: Change, managers: list[Manager]) -> Iterator[str]:
+        version, before = change.version, change.before
+        clock = change.time.astimezone().strftime("%H:%M:%S")
+        word = self._paint(version.change.ljust(_WIDTH), _COLOURS[version.change])
+        cells = [_kind(change), _name(change)]
+        by = ", ".join(dict.fromkeys(printable(one.name) for one in managers))
+        cells.append(f"by {by}" if by else "")
+        if version.change == CHANGED and before is not None:
+            fields = changed_fields(before.value, version.value)
+            cells.append(in_short(fields) or _ONLY_NOISE)
+        self._widths = widths([cells], self._widths)
+        rest = line(cells, self._widths).rstrip()
+        yield f"{self._paint(clock, DIM)}  {word} {rest}"
+        if self._sight is not None and version.change != DELETED:
+            earlier = None if before is None else before.value
+            lines = [printable(one) for one in self._sight.difference(earlier, version.value)]
+            yield from painted(lines, self._paint)
+
+
+def document(change: Change, managers: list[Manager]) -> str:
+    """The change as one line of JSON."""
+    version, before = change.version, change.before
+    metadata = version.value["metadata"]
+    told: dict[str, Any] = {
+        "time": change.time.isoformat().replace("+00:00", "Z"),
+        "change": version.change,
+        "apiVersion": change.type.api_version,
+        "kind": change.type.kind,
+        "namespace": metadata.get("namespace"),
+        "name": metadata["name"],
+        "managers": list(dict.fromkeys(one.name for one in managers)),
+    }
+    if version.change == CHANGED and before is not None:
+        fields = changed_fields(before.value, version.value)
+        told["changed"] = {one.path: one.values for one in fields}
+    told["object"] = masked(version.value)
+    return orjson.dumps(told).decode()
+
+
+def _kind(change: Change) -> str:
+    type = change.type
+    return f"{type.kind}.{type.group}" if type.group else type.kind
+
+
+def _name(change: Change) -> str:
+    metadata = change.version.value["metadata"]
+    space = metadata.get("namespace")
+    return printable(f"{space}/{metadata['name']}" if space else str(metadata["name"]))
+
+
+# Changed fields
+
+Object = dict[str, Any]
+
+_NONE = object()
+_MAX_FIELDS = 3
+_MAX_LETTERS = 40
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+class Changed(NamedTuple):
+    """A changed field: its path, and its values "before" and "now" as far as present."""
+
+    path: str
+    values: dict[str, Any]
+
+    @property
+    def short(self) -> str:
+        before, now = (_shown(self.values[at]) if at in self.values else "" for at in _SIDES)
+        if not now:
+            return f"{self.path} removed"
+        return f"{self.path}: {before} -> {now}" if before else f"{self.path}: {now}"
+
+
+_SIDES = ("before", "now")
+
+
+def changed_fields(before: Object, now: Object) -> list[Changed]:
+    """The changed fields, without metadata that every write changes; values of Secrets are
+    masked."""
+    one, other = masked_pair(without(before), without(now))
+    return list(_differences("", one, other))
+
+
+def in_short(fields: list[Changed]) -> str:
+    told = [printable(field.short) for field in fields[:_MAX_FIELDS]]
+    more = len(fields) - len(told)
+    return ", ".join([*told, *([f"{more} more"] if more else [])])
+
+
+def _differences(path: str, before: Any, now: Any) -> Iterator[Changed]:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in {**before, **now}:
+            step = f".{key}" if _WORD.fullmatch(key) else f"['{key}']"
+            yield from _differences(path + step, before.get(key, _NONE), now.get(key, _NONE))
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for at, (one, other) in enumerate(zip(before, now, strict=True)):
+            yield from _differences(f"{path}[{at}]", one, other)
+    elif before != now or type(before) is not type(now):
+        both = zip(_SIDES, (before, now), strict=True)
+        yield Changed(path, {side: value for side, value in both if value is not _NONE})
+
+
+def _shown(value: Any) -> str:
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 3]}..."

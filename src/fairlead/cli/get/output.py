@@ -1,0 +1,289 @@
+"""Shows objects once: tables page by page, documents as a whole."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import groupby
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Self
+
+from fairlead.base.terminal import unguarded
+from fairlead.cli.error_messages import worded
+from fairlead.cli.get.requests import Asked, Wanted, first_page
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.printers import Printer
+from fairlead.cli.output.server_tables import Layout, TableText, as_table
+from fairlead.cli.screen import Screen
+from fairlead.client import ApiError, ResourceType, UnknownResource, Unreachable
+from fairlead.client.errors import NotFound
+from fairlead.client.resources import TABLE
+from fairlead.client.session import JSON
+
+if TYPE_CHECKING:
+    from rich import progress as bars
+
+    from fairlead.cli.output.sort import Order
+
+Object = dict[str, Any]
+Begun = tuple[Wanted, Object, AsyncIterator[Object]]
+
+_AT_ONCE = 8
+
+
+class Failures:
+    """Collects errors to print at the end, after all other objects."""
+
+    def __init__(self, at: Invocation) -> None:
+        self._at = at
+        self._texts: dict[str, None] = {}
+
+    def add(self, error: ApiError) -> None:
+        if not (self._at.options.ignore_not_found and isinstance(error, NotFound)):
+            self._texts[worded(error)] = None
+
+    def tell(self) -> int:
+        """Print the errors; return the exit code."""
+        self._at.screen.flush()
+        for text in self._texts:
+            self._at.screen.warn(text)
+        return int(bool(self._texts))
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+
+def accepted(at: Invocation) -> str:
+    """The media type to request: tables, or JSON with --server-print=false."""
+    return TABLE if at.options.server_print else JSON
+
+
+def table_layout(at: Invocation, type: ResourceType, with_kind: bool) -> Layout:
+    options = at.options
+    kind = f"{type.kind}.{type.group}" if type.group else type.kind
+    return Layout(
+        wide=options.output == "wide",
+        headers=not options.no_headers,
+        labels=options.show_labels,
+        label_columns=tuple(name for text in options.label_columns for name in text.split(",")),
+        namespaces=options.all_namespaces and type.namespaced,
+        kind=kind.lower() if with_kind or options.show_kind else "",
+        events=options.output_watch_events,
+    )
+
+
+async def show_tables(at: Invocation, asked: Asked, order: Order | None) -> int:
+    failures = Failures(at)
+    limit = 0 if order else at.options.chunk_size
+    query = {"includeObject": "Object"} if order else {}
+    begun = await _begun(asked.wanted, failures, accepted(at), limit, query)
+    kinds = {(wanted.resource.type.group, wanted.resource.type.kind) for wanted, _, _ in begun}
+    shown, has_pending = 0, False
+    last: tuple[ResourceType, TableText] | None = None
+    with Progress(at.screen) as progress:
+        for type, pages in _tables(begun):
+            if last is None or last[0] is not type:
+                last = type, TableText(table_layout(at, type, len(kinds) > 1))
+                is_new = True
+            try:
+                async for one in pages:
+                    text = last[1].text(_sorted(one, order))
+                    has_pending = has_pending or (type.kind == "Pod" and _has_pending(one))
+                    progress.clear()
+                    if text and is_new and shown and not at.options.no_headers:
+                        at.screen.print()
+                    is_new = is_new and not text
+                    at.screen.out.write(text)
+                    shown += len(text)
+                    progress.seen(one)
+            except ApiError as error:
+                failures.add(error)
+    if not shown and not failures and not at.options.ignore_not_found:
+        _tell_nothing(at, [wanted.resource.type for wanted in asked.wanted])
+    if has_pending:
+        await tell_if_no_nodes(at)
+    return failures.tell()
+
+
+def _has_pending(table: Object) -> bool:
+    names = [column.get("name") for column in table.get("columnDefinitions") or ()]
+    at = names.index("Status") if "Status" in names else -1
+    return at >= 0 and any(row["cells"][at] == "Pending" for row in table.get("rows") or ())
+
+
+async def tell_if_no_nodes(at: Invocation) -> None:
+    """Print a hint for Pending pods if there are no nodes and the output is a terminal."""
+    if not at.screen.errors.isatty():
+        return
+    try:
+        nodes = await (await at.client.resource("nodes")).list(limit=1)
+    except (ApiError, UnknownResource, Unreachable):  # no hint without an answer
+        return
+    if not nodes.get("items"):
+        at.screen.flush()
+        at.screen.warn(
+            "Pending pods wait for a node, and there is none. `fairlead serve --simulate-nodes 3`"
+            " has three, without machines."
+        )
+
+
+async def show_documents(
+    at: Invocation, asked: Asked, printer: Printer, order: Order | None
+) -> int:
+    failures = Failures(at)
+    items: list[Object] = []
+    limit = at.options.chunk_size
+    with Progress(at.screen) as progress:
+        for wanted, page, following in await _begun(asked.wanted, failures, JSON, limit, {}):
+            try:
+                async for one in _chained(page, following):
+                    items += objects_of(one) if not wanted.name else [one]
+                    progress.seen(one)
+            except ApiError as error:
+                failures.add(error)
+    if (not items and at.options.ignore_not_found) or (asked.is_single and not items):
+        return failures.tell()
+    if order is not None:
+        order.sort(items, lambda item: item)
+    value = items[0] if asked.is_single else as_list(items)
+    at.screen.out.write(printer(value))
+    return failures.tell()
+
+
+def as_list(items: Sequence[Object]) -> Object:
+    """Objects of any kinds as one List."""
+    return {
+        "apiVersion": "v1",
+        "items": list(items),
+        "kind": "List",
+        "metadata": {"resourceVersion": ""},
+    }
+
+
+def objects_of(page: Object) -> list[Object]:
+    """The objects of a list, with apiVersion and kind set, which list items lack."""
+    kind, version = str(page.get("kind", "")).removesuffix("List"), page.get("apiVersion")
+    items = page.get("items") or []
+    for item in items:
+        item.setdefault("apiVersion", version)
+        item.setdefault("kind", kind)
+    return items
+
+
+async def _begun(
+    wanted: Sequence[Wanted], failures: Failures, accept: str, limit: int, query: Object
+) -> list[Begun]:
+    """Request the first pages of all, up to 8 at a time."""
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def begin(one: Wanted) -> Begun | ApiError:
+        async with room:
+            try:
+                return one, *await first_page(one, accept, limit, **query)
+            except ApiError as error:
+                return error
+
+    found: list[Begun] = []
+    for one in await asyncio.gather(*map(begin, wanted)):
+        if isinstance(one, ApiError):
+            failures.add(one)
+        else:
+            found.append(one)
+    return found
+
+
+def _tables(begun: Sequence[Begun]) -> Iterator[tuple[ResourceType, AsyncIterator[Object]]]:
+    """Tables by kind: lists page by page; consecutive named objects of one kind as one table, so
+    that they are aligned and sorted together."""
+    for (type, is_named), group in groupby(
+        begun, lambda one: (one[0].resource.type, bool(one[0].name))
+    ):
+        if is_named:
+            yield type, _merged([page for _, page, _ in group])
+            continue
+        for _, page, following in group:
+            yield type, _each_as_table(_chained(page, following))
+
+
+async def _merged(objects: Sequence[Object]) -> AsyncIterator[Object]:
+    tables = [as_table(one) for one in objects]
+    yield {**tables[0], "rows": [row for table in tables for row in table.get("rows") or ()]}
+
+
+async def _each_as_table(pages: AsyncIterator[Object]) -> AsyncIterator[Object]:
+    async for page in pages:
+        yield as_table(page)
+
+
+async def _chained(page: Object, following: AsyncIterator[Object]) -> AsyncIterator[Object]:
+    yield page
+    async for one in following:
+        yield one
+
+
+def _sorted(table: Object, order: Order | None) -> Object:
+    if order is not None:
+        order.sort(table.get("rows") or [], lambda row: row.get("object") or {})
+    return table
+
+
+def _tell_nothing(at: Invocation, types: Sequence[ResourceType]) -> None:
+    namespaced = not at.options.all_namespaces and all(type.namespaced for type in types)
+    place = f" in {at.namespace} namespace." if namespaced else ""
+    at.screen.flush()
+    at.screen.warn(f"No resources found{place}")
+
+
+# Progress of long lists
+
+_PATIENCE = 1.0  # seconds until it appears
+
+
+class Progress:
+    """A transient progress line on standard error. Shown only after a second, if output and errors
+    both go to a terminal."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._wanted = screen.is_terminal and screen.errors.isatty()
+        self._screen = screen
+        self._begin = monotonic()
+        self._count = 0
+        self._bar: bars.Progress | None = None
+
+    def seen(self, page: dict[str, Any]) -> None:
+        """Count a page of a list. Call `clear` before printing anything else."""
+        metadata = page.get("metadata") or {}
+        self._count += len(page.get("items") or page.get("rows") or ())
+        more = metadata.get("continue")
+        if not self._wanted or not more or monotonic() - self._begin < _PATIENCE:
+            return
+        remaining = metadata.get("remainingItemCount")
+        self._show(self._count + remaining if isinstance(remaining, int) else None)
+
+    def _show(self, total: int | None) -> None:
+        from rich import progress as bars
+        from rich.console import Console
+
+        self._screen.flush()
+        if self._bar is None:
+            self._bar = bars.Progress(
+                bars.BarColumn(),
+                bars.TextColumn("{task.completed:.0f} of {task.total:.0f} objects")
+                if total is not None
+                else bars.TextColumn("{task.completed:.0f} objects"),
+                console=Console(file=unguarded(self._screen.errors)),
+                transient=True,
+            )
+            self._bar.add_task("", total=total)
+        self._bar.update(self._bar.task_ids[0], completed=self._count, total=total)
+        self._bar.start()
+
+    def clear(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.clear()

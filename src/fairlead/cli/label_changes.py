@@ -1,0 +1,171 @@
+"""Sets and removes labels or annotations, for `label` and `annotate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.formats import add_output_flag, check_output, show_result
+from fairlead.cli.resolution import ResolvedObject
+from fairlead.cli.selection import add_choosing_flags, check_choice, chosen_objects, uses_selector
+from fairlead.cli.write_options import (
+    EXPECTED,
+    Failures,
+    add_dry_run_flag,
+    add_manager_flag,
+    dry_run,
+    note,
+    write_query,
+)
+from fairlead.client.resources import MERGE_PATCH
+
+_NOTHING = "name objects first, such as pod web or pod/web"
+
+
+class LabelChanges(NamedTuple):
+    """The changes to labels or annotations. `word` is label or annotation, `field` the metadata
+    field."""
+
+    word: str
+    field: str
+    set: Mapping[str, str]
+    removed: Sequence[str]
+
+    def changes(self, standing: Mapping[str, str]) -> dict[str, str | None]:
+        """The merge patch of the current values: null removes a key; unchanged keys are left
+        out."""
+        found: dict[str, str | None] = {
+            key: value for key, value in self.set.items() if standing.get(key) != value
+        }
+        return found | dict.fromkeys(key for key in self.removed if key in standing)
+
+
+def add_marking_flags(parser: ArgumentReader, command: str) -> None:
+    parser.add_argument("words", metavar="KIND [NAME...] KEY=VALUE...", nargs="*")
+    add_choosing_flags(parser, command)
+    add_output_flag(parser)
+    add_dry_run_flag(parser)
+    add_manager_flag(parser, f"fairlead-{command}")
+    parser.add_switch("--overwrite", help="change what has another value")
+    parser.add_switch("--list", help="show what there is then")
+    parser.add_argument(
+        "--resource-version", metavar="VERSION", default="", help="only if it is still this one"
+    )
+
+
+def split_words(words: Sequence[str], word: str) -> tuple[list[str], list[str]]:
+    """Split the words into objects and the changes after them; raises Mistake."""
+    start = next((at for at, one in enumerate(words) if _is_change(one)), len(words))
+    for one in words[start:]:
+        if not _is_change(one):
+            raise CommandError(f"objects come before what is changed, and this is behind it: {one}")
+    return list(words[:start]), list(words[start:])
+
+
+def _is_change(word: str) -> bool:
+    return ("=" in word and not word.startswith("=")) or (word.endswith("-") and len(word) > 1)
+
+
+def parse_marks(
+    word: str, changes: Sequence[str], check: Callable[[str, str], None]
+) -> LabelChanges:
+    """Parse KEY=VALUE and KEY- words; raises Mistake. `check` is called with each KEY=VALUE word
+    and its value."""
+    made: dict[str, str] = {}
+    removed: list[str] = []
+    for change in changes:
+        key, sign, value = change.partition("=")
+        if sign:
+            check(change, value)
+            made[key] = value
+        else:
+            removed.append(change[:-1])
+    if made.keys() & set(removed):
+        article = "an" if word == "annotation" else "a"
+        raise CommandError(f"{article} {word} is both set and removed")
+    return LabelChanges(word, f"{word}s", made, removed)
+
+
+async def mark(
+    at: Invocation,
+    words: Sequence[str],
+    marks: LabelChanges,
+    outcome: Callable[[LabelChanges, bool], str],
+    overwritten: Callable[[Mapping[str, str]], str],
+) -> int:
+    """Change all selected objects and return the exit code. `outcome` returns the result text of an
+    object, given whether it changed; `overwritten` the error text for existing values without
+    --overwrite."""
+    check_output(at)
+    check_choice(at, words, _NOTHING)
+    if not marks.set and not marks.removed and not at.options.list:
+        raise CommandError(f"at least one {marks.word} update is required")
+    if at.options.resource_version and (uses_selector(at) or len(words) > 2):
+        raise CommandError("--resource-version is of one object, and these are several")
+    failures = Failures()
+    seen = [one async for one in chosen_objects(at, words, failures)]
+    for one in seen:
+        try:
+            await _mark_one(at, one, marks, outcome, overwritten, alone=len(seen) == 1)
+        except (CommandFailed, *EXPECTED) as error:
+            failures.add(error)
+    return failures.finish()
+
+
+async def _mark_one(
+    at: Invocation,
+    one: ResolvedObject,
+    marks: LabelChanges,
+    outcome: Callable[[LabelChanges, bool], str],
+    overwritten: Callable[[Mapping[str, str]], str],
+    alone: bool,
+) -> None:
+    standing: dict[str, str] = one.value["metadata"].get(marks.field) or {}
+    other = {
+        key: standing[key] for key, value in marks.set.items() if standing.get(key, value) != value
+    }
+    if other and not at.options.overwrite:
+        raise CommandError(overwritten(other))
+    for key in marks.removed:
+        if key not in standing and marks.word == "label":
+            at.screen.print(f'label "{key}" not found.')
+    changes = marks.changes(standing)
+    made = one.value
+    if changes or at.options.resource_version:
+        made = await _changed(at, one, marks.field, changes)
+    if at.options.list:
+        _list(at, one, made["metadata"].get(marks.field) or {}, marks.word, alone)
+    elif marks.set or marks.removed:
+        show_result(at, one.resource.type, made, outcome(marks, bool(changes)), note(at.options))
+
+
+async def _changed(
+    at: Invocation, one: ResolvedObject, field: str, changes: Mapping[str, str | None]
+) -> dict[str, object]:
+    metadata: dict[str, object] = {field: changes}
+    if at.options.resource_version:
+        metadata["resourceVersion"] = at.options.resource_version
+    patch = {"metadata": metadata}
+    if dry_run(at.options) == "client":
+        from fairlead.fields.merge_patch import apply_merge_patch
+
+        merged: dict[str, object] = apply_merge_patch(one.value, patch)
+        return merged
+    return await one.resource.patch(
+        one.name, patch, one.namespace, type=MERGE_PATCH, **write_query(at.options)
+    )
+
+
+def _list(
+    at: Invocation, one: ResolvedObject, found: Mapping[str, str], word: str, alone: bool
+) -> None:
+    before = ""
+    if not alone:
+        type = one.resource.type
+        at.screen.print(f"Listing {word}s for {type.kind}.{type.group}/{one.name}:")
+        before = " "
+    for key, value in sorted(found.items()):
+        at.screen.print(f"{before}{key}={value}")

@@ -1,0 +1,102 @@
+"""Draws fields beside their owners, below a legend of the managers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from fairlead.base.terminal import printable
+from fairlead.cli.output import colours, tables
+from fairlead.cli.ownership.managers import Manager
+from fairlead.cli.ownership.plan import ADDED, REMOVED, THEIRS, YOURS
+from fairlead.cli.ownership.rows import Row
+from fairlead.cli.screen import Screen
+
+NOBODY = "<none>"
+_COLOURS = (
+    colours.CYAN,
+    colours.GREEN,
+    colours.YELLOW,
+    colours.MAGENTA,
+    colours.BLUE,
+)
+_HEAD = ("MANAGER", "OPERATION", "SUBRESOURCE", "APIVERSION", "AGE", "FIELDS")
+_GAP = "   "
+_NARROWEST = 20  # minimum width of the fields
+# Per mark: line prefix, colour, and prefix of the owners.
+_MARKS: Mapping[str, tuple[str, str, str]] = {
+    "": ("  ", "", ""),
+    REMOVED: ("- ", colours.RED, ""),
+    ADDED: ("+ ", colours.GREEN, ""),
+    THEIRS: ("! ", colours.RED, "theirs: "),
+    YOURS: ("> ", colours.YELLOW, "yours: "),
+}
+
+
+class Drawing:
+    """Draws for one screen. Each manager has the same colour everywhere."""
+
+    def __init__(self, screen: Screen, managers: Sequence[Manager]) -> None:
+        self._screen = screen
+        self._paint = colours.Paint(screen)
+        self._now = datetime.now(UTC)
+        self._managers = managers
+        names = dict.fromkeys(one.name for one in managers)
+        self._colours = {name: _COLOURS[at % len(_COLOURS)] for at, name in enumerate(names)}
+
+    def legend(self) -> str:
+        cells = [
+            (
+                printable(one.name),
+                one.operation,
+                printable(one.subresource) or "-",
+                printable(one.api_version),
+                one.age(self._now),
+                str(one.count),
+            )
+            for one in self._managers
+        ]
+        width = tables.widths([_HEAD, *cells])
+        lines = [
+            self._paint(tables.line(row, width), self._colours[one.name])
+            for row, one in zip(cells, self._managers, strict=True)
+        ]
+        return "\n".join((tables.line(_HEAD, width), *lines))
+
+    def fields(self, rows: Iterable[Row], planner: str = "") -> str:
+        """Draw all rows; with the manager of a plan also their marks."""
+        found = list(rows)
+        behind = [self._behind(row, planner) for row in found]
+        before = [(_MARKS[row.mark][0] if planner else "") + row.text for row in found]
+        width = max(map(len, before), default=0)
+        if self._screen.is_terminal:
+            room = self._screen.width - max(map(len, behind), default=0) - len(_GAP)
+            width = min(width, max(room, _NARROWEST))
+            before = [_cut(text, width) for text in before]
+        return "\n".join(
+            self._line(row, text, said, width)
+            for row, text, said in zip(found, before, behind, strict=True)
+        )
+
+    def _behind(self, row: Row, planner: str) -> str:
+        said = _MARKS[row.mark][2]
+        if row.mark == YOURS:
+            return f"{said}{planner}"
+        if row.mark == ADDED:
+            named = ", ".join(printable(one.name) for one in row.owners)
+            return (named or NOBODY) if row.is_leaf or named else ""
+        owners = [one for one in row.owners if row.mark != THEIRS or one.name != planner]
+        named = ", ".join(printable(one.worded(self._now)) for one in owners)
+        return said + (named or NOBODY) if row.is_leaf or named else ""
+
+    def _line(self, row: Row, text: str, said: str, width: int) -> str:
+        _, colour, _ = _MARKS[row.mark]
+        if not colour:
+            colour = self._colours[row.owners[0].name] if row.owners else colours.DIM
+        if not said:
+            return self._paint(text, colour) if row.mark else text
+        return self._paint(f"{text.ljust(width)}{_GAP}{said}", colour)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

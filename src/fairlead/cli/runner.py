@@ -1,0 +1,97 @@
+"""Runs a client command: reads its flags, calls its module, returns the exit code.
+
+Commands are coroutines `run(Invocation)` in modules of `fairlead.cli.commands`, which also define
+`add_flags`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from importlib import import_module
+
+from fairlead.base.terminal import printable
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.catalog import COMMANDS, GROUPS
+from fairlead.cli.connection_flags import add_connection_flags, move_flags_to_end
+from fairlead.cli.error_messages import worded
+from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.invocation import Invocation
+from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
+from fairlead.client.names import InvalidName
+
+_TRACEBACKS = "FAIRLEAD_TRACEBACKS"
+EXPECTED = (AccessError, ApiError, InvalidName, Unreachable, UnknownKind, UnknownResource)
+
+
+def run_command(program: str, words: Sequence[str]) -> int:
+    """Run a command and return the exit code. The first word is a command, or a group followed by
+    the command."""
+    if words[0] in GROUPS:
+        words = [words[0], *move_flags_to_end(words[1:])]
+    name = " ".join(words[:2]) if words[0] in GROUPS else words[0]
+    path = name.replace(" ", ".").replace("-", "_")
+    module = import_module(f"fairlead.cli.commands.{path}") if name in COMMANDS else None
+    gc.enable()  # `main` disables it during the imports
+    if module is None:
+        return _tell_group(program, words[0], words[1] if len(words) > 1 else "")
+    listed = COMMANDS[name]
+    own = words[len(name.split()) :]
+    reader = ArgumentReader(
+        words=own,
+        prog=f"{program} {name}",
+        usage=f"{program} {name} {listed.usage} [FLAGS]",
+        description=f"{listed.help[:1].upper()}{listed.help[1:]}.",
+    )
+    module.add_flags(reader)
+    add_connection_flags(reader)
+    try:
+        options = reader.read(own)
+        return asyncio.run(_run(module.run, Invocation(options)))
+    except UsageError as error:
+        print(f"error: {error}\nSee '{program} {name} --help' for usage.", file=sys.stderr)
+        return int(getattr(module, "MISUSED", 1))
+
+
+def _tell_group(program: str, group: str, word: str) -> int:
+    """Print the commands of a group; return 1 if `word` is an unknown command, else 0."""
+    known = {name: listed for name, listed in COMMANDS.items() if name.startswith(f"{group} ")}
+    wrong = word not in ("", "-h", "--help")
+    if wrong:
+        print(f'error: unknown command "{word}" for "{program} {group}"', file=sys.stderr)
+    for name, listed in known.items():
+        print(f"  {program} {name} {listed.usage}".ljust(60), listed.help)
+    return int(wrong)
+
+
+async def _run(command: Callable[[Invocation], Awaitable[int]], at: Invocation) -> int:
+    try:
+        await at.check_uid()
+        code = await command(at)
+        at.screen.flush()
+        return code
+    except CommandFailed as failure:
+        at.screen.flush()
+        if str(failure):
+            at.screen.warn(printable(str(failure)))
+        return failure.code
+    except EXPECTED as error:
+        at.screen.flush()
+        at.screen.warn(worded(error))
+        return 1
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        # The server may send responses that do not match the API.
+        if os.environ.get(_TRACEBACKS):
+            raise
+        at.screen.flush()
+        told = " ".join(f"{type(error).__name__}: {error}".split())
+        at.screen.warn(
+            f"error: the answer of the server was not understood: {printable(told)}"
+            f" (set {_TRACEBACKS}=1 to see where)"
+        )
+        return 1
+    finally:
+        await at.close()

@@ -1,0 +1,121 @@
+"""Selects the objects of a command: by name, by selector, all of a kind, or from files."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.invocation import Invocation
+from fairlead.cli.manifests import add_file_flags, manifests
+from fairlead.cli.resolution import ResolvedObject, Resolver, require_name
+from fairlead.cli.targets import Target, targets_of
+from fairlead.cli.write_options import EXPECTED, Failures
+from fairlead.client import Resource
+from fairlead.client.resources import Object
+
+_NOTHING = """\
+nothing is named. Say which objects are meant, in one of these ways:
+   configmap settings
+   configmap/settings secret/keys
+   configmaps -l app=web
+   -f FILE"""
+
+
+class Chosen(NamedTuple):
+    """A selected object. `value` is set if selecting it already read it (from a list)."""
+
+    resource: Resource
+    name: str
+    namespace: str
+    origin: str = ""
+    value: Object | None = None
+
+
+def add_choosing_flags(parser: ArgumentReader, what: str) -> None:
+    add_file_flags(parser, what)
+    parser.add_argument("-l", "--selector", metavar="LABELS", default="", help="with these labels")
+    parser.add_argument("--field-selector", metavar="FIELDS", default="", help="with these fields")
+    parser.add_switch("--all", help="all objects of the kind")
+    parser.add_switch("-A", "--all-namespaces", help="objects of all namespaces")
+
+
+def check_choice(at: Invocation, words: Sequence[str], nothing: str = _NOTHING) -> None:
+    """Raises Mistake if words and flags contradict each other, and with the text `nothing` if no
+    object is given."""
+    options = at.options
+    if options.all and (options.selector or options.field_selector):
+        raise CommandError("--all and a selector contradict each other: give one of them")
+    if options.filename and words:
+        raise CommandError("objects are named by files (-f) and by words at once: give one of them")
+    if not options.filename and not words:
+        raise CommandError(nothing)
+
+
+def uses_selector(at: Invocation) -> bool:
+    """Whether flags (--all or a selector) select the objects instead of names."""
+    return bool(at.options.all or at.options.selector or at.options.field_selector)
+
+
+async def chosen(at: Invocation, words: Sequence[str], failures: Failures) -> AsyncIterator[Chosen]:
+    """Yield the selected objects one by one. Objects of files whose resource or name is missing are
+    added to `failures`."""
+    if not at.options.filename:
+        for target in await targets_of(at.client, words):
+            async for one in _of_target(at, target):
+                yield one
+        return
+    places = Resolver(at)
+    for manifest in manifests(at.options.filename, at.options.recursive):
+        try:
+            found = await places.of(manifest)
+            name = require_name(found)
+        except CommandFailed as error:
+            failures.add(error)
+            continue
+        yield Chosen(found.resource, name, found.namespace, manifest.origin)
+
+
+async def _of_target(at: Invocation, target: Target) -> AsyncIterator[Chosen]:
+    options, resource = at.options, target.resource
+    space = at.namespace if resource.type.namespaced else ""
+    if target.names:
+        if uses_selector(at):
+            raise CommandError("names and a selector contradict each other: give one of them")
+        if options.all_namespaces and resource.type.namespaced:
+            raise CommandError("a name is of one namespace: leave out -A, or the name")
+        if not all(target.names):
+            raise CommandError("the name is empty")
+        for name in target.names:
+            yield Chosen(resource, name, space)
+        return
+    if not uses_selector(at):
+        raise CommandError(
+            "a kind alone is not enough: name objects of it, or give --all or a selector"
+        )
+    query = {"labelSelector": options.selector, "fieldSelector": options.field_selector}
+    async for page in resource.pages(
+        "" if options.all_namespaces else space, **{key: one for key, one in query.items() if one}
+    ):
+        for item in page.get("items") or ():
+            metadata = item["metadata"]
+            # Items of a list have no apiVersion and kind.
+            value = {"apiVersion": resource.type.api_version, "kind": resource.type.kind, **item}
+            yield Chosen(resource, metadata["name"], metadata.get("namespace", ""), "", value)
+
+
+async def chosen_objects(
+    at: Invocation, words: Sequence[str], failures: Failures, subresource: str = ""
+) -> AsyncIterator[ResolvedObject]:
+    """Yield the selected objects with their current value. Objects that cannot be read are added to
+    `failures`."""
+    async for one in chosen(at, words, failures):
+        value = None if subresource else one.value
+        if value is None:
+            try:
+                value = await one.resource.get(one.name, one.namespace, subresource=subresource)
+            except EXPECTED as error:
+                failures.add(error)
+                continue
+        yield ResolvedObject(one.resource, value, one.namespace, one.origin)

@@ -1,0 +1,125 @@
+"""The commands backup, restore and migrate, which copy a whole store."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+from dataclasses import replace
+from types import FrameType
+from typing import BinaryIO, NoReturn
+
+from fairlead.cli.failures import explain
+from fairlead.cli.parser import complain
+from fairlead.cli.store_copy_flags import check, storage_at
+from fairlead.client.access.files import VARIABLE
+from fairlead.client.access.loader import load_access
+from fairlead.client.access.model import AccessError
+from fairlead.process.backup.archive import Archive, pieces
+from fairlead.process.backup.atomic_file import new_file
+from fairlead.process.backup.download import download
+from fairlead.process.backup.errors import BackupError
+from fairlead.process.backup.progress import Progress, size
+from fairlead.process.backup.shared import Raising
+from fairlead.process.backup.storages import Contents, Storage
+from fairlead.storage.backend import StorageError
+
+_BEARER = "Bearer "
+
+
+def run(command: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Run the command and return the exit code. SIGTERM and SIGHUP raise SystemExit, so that no
+    partial output is left behind."""
+    check(command, parser, options)
+    progress = Progress(command, verbose=options.verbose)
+    before = {number: signal.signal(number, _stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        _COMMANDS[command](options, progress)
+    except (BackupError, StorageError) as error:
+        progress.end()
+        complain(parser.prog, str(error))
+        return 1
+    except (OSError, MemoryError) as error:
+        progress.end()
+        complain(parser.prog, explain(error))
+        return 1
+    finally:
+        progress.end()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 0
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _back_up(options: argparse.Namespace, progress: Progress) -> None:
+    with new_file(options.file) as file:
+        if options.kubeconfig is not None:
+            asyncio.run(_download(options, file, progress))
+        else:
+            _pack(storage_at(options, options.data_dir), file, progress)
+        file.flush()
+        archive = Archive(options.file, file)
+        count = archive.verify()
+    at = f"revision {archive.header.revision}"
+    progress.say(f"{options.file}: {count:,} objects at {at}, {size(progress.bytes)}")
+
+
+async def _download(options: argparse.Namespace, file: BinaryIO, progress: Progress) -> None:
+    # The environment variable may list several files: let `load_access` read it.
+    named = str(options.kubeconfig) != os.environ.get(VARIABLE)
+    try:
+        access = load_access(options.kubeconfig if named else None, context=options.context)
+        proof = await access.credentials.proof()
+    except AccessError as error:
+        raise BackupError(str(error)) from None
+    if access.impersonation.user:
+        raise BackupError("a backup is not made as another user: choose one without `as`")
+    config = replace(access.place, certificate=proof.certificate, key=proof.key)
+    if proof.authorization.startswith(_BEARER):
+        token = proof.authorization.removeprefix(_BEARER)
+        config = replace(config, token=token, token_file=None)
+    await download(config, file, progress)
+
+
+def _pack(storage: Storage, file: BinaryIO, progress: Progress) -> None:
+    with storage.reading() as contents:
+        for piece in pieces(contents.header, progress.counted(contents.rows())):
+            file.write(piece)
+            progress.add_bytes(len(piece))
+
+
+def _restore(options: argparse.Namespace, progress: Progress) -> None:
+    storage = storage_at(options, options.data_dir)
+    with options.file.open("rb") as file:
+        archive = Archive(options.file, file)
+        dialect = archive.header.dialect
+        if options.dialect and dialect != options.dialect:
+            raise BackupError(f"{options.file} is a backup of the {dialect} dialect")
+        archive.verify(progress.add_bytes)
+        _fill(storage, archive, _raising(options, storage.usual_gap), progress)
+
+
+def _migrate(options: argparse.Namespace, progress: Progress) -> None:
+    with storage_at(options, options.origin).reading() as contents:
+        dialect = contents.header.dialect
+        if options.dialect and dialect != options.dialect:
+            raise BackupError(f"{options.origin} holds objects of the {dialect} dialect")
+        _fill(storage_at(options, options.target), contents, _raising(options, 0), progress)
+
+
+_COMMANDS = {"backup": _back_up, "restore": _restore, "migrate": _migrate}
+
+
+def _raising(options: argparse.Namespace, usual: int) -> Raising:
+    gap = usual if options.revision_gap is None else options.revision_gap
+    return Raising(gap, bool(options.accept_older_revisions))
+
+
+def _fill(storage: Storage, contents: Contents, raising: Raising, progress: Progress) -> None:
+    revision = storage.fill(contents, raising, progress)
+    count, before = progress.rows, contents.header.revision
+    progress.say(f"{count:,} objects of revision {before} are there; it goes on at {revision}")

@@ -1,0 +1,138 @@
+"""Shared by commands that change objects: flags, query parameters, and errors of single objects."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.error_messages import worded
+from fairlead.cli.errors import CommandError, CommandFailed, UsageError
+from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
+from fairlead.client.errors import error_of_status
+from fairlead.client.names import InvalidName
+
+MANAGER = "fairlead"
+# Errors that can concern one object. After an access or connection error, the remaining objects are
+# not tried.
+_AT_AN_END = (AccessError, Unreachable)
+EXPECTED = (ApiError, InvalidName, UnknownKind, UnknownResource, *_AT_AN_END)
+
+_NOTES = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
+_OLD_DRY_RUNS = {"unchanged": "client", "true": "client", "false": "none"}
+_VALIDATIONS = {
+    **dict.fromkeys(("strict", "true"), "Strict"),
+    "warn": "Warn",
+    **dict.fromkeys(("ignore", "false"), "Ignore"),
+}
+
+
+def add_dry_run_flag(parser: ArgumentReader) -> None:
+    parser.add_choice(
+        "--dry-run",
+        bare="unchanged",
+        metavar="=none|client|server",
+        default="none",
+        help="only say what would be done: client asks nothing, server all but storing",
+    )
+
+
+def add_manager_flag(parser: ArgumentReader, default: str) -> None:
+    parser.add_argument(
+        "--field-manager", metavar="NAME", default=default, help="who owns the fields afterwards"
+    )
+
+
+def add_validation_flag(parser: ArgumentReader) -> None:
+    parser.add_choice(
+        "--validate",
+        bare="strict",
+        metavar="=strict|warn|ignore",
+        default="strict",
+        help="what the server does with fields it does not know",
+    )
+
+
+def dry_run(options: argparse.Namespace) -> str:
+    """Return none, client or server; raises Mistake for other values."""
+    wanted = str(options.dry_run)
+    wanted = _OLD_DRY_RUNS.get(wanted, wanted)
+    if wanted not in _NOTES:
+        raise CommandError(f"--dry-run={wanted} is unknown: it takes none, client or server")
+    return wanted
+
+
+def note(options: argparse.Namespace) -> str:
+    """The note printed after the result of a dry run."""
+    return _NOTES[dry_run(options)]
+
+
+def check_subresource(
+    options: argparse.Namespace, known: Sequence[str] = ("status", "scale")
+) -> None:
+    """Raises Mistake."""
+    if options.subresource and options.subresource not in known:
+        raise CommandError(
+            f"--subresource={options.subresource} is not possible here, only {', '.join(known)}"
+        )
+
+
+def write_query(options: argparse.Namespace) -> dict[str, Any]:
+    """Query parameters of a write, from the flags; raises Mistake."""
+    query: dict[str, Any] = {}
+    if getattr(options, "field_manager", ""):
+        query["fieldManager"] = options.field_manager
+    if dry_run(options) == "server":
+        query["dryRun"] = "All"
+    wanted = getattr(options, "validate", None)
+    if wanted is not None:
+        if wanted not in _VALIDATIONS:
+            raise CommandError(
+                f"--validate={wanted} is unknown: it takes strict (true), warn or ignore (false)"
+            )
+        query["fieldValidation"] = _VALIDATIONS[wanted]
+    return query
+
+
+def seconds_of(text: str, flag: str) -> float:
+    """Parse the duration value of a flag, such as 1m30s; raises UsageError."""
+    from fairlead.codec.types.times import DurationError, parse_duration
+
+    try:
+        return parse_duration(text)
+    except DurationError as error:
+        raise UsageError(f'invalid argument "{text}" for "{flag}" flag: {error}') from None
+
+
+def sourced(error: Exception, doing: str, origin: str) -> Exception:
+    """The error with its source file in the message: error when creating "x.yaml": ..."""
+    if not origin or isinstance(error, _AT_AN_END):
+        return error
+    before = f'error when {doing} "{origin}": '
+    if isinstance(error, ApiError):
+        status = {**error.status, "message": before + error.message}
+        return error_of_status(status, error.retry_after)
+    return CommandFailed(f"error: {before}{error}")
+
+
+class Failures:
+    """Collects the errors of single objects, to report them together at the end."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+    def add(self, error: Exception) -> None:
+        """Raises CommandFailed at once if the server cannot be reached."""
+        self._texts.append(str(error) if isinstance(error, CommandFailed) else worded(error))
+        if isinstance(error, _AT_AN_END):
+            self.finish()
+
+    def finish(self) -> int:
+        """Return exit code 0; raises CommandFailed with the text of all errors if there are any."""
+        if self._texts:
+            raise CommandFailed("\n".join(self._texts))
+        return 0

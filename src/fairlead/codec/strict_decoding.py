@@ -1,0 +1,63 @@
+"""Reports unknown and duplicate fields of a JSON document, in document order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fairlead.codec.bodies import MAX_FOUND, Pairs, parse_with_duplicates
+from fairlead.codec.types.decode import joined_path
+from fairlead.codec.types.model import ListOf, MapOf, Scalar, Struct, Type
+
+_TYPE_META = ("kind", "apiVersion")
+_TEXT = Scalar("string")
+
+
+def strict_problems(raw: bytes, struct: Struct) -> list[str]:
+    """The fields of an object that its type does not have, and duplicate fields. Does not descend
+    into unknown fields, nor report them as duplicates."""
+    found: dict[str, None] = {}
+    for problem in _problems(struct, parse_with_duplicates(raw), []):
+        found[problem] = None
+        if len(found) == MAX_FOUND:
+            break
+    return list(found)
+
+
+def _problems(node: Type, value: Any, way: list[str]) -> Iterator[str]:
+    """`way` holds the steps to the value."""
+    if isinstance(value, Pairs):
+        yield from _of_object(node, value, way)
+    elif isinstance(node, ListOf) and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _below(node.element, item, way, f"[{index}]")
+
+
+def _of_object(node: Type, value: Pairs, way: list[str]) -> Iterator[str]:
+    if not isinstance(node, (Struct, MapOf)):
+        return
+    seen: set[str] = set()
+    for key, item in value:
+        inner = _member(node, key, at_root=not way)
+        if inner is None:
+            yield f'unknown field "{joined_path(way, key)}"'
+            continue
+        if key in seen:
+            yield f'duplicate field "{joined_path(way, key)}"'
+        seen.add(key)
+        yield from _below(inner, item, way, key)
+
+
+def _member(node: Struct | MapOf, key: str, *, at_root: bool) -> Type | None:
+    if isinstance(node, MapOf):
+        return node.element
+    field = node.fields.get(key)
+    if field is not None:
+        return field.type
+    return _TEXT if at_root and key in _TYPE_META else None
+
+
+def _below(node: Type, value: Any, way: list[str], step: str) -> Iterator[str]:
+    way.append(step)
+    yield from _problems(node, value, way)
+    way.pop()
