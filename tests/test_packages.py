@@ -11,6 +11,7 @@ import pytest
 import fairlead
 
 ROOT = Path(fairlead.__file__).parent
+DOCS = Path(__file__).parent.parent / "docs"
 MAX_PACKAGES = 16
 PACKAGES = sorted(path.parent for path in ROOT.glob("*/__init__.py"))
 _ITEM = re.compile(r"^- (`[^:;]*`)(?:[:;]|$)", re.MULTILINE)
@@ -35,3 +36,10 @@ def test_the_contents_that_a_package_lists_exist(package: Path) -> None:
         for name in re.findall(r"`([a-z_0-9/]+)`", names):
             path = package / name
             assert path.is_dir() or path.with_suffix(".py").is_file(), name
+
+
+def test_the_modules_that_the_architecture_names_exist() -> None:
+    page = (DOCS / "architecture.md").read_text()
+    named = re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9]+\.(?:py|table))`", page)
+    assert len(named) > 20
+    assert [name for name in named if not (ROOT / name).is_file()] == []

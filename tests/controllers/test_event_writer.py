@@ -87,7 +87,7 @@ async def _told(texts: list[str], skipped: dict[int, float], monkeypatch: Any) -
     writer, writes = EventWriter(), Writes()
     for index, text in enumerate(texts):
         monkeypatch.setattr(clock, "_ahead", clock._ahead + skipped.get(index, 0.0))
-        _say(_recorder(writes, writer), "ShapeCache", text)
+        _say(_recorder(writes, writer), "Made", text)
     _say(_recorder(writes, writer), LAST)
     await _written(writes, writer)
     return {one["message"]: one["count"] for one in writes.events.values()}

@@ -60,7 +60,7 @@ def test_of_two_cas_that_begin_at_once_one_is_refused(tmp_path: Path) -> None:
             ),
             return_exceptions=True,
         )
-        assert sorted(type(one).__name__ for one in ended) == ["NoneType", "ForeignAuthority"]
+        assert sorted(type(one).__name__ for one in ended) == ["ForeignAuthority", "NoneType"]
 
     on_servers(work, SYSTEM)
 

@@ -167,7 +167,7 @@ class Registered:
         condition = {
             "type": "Available",
             "status": status,
-            "reason": "ProxiedRequest",
+            "reason": "Passed",
             "message": "",
             "lastTransitionTime": "2024-01-01T00:00:00Z",
         }

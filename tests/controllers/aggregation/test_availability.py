@@ -32,7 +32,7 @@ def metric(shelved: Shelved, line: str) -> float:
 
 def test_a_server_that_answers_is_available(shelved: Shelved) -> None:
     condition = shelved.becomes(shelved.register(), "True")
-    assert (condition["reason"], condition["message"]) == ("ProxiedRequest", "all checks passed")
+    assert (condition["reason"], condition["message"]) == ("Passed", "all checks passed")
 
 
 def test_a_server_is_asked_for_its_resources_as_a_master(shelved: Shelved) -> None:
@@ -143,7 +143,7 @@ def test_a_server_that_fails_comes_back_when_it_works_again(shelved: Shelved) ->
     failed = shelved.becomes(name, "False", "FailedDiscoveryCheck")
     assert failed["lastTransitionTime"] > turned
     shelved.shelf.says = None
-    shelved.becomes(name, "True", "ProxiedRequest")
+    shelved.becomes(name, "True", "Passed")
 
 
 def test_nothing_is_written_while_nothing_changes(shelved: Shelved) -> None:
@@ -161,7 +161,7 @@ def test_nothing_is_written_while_nothing_changes(shelved: Shelved) -> None:
 def test_what_others_write_into_the_condition_is_put_right(shelved: Shelved) -> None:
     name = shelved.register("absent")
     found = shelved.becomes(name, "False")
-    lie = {"status": {"conditions": [{**found, "status": "True", "reason": "ProxiedRequest"}]}}
+    lie = {"status": {"conditions": [{**found, "status": "True", "reason": "Passed"}]}}
     answer = shelved.client.patch(shelved.services.item(name, "status"), lie)
     assert answer.status == 200
     shelved.becomes(name, "False", "ServiceNotFound")
