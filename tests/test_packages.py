@@ -43,3 +43,24 @@ def test_the_modules_that_the_architecture_names_exist() -> None:
     named = re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9]+\.(?:py|table))`", page)
     assert len(named) > 20
     assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def _defined(path: Path) -> set[str]:
+    """Functions and classes of a module, methods as `Class.method`."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            parts = (part for part in node.body if hasattr(part, "name"))
+            found.update(f"{node.name}.{part.name}" for part in parts)
+    return found
+
+
+def test_the_functions_that_the_architecture_names_exist() -> None:
+    page = (DOCS / "architecture.md").read_text()
+    named = re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9]+\.py)`((?:,\s+`[\w.]+`)+)", page)
+    assert len(named) > 30
+    for module, listed in named:
+        names = re.findall(r"`([\w.]+)`", listed)
+        assert set(names) <= _defined(ROOT / module), (module, names)
