@@ -25,6 +25,8 @@ CASES: list[tuple[str, Numbers]] = [
     ("label_selectors", {"terms": 1_900, "keys": 1, "choice": 0, "objects": 200}),
     ("watches_with_selectors", {"terms": 1_900, "keys": 1, "choice": 0, "watches": 30}),
     ("columns", {"objects": 2, "columns": 42, "items": 1_926, "choice": 2}),
+    ("columns", {"objects": 2, "columns": 60, "items": 3_000, "choice": 1}),
+    ("columns", {"objects": 2, "columns": 60, "items": 3_000, "choice": 2}),
     ("metadata", {"items": 19_275, "choice": 3}),
     ("protobuf", {"items": 700_000, "choice": 0}),
 ]
@@ -46,7 +48,9 @@ def _check(target: Target, case: Case) -> list[int]:
     return damage.answers
 
 
-@pytest.mark.parametrize(("name", "numbers"), CASES, ids=[name for name, _ in CASES])
+@pytest.mark.parametrize(
+    ("name", "numbers"), CASES, ids=[f"{name}-{number}" for number, (name, _) in enumerate(CASES)]
+)
 def test_nobody_else_waits_or_runs_out_of_memory(
     target: Target, name: str, numbers: Numbers
 ) -> None:

@@ -18,7 +18,8 @@ Step = Callable[[Values], Values]
 _LONGEST = 4096
 # Bounds: a column shows one value, and a row of a Table may have dozens of columns.
 _MAX_VALUES = 5_000
-_MAX_FILTERED = 1_000
+_MAX_FILTERED = 500
+_MAX_DESCENDANTS = 1_000
 _NAME = re.compile(r"(?:\\.|[^\s.\[\]{}'\"(),\\])+")
 _QUOTED = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"")
 _RANGE = re.compile(r"(-?\d{1,9})?(?::(-?\d{1,9})?)?(?::(-?\d{1,9})?)?")
@@ -157,7 +158,7 @@ def _below(values: Values) -> Values:
     """The values and all their descendants."""
     found: Values = []
     todo = values[::-1]
-    while todo and len(found) < _MAX_VALUES:
+    while todo and len(found) < _MAX_DESCENDANTS:
         value = todo.pop()
         found.append(value)
         if isinstance(value, dict):
