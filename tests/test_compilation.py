@@ -17,7 +17,7 @@ from shutil import copy, copytree, ignore_patterns
 
 import pytest
 
-from fairlead.base.compilation import is_compiled
+from fairlead.base.compiled import is_compiled
 from fairlead.base.dialect import KUBERNETES
 from fairlead.cli import main
 from fairlead.process.banner import banner

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.base.compilation import is_compiled
+from fairlead.base.compiled import is_compiled
 
 plain_only = pytest.mark.skipif(is_compiled(), reason="compiled classes cannot be patched")

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairlead.base.package_files import text_beside
+from fairlead.base.files import text_beside
 from fairlead.base.records import dataclass, field
 from fairlead.codec.bodies import BodyError, parse_yaml
 from fairlead.codec.types.builtin import BuiltinTypes

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlead.api import discovery
 from fairlead.api.answers import Answer, Verb, encode, no_such_page, value_answer
-from fairlead.api.audit_hooks import Auditor
 from fairlead.api.dialect_hint import unknown_group
 from fairlead.api.discovery import DiscoveryMessages
 from fairlead.api.list import answer_list
@@ -41,7 +40,7 @@ from fairlead.api.verbs import (
 from fairlead.api.watch import answer_watch
 from fairlead.auth.authentication.impersonation import Impersonation, RawHeaders, impersonate
 from fairlead.auth.authentication.user import User
-from fairlead.auth.authorization.attributes import Attributes, Refused, refusal
+from fairlead.auth.authorization.attributes import Attributes, Decision, Refused, refusal
 from fairlead.auth.authorization.requests import attributes_of
 from fairlead.base import budget, errors
 from fairlead.base.compiled import mypyc_attr
@@ -49,6 +48,9 @@ from fairlead.base.errors import StatusError
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 from fairlead.resources.registry import Resource
+
+if TYPE_CHECKING:
+    from fairlead.api.request import Request
 
 Page = Callable[[Request], Awaitable[Answer]]
 # Authenticates a request to a page in place of the authenticator; None to use the authenticator.
@@ -411,3 +413,26 @@ _LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
 def is_long_running(target: Target) -> bool:
     """Whether a request may last as long as its client likes, so that `timeout` does not apply."""
     return target.verb == "watch" or target.subresource in _LONG_RUNNING
+
+
+# Interfaces through which the request chain reports to the audit log.
+
+
+class Audited(Protocol):
+    """A request that is being audited."""
+
+    def decided(self, decision: Decision) -> None:
+        """Record the authorizer's decision."""
+
+    def annotate(self, name: str, text: str) -> None:
+        """Add an annotation to the audit event."""
+
+    def failed(self, kind: str) -> None:
+        """Record that the server failed, with the type of the exception."""
+
+
+class Auditor(Protocol):
+    def received(self, request: Request) -> Awaitable[None] | None:
+        """Called once the user is known and before any work. If it returns an awaitable, the caller
+        must await it. In mode blocking-strict that raises a 500 StatusError if the RequestReceived
+        event cannot be stored, and the request must not run."""

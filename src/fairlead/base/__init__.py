@@ -6,6 +6,6 @@
 - `budget`: limits of CPU time and memory per request; offloads long work to threads
 - `caches`: bounded caches
 - `logs`, `metrics`, `terminal`: output of the process
-- `patterns`, `quotes`, `package_files`: regular expressions of clients, quoting, package data
-- `records`, `compiled`, `compilation`: dataclasses for a fast start, and mypyc
+- `patterns`, `quotes`, `files`: regular expressions of clients, quoting, package data
+- `records`, `compiled`: dataclasses for a fast start, and mypyc
 """

@@ -1,8 +1,9 @@
-"""Annotations for mypyc (see building/); no-ops in plain Python."""
+"""Support for mypyc (see building/): annotations, and whether the package is compiled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,3 +12,14 @@ else:
 
     def mypyc_attr(**_said: bool) -> Callable[[type], type]:
         return lambda defined: defined
+
+
+# Any module of the compiled set: either all of them are compiled or none is
+# (building/fairlead_build.py).
+_ONE = "fairlead.codec.types.decode"
+
+
+def is_compiled() -> bool:
+    """Find the module's file, without importing it."""
+    found = find_spec(_ONE)
+    return found is not None and not str(found.origin).endswith(".py")

@@ -255,7 +255,7 @@ class Answer:
         self.headers = head.headers
         self._connection = connection
         self._ends = ends  # deadline for the whole body
-        self._stays = stays  # deadline when streaming
+        self._stays = stays  # deadline for the end of a streamed body; None: no deadline
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         pieces = self._connection.pieces()

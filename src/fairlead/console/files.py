@@ -16,7 +16,7 @@ from pathlib import Path
 from fairlead.api.answers import Answer, accepts_gzip, has_it
 from fairlead.api.request import Request
 from fairlead.base.errors import no_such_path
-from fairlead.base.package_files import file_beside
+from fairlead.base.files import file_beside
 from fairlead.base.records import dataclass
 from fairlead.console import PATH
 from fairlead.console.headers import SecuredAnswer

@@ -10,7 +10,7 @@ from orjson import dumps
 from fairlead.admission.plugin import CONNECT, Attributes
 from fairlead.admission.webhooks.shapes import Patch, ShapeError
 from fairlead.base import budget
-from fairlead.base.package_files import text_beside
+from fairlead.base.files import text_beside
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.defaults import fill_defaults
 from fairlead.codec.types.mismatch import DecodeError

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.base.compilation import is_compiled
+from fairlead.base.compiled import is_compiled
 from fairlead.base.dialect import CLUSTER, Dialect
 from fairlead.base.logs import is_json_log
 from fairlead.base.terminal import OWN, guarded

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from fairlead.base.compiled import mypyc_attr
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import ResourceRef
-from fairlead.base.package_files import text_beside
+from fairlead.base.files import text_beside
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.memo import ContentCache
 from fairlead.codec.types.model import Struct, TypeProvider

@@ -13,7 +13,7 @@ from fairlead.admission.plugin import Attributes
 from fairlead.admission.webhooks.match import Match, namespace_of
 from fairlead.admission.webhooks.shapes import Documents
 from fairlead.auth.authentication.user import User
-from fairlead.base.package_files import text_beside
+from fairlead.base.files import text_beside
 from fairlead.codec.types.decode import Decode, decoder
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object

@@ -44,7 +44,7 @@ class Policy:
 
     def verdict(self, user: User | None, target: Target, name: str) -> Verdict:
         """The verdict on a request. `user` is the authenticated user (before impersonation), None
-        if unknown; `name` is that of the object."""
+        if unknown. `name` is the name of the requested object."""
         if self._always is not None:
             return self._always
         for rule in self._rules:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fairlead.api.audit.policy import LEVELS, STAGES, Policy, api_version
 from fairlead.base.dialect import Dialect
-from fairlead.base.package_files import text_beside
+from fairlead.base.files import text_beside
 from fairlead.codec.bodies import BodyError, TooDeep, parse_yaml
 from fairlead.codec.types.decode import decoder, unknown_paths
 from fairlead.codec.types.mismatch import DecodeError

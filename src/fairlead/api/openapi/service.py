@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,8 @@ from fairlead.api.openapi.answers import (
     pack,
 )
 from fairlead.api.openapi.knowledge import FindCustom
-from fairlead.api.openapi.others import NOBODY, Others
 from fairlead.api.request import Request
+from fairlead.base.records import dataclass, field
 from fairlead.resources.registry import Resources
 
 if TYPE_CHECKING:
@@ -221,3 +221,28 @@ def _pack_protobuf_v3(tag: str, value: dict[str, Any]) -> Document:
     from fairlead.codec.gnostic_v3 import encode_document
 
     return pack(tag, encode_document(value), BINARY)
+
+
+# Documents that aggregated servers contribute.
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """An OpenAPI 3 document of another server: its URL in the index and its handler."""
+
+    address: str
+    answer: Callable[[Request], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """A snapshot of all contributions. `documents` are OpenAPI 3 documents by name. `merge` returns
+    our OpenAPI 2 document with the other servers' parts; it runs in a thread and must not modify
+    shared state. `tag` changes whenever the result of `merge` does."""
+
+    documents: Mapping[str, Remote] = field(default_factory=dict)
+    tag: str = ""
+    merge: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+
+
+NOBODY = Others()

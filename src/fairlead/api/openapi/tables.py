@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from fairlead.base.package_files import text_beside
+from fairlead.base.files import text_beside
 
 
 @cache

@@ -11,7 +11,7 @@ from fairlead.api.testing.handler import PowerfulHandler
 from fairlead.api.testing.idle import Idling
 from fairlead.api.testing.record import Record
 from fairlead.api.testing.snapshots import Snapshots
-from fairlead.base.package_files import text_beside
+from fairlead.base.files import text_beside
 from fairlead.operations.api import Api
 
 

@@ -78,8 +78,8 @@ _USUAL_PORT = ":443"
 
 
 def refuse_foreign(request: Credentials) -> None:
-    """Raise a 403 StatusError for a request from a page of another site. Clients that are not
-    browsers send neither header."""
+    """Raise a 403 StatusError if a browser sent the request from a page of another site. Other
+    clients send neither `Sec-Fetch-Site` nor `Origin`."""
     site, origin = request.header(b"sec-fetch-site"), request.header(b"origin")
     if site in _OWN_SITES and (not origin or origin.lower() == _own_origin(request)):
         return

@@ -34,7 +34,7 @@ from fairlead.auth.authorization.rbac import (
 )
 from fairlead.auth.authorization.rules import Rule
 from fairlead.base.dialect import Dialect
-from fairlead.base.package_files import text_beside
+from fairlead.base.files import text_beside
 from fairlead.codec.types.model import Object as Object
 from fairlead.resources.gates import Gates
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead import __version__
-from fairlead.base.compilation import is_compiled
+from fairlead.base.compiled import is_compiled
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from fairlead.base.package_files import stamp
+from fairlead.base.files import stamp
 from fairlead.base.terminal import printable
 from fairlead.client.access.files import (
     Configuration,

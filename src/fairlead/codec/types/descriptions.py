@@ -11,7 +11,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.package_files import file_beside
+from fairlead.base.files import file_beside
 from fairlead.base.records import dataclass, field
 from fairlead.codec.types import builtin
 from fairlead.codec.types.model import Struct

@@ -62,7 +62,7 @@ class DecodeError(ValueError):
 
 
 class Number(float):
-    """A JSON number that keeps its notation, for messages."""
+    """A float with the text of its JSON literal, which error messages quote."""
 
     text: str
 
@@ -196,8 +196,8 @@ def quoted(text: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """A number as the reference prints it: doubles, and integers that need a double, have an
-    exponent from a million on."""
+    """Format a number as the reference does: floats, and integers beyond 64 bits, are written in
+    scientific notation from 1e6 on and below 1e-4."""
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return str(value)
     try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.package_files import text_beside
+from fairlead.base.files import text_beside
 from fairlead.controllers.aggregation.registry import Registration
 from fairlead.resources.registry import GroupVersion, Resources
 

@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 from time import monotonic
 
-from fairlead.base.package_files import stamp
+from fairlead.base.files import stamp
 from fairlead.controllers.aggregation.extension import Extension
 from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.tls import unchecked

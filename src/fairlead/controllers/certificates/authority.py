@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.base import clock
-from fairlead.base.package_files import stamp
+from fairlead.base.files import stamp
 from fairlead.base.records import dataclass
 from fairlead.controllers.certificates.asked import Asked
 
@@ -160,7 +160,8 @@ def _hash_for(
 
 
 def _period(lifetime: timedelta, last: datetime) -> tuple[datetime, datetime]:
-    """Validity of a certificate, limited by that of the CA."""
+    """Return notBefore and notAfter of a new certificate. notAfter is at most `last`, that of
+    the CA; raises Expired if the CA has expired."""
     now = clock.now().replace(microsecond=0)
     if now >= last:
         raise Expired(f"the signer has expired: NotAfter={last:%Y-%m-%d %H:%M:%S} UTC")

@@ -16,8 +16,8 @@ _YEAR = 365 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """`words` are the names of a signer in flags, the first one in the help; `of` returns its full
-    name."""
+    """A built-in signer in the flags. `words` are its spellings in flag names; the help shows the
+    first. `of` returns the signer's name in a dialect."""
 
     words: tuple[str, ...]
     of: Callable[[Dialect], str]

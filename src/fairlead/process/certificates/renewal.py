@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from fairlead.base import clock
-from fairlead.base.package_files import stamp
+from fairlead.base.files import stamp
 from fairlead.process.certificates.authority import (
     USUAL,
     Clock,

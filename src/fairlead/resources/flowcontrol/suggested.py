@@ -5,7 +5,7 @@ describes its own format.
 from __future__ import annotations
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.package_files import text_beside
+from fairlead.base.files import text_beside
 from fairlead.base.records import dataclass, field
 from fairlead.resources.flowcontrol.mandatory import EVERYTHING, Spec
 

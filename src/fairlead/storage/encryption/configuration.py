@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.package_files import text_beside
+from fairlead.base.files import text_beside
 from fairlead.codec.bodies import BodyError, TooDeep, parse_yaml
 from fairlead.codec.types.decode import decoder, unknown_paths
 from fairlead.codec.types.mismatch import DecodeError

@@ -178,7 +178,7 @@ class Pods:
         return self._asked(value["spec"]) if is_counted(value) else _ONE_POD
 
     def _asked(self, spec: Object) -> Usage:
-        """The usage of a pod that has not ended."""
+        """The usage of a pod in no terminal phase: requests, limits and the pod itself."""
         key = self._known.key(demands(spec))
         known = self._known.get(key)
         if known is None:

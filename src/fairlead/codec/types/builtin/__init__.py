@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from fairlead.base.dialect import Dialect
-from fairlead.base.package_files import text_beside
+from fairlead.base.files import text_beside
 from fairlead.codec.types.model import Struct
 from fairlead.codec.types.notation import Structs
 

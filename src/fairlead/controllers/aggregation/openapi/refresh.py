@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from fairlead.api.openapi.others import NOBODY, Others, Remote
+from fairlead.api.openapi.service import NOBODY, Others, Remote
 from fairlead.base.logs import quoted
 from fairlead.base.records import dataclass, field
 from fairlead.controllers.aggregation.calls import ExtensionCalls

@@ -1,4 +1,4 @@
-"""Data files of the package, which are stored beside its modules.
+"""Files: data files of the package, stored beside its modules, and detection of changed files.
 
 `importlib.resources` would work too, but imports archive modules, which slows the start.
 """
@@ -15,9 +15,6 @@ def file_beside(module: str, name: str) -> Path:
 
 def text_beside(module: str, name: str) -> str:
     return file_beside(module, name).read_text("utf-8")
-
-
-# Detects changed or replaced files without reading them.
 
 
 def stamp(path: Path) -> object:
