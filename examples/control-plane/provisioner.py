@@ -19,7 +19,17 @@ from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from fairlead.client import AccessError, ApiError, Client, Informer, LeaderElection, Pace, Resource, UnknownResource, Unreachable
+from fairlead.client import (
+    AccessError,
+    ApiError,
+    Client,
+    Informer,
+    LeaderElection,
+    Pace,
+    Resource,
+    UnknownResource,
+    Unreachable,
+)
 from fairlead.client.errors import AlreadyExists, NotFound
 
 LOG = logging.getLogger("provisioner")
