@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pytest
 
-from fairlead.storage import indexes, slices
+from fairlead.storage import indexes, scans
 from fairlead.storage.collection import Collection
+from fairlead.storage.scans import prepare_index, select
 from fairlead.storage.selection import Selection, parse_labels
 from fairlead.storage.version import Version, body_of, encode
 
@@ -36,8 +37,8 @@ class Things:
 
     async def find(self, text: str) -> list[int]:
         selection = Selection(parse_labels(text))
-        await self.collection.prepare("", selection)
-        return [int(found.name) for found in await self.collection.select("", selection)]
+        await prepare_index(self.collection, "", selection)
+        return [int(found.name) for found in await select(self.collection, "", selection)]
 
 
 def run(test: Callable[[Things], Awaitable[None]]) -> None:
@@ -75,7 +76,7 @@ def test_an_index_is_kept_current() -> None:
 
 
 def test_what_changes_while_an_index_is_made_is_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.storage.slices._A_TURN", 0.0)
+    monkeypatch.setattr("fairlead.storage.scans._SLICE_SECONDS", 0.0)
 
     async def test(things: Things) -> None:
         making = asyncio.create_task(things.find("l=x"))
@@ -94,14 +95,14 @@ def test_what_changes_while_an_index_is_made_is_in_it(monkeypatch: pytest.Monkey
 
 def test_those_who_ask_meanwhile_wait_for_the_same_index(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    plain = slices.in_batches
+    plain = scans.in_batches
 
     def counted(versions: Sequence[Version]) -> AsyncIterator[Sequence[Version]]:
         made.append(versions)
         return plain(versions)
 
     monkeypatch.setattr(indexes, "in_batches", counted)
-    monkeypatch.setattr("fairlead.storage.slices._A_TURN", 0.0)
+    monkeypatch.setattr("fairlead.storage.scans._SLICE_SECONDS", 0.0)
 
     async def test(things: Things) -> None:
         asked = [asyncio.create_task(things.find(f"l={number}")) for number in (3, 6, 7)]

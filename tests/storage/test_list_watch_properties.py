@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fairlead.storage.audience import Watcher, event_type
 from fairlead.storage.change import ADDED, DELETED, MODIFIED, Change
 from fairlead.storage.collection import Collection
+from fairlead.storage.scans import prepare_index, read_page, select
 from fairlead.storage.selection import EVERYTHING, Selection, parse_fields, parse_labels
 from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.log import EmbeddedLog
@@ -138,7 +139,7 @@ async def build(history: list[Any]) -> tuple[Collection, Model]:
                 model.floor = model.floor + int((model.revision - model.floor) * part)
                 collection.forget(model.floor)
             case "index", name:
-                await collection.prepare("", SELECTIONS[name])
+                await prepare_index(collection, "", SELECTIONS[name])
     return collection, model
 
 
@@ -157,7 +158,7 @@ async def _the_list_at_any_kept_revision_is_what_was_there_then(history: list[An
     for revision in range(model.floor, model.revision + 1):
         for namespace in SCOPES:
             for name, selection in SELECTIONS.items():
-                page = await collection.page(namespace, selection, revision, 0, None)
+                page = await read_page(collection, namespace, selection, revision, 0, None)
                 assert briefly(page.entries) == model.listed(revision, namespace, name)
                 assert (page.last_key, page.remaining) == (None, None)
 
@@ -174,7 +175,7 @@ async def _the_current_list_is_the_newest_state(history: list[Any]) -> None:
         for name, selection in SELECTIONS.items():
             expected = model.listed(model.revision, namespace, name)
             assert briefly(collection.current(namespace, selection)) == expected
-            assert briefly(await collection.select(namespace, selection)) == expected
+            assert briefly(await select(collection, namespace, selection)) == expected
     assert len(collection) == len(model.now)
 
 
@@ -194,7 +195,7 @@ async def _pages_of_an_old_revision_make_up_the_old_list(history: list[Any], lim
                 found: list[tuple[str, int]] = []
                 after: str | None = None
                 while True:
-                    page = await collection.page(namespace, selection, revision, limit, after)
+                    page = await read_page(collection, namespace, selection, revision, limit, after)
                     found += briefly(page.entries)
                     left = len(whole) - len(found)
                     if page.last_key is None:
@@ -284,7 +285,7 @@ async def _play(
                 model.floor = floor
                 await store.compact(revisions[floor])
         case "index", name:
-            await collection.prepare("", SELECTIONS[name])
+            await prepare_index(collection, "", SELECTIONS[name])
 
 
 async def _compare(

@@ -20,7 +20,8 @@ class Holding(handlers.Handler):
         until = request.header(b"x-until")
         while until and not _is_there(until):  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.005)
-        return await super().answer(request)
+        answer = super().answer(request)
+        return answer if isinstance(answer, Answer) else await answer
 
 
 if not PRELUDE:

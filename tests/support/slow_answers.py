@@ -14,7 +14,8 @@ PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals
 class Holding(handlers.Handler):
     async def answer(self, request: Request) -> Answer:
         await asyncio.sleep(float(request.header(b"x-hold") or 0))
-        return await super().answer(request)
+        answer = super().answer(request)
+        return answer if isinstance(answer, Answer) else await answer
 
 
 if not PRELUDE:

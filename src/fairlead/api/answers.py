@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -11,7 +10,6 @@ import orjson
 from fairlead.api.negotiation import YAML, Representation
 from fairlead.api.request import Request
 from fairlead.auth.authorization.attributes import Refused
-from fairlead.base import budget
 from fairlead.base.compiled import mypyc_attr
 from fairlead.base.errors import StatusError
 from fairlead.codec.protobuf import to_message
@@ -19,6 +17,7 @@ from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 from fairlead.resources.registry import Resources
 from fairlead.wire.incoming.exchange import Header
+from fairlead.wire.incoming.transfer import respond_compressed, respond_in_pieces
 
 _CACHE = (b"cache-control", b"no-cache, private")
 PUBLIC = (b"cache-control", b"public, max-age=3600")
@@ -29,8 +28,7 @@ _TYPES = {
 }
 NO_SNIFF: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 COMPRESSED: list[Header] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
-_SMALLEST_COMPRESSED = 128 * 1024
-_PIECE = 512 * 1024
+_LARGE = 128 * 1024
 _LONGEST_WARNING, _MAX_WARNING_BYTES = 256, 4096
 
 
@@ -78,52 +76,18 @@ class Answer:
             headers += warning_headers(request.warnings)
         return headers
 
-    async def send(self, request: Request) -> None:
-        body = self.body
+    def send(self, request: Request) -> Awaitable[None] | None:
+        """Send a small response at once. Returns an awaitable that sends a large one."""
+        body, exchange = self.body, request.exchange
         headers = self.fields(request)
-        if not isinstance(body, bytes):
-            await self._send_pieces(request, headers, body)
-            return
-        if len(body) >= _SMALLEST_COMPRESSED and accepts_gzip(request):
+        if isinstance(body, bytes) and len(body) < _LARGE:
+            exchange.respond(self.code, headers, body)
+            return None
+        is_compressed = accepts_gzip(request)
+        if is_compressed and (isinstance(body, bytes) or sum(map(len, body)) >= _LARGE):
             headers += COMPRESSED
-            body = await _compress(body)
-        if len(body) < _SMALLEST_COMPRESSED:
-            request.exchange.respond(self.code, headers, body)
-        else:
-            await request.exchange.respond_in_pieces(self.code, headers, body)
-
-    async def _send_pieces(
-        self, request: Request, headers: list[Header], pieces: Sequence[bytes]
-    ) -> None:
-        exchange = request.exchange
-        size = sum(map(len, pieces))
-        if size >= _SMALLEST_COMPRESSED and accepts_gzip(request):
-            headers += COMPRESSED
-            pieces = [await _compress(b"".join(pieces))]
-            size = len(pieces[0])
-        exchange.start(self.code, headers, size)
-        exchange.keeps = size
-        for start, end in _groups(pieces):
-            await exchange.send(b"".join(pieces[start:end]))
-        exchange.end()
-
-
-def _groups(pieces: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Group pieces into index ranges of about 512 KiB, so that joining and sending a group does not
-    block the event loop for long."""
-    found, start, size = [], 0, 0
-    for index, piece in enumerate(pieces):
-        size += len(piece)
-        if size >= _PIECE:
-            found.append((start, index + 1))
-            start, size = index + 1, 0
-    if start < len(pieces):
-        found.append((start, len(pieces)))
-    return found
-
-
-async def _compress(body: bytes) -> bytes:
-    return await budget.run(budget.LIGHT + 1, gzip.compress, body, 1)
+            return respond_compressed(exchange, self.code, headers, body)
+        return respond_in_pieces(exchange, self.code, headers, body)
 
 
 def has_it(request: Request, identity: str) -> bool:

@@ -12,8 +12,10 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from fairlead.api.access import admit
 from fairlead.api.answers import Answer, error_answer
 from fairlead.api.chain import Handler, is_long_running
+from fairlead.api.flow_control.turns import pass_through
 from fairlead.api.metrics import Metrics, Series
 from fairlead.api.negotiation import for_errors
 from fairlead.api.parameters import timeout_of
@@ -22,10 +24,12 @@ from fairlead.api.stalls import InFlightRequests
 from fairlead.auth.authentication.service_accounts import account_claims
 from fairlead.auth.authentication.user import MASTERS
 from fairlead.auth.authorization.attributes import Refused
+from fairlead.base import budget
 from fairlead.base.errors import (
     StatusError,
     internal,
     outcome_unknown,
+    over_budget,
     request_timeout,
     store_unavailable,
     too_many_requests,
@@ -33,7 +37,14 @@ from fairlead.base.errors import (
 from fairlead.base.logs import quoted
 from fairlead.storage.backend import StorageError, Unanswered
 from fairlead.storage.basis import Basis, Outdated
-from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, ClientGone, Exchange
+from fairlead.wire.incoming.exchange import (
+    SWITCHING_PROTOCOLS,
+    BodyTooLarge,
+    ClientGone,
+    Exchange,
+)
+from fairlead.wire.incoming.memory import TooManyBodies
+from fairlead.wire.incoming.transfer import read_body
 
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
@@ -45,6 +56,7 @@ logger = logging.getLogger("fairlead")
 _READING = ("GET", "HEAD", "OPTIONS")
 _STREAMING = (200, SWITCHING_PROTOCOLS)
 _TOO_MANY = "Too many requests, please try again later."
+_TOO_MANY_BODIES = "Too many large requests at once, please try again later."
 _FROM_STORE = ("/api", "/openapi", "/history")
 _HEALTH = ("/healthz", "/livez", "/readyz")
 # Writes that depend only on the version of the object they write, not on other objects of its kind.
@@ -85,6 +97,7 @@ class Application:
         log = self._store.log
         self._shares_store, self._has_epoch = not log.foresees, log.has_epoch
         self._is_current, self._catch_up = log.is_current, log.catch_up
+        self._bad_request_if_unknown = handler.api.dialect.unknown_and_invalid_bad_request
         self._pod_extra = account_claims(handler.api.dialect).pod_name_extra
 
     async def __call__(self, exchange: Exchange) -> None:
@@ -133,7 +146,9 @@ class Application:
             if target.verb == "watch" and target.is_stream and answer.code in _STREAMING:
                 await self._stream(request, answer, started)
                 return None
-            await answer.send(request)
+            sending = answer.send(request)
+            if sending is not None:
+                await sending
             return answer
         except asyncio.CancelledError:
             if exchange.started or not _goes_on(exchange):
@@ -141,7 +156,9 @@ class Application:
         answer = self._refusal(request, request_timeout())
         if self._auditor is not None:
             await self._audit(request, answer, self._auditor)
-        await answer.send(request)
+        sending = answer.send(request)
+        if sending is not None:
+            await sending
         return answer
 
     @staticmethod
@@ -156,7 +173,9 @@ class Application:
         series = self.metrics.watch_begins(request.target)
         whole = False
         try:
-            await answer.send(request)
+            sending = answer.send(request)
+            if sending is not None:
+                await sending
             whole = True
         finally:
             if exchange.detached:
@@ -234,8 +253,8 @@ class Application:
             if behind:
                 raise request_timeout() if request.exchange.timed_out else store_unavailable()
             if since:
-                return await self._tried(request, since)
-            return await self._made(request)
+                return await self._try_optimistically(request, since)
+            return await self._handle(request)
         except StatusError as error:
             return self._refusal(request, error)
         except StorageError as fault:  # already logged by the store
@@ -249,7 +268,7 @@ class Application:
                 request.audited.failed(type(unforeseen).__name__)
             return self._refusal(request, internal("the server could not answer the request"))
 
-    async def _tried(self, request: Request, since: int) -> Answer:
+    async def _try_optimistically(self, request: Request, since: int) -> Answer:
         """Try a write on the local state at revision `since`. If it wrote nothing (a refusal, for
         example), the outcome holds only if the local state turns out to be current. Otherwise the
         request runs again from the start."""
@@ -257,7 +276,7 @@ class Application:
         refusal: StatusError | None = None
         with Basis(since) as basis:
             try:
-                answer = await self._made(request, rests=True)
+                answer = await self._handle(request, optimistic=True)
             except StatusError as error:
                 refusal = error
             except Outdated:
@@ -274,45 +293,55 @@ class Application:
         self.handler.route(request)
         if self._auditor is not None:
             self._auditor.again(request)
-        return await self._made(request)
+        return await self._handle(request)
 
-    async def _made(self, request: Request, *, rests: bool = False) -> Answer:
+    async def _handle(self, request: Request, *, optimistic: bool = False) -> Answer:
         """Admit the request, read its whole body, then run its handler. The in-flight slot is held
         while the answer is made, not while the client reads it."""
-        handler = self.handler
-        await handler.admit(request)
-        if rests and self._pod_extra in (request.impersonator or request.user).extra:
+        await admit(self.handler, request)
+        if optimistic and self._pod_extra in (request.impersonator or request.user).extra:
             raise Outdated  # a token that is bound to a pod: whether the pod exists must be current
-        if request.exchange.head.has_body and handler.reads_whole(request):
-            await request.read_body()
-        target = request.target
+        if request.exchange.head.has_body and self.handler.reads_whole(request):
+            await _read_body(request)
         kind = 0 if request.method in _READING else 1
         if self._gate is not None:
-            return await self._pass_gate(self._gate, request, kind)
-        if target.is_resource and is_long_running(target):
-            return await handler.answer(request)
-        place = 1 if _is_limited(request) else 0
+            if request.flow is None or request.target.verb == "watch":
+                return await pass_through(self._gate, request, self._run)
+            self._under_way[kind] += 1
+            try:
+                return await pass_through(self._gate, request, self._run)
+            finally:
+                self._under_way[kind] -= 1
+        if request.target.is_resource and is_long_running(request.target):
+            return await self._run(request)
+        return await self._run_limited(request, kind)
+
+    async def _run_limited(self, request: Request, kind: int) -> Answer:
+        """Run the handler within the limit of requests in flight; raises 429 if it is reached."""
+        counted = 1 if _is_limited(request) else 0
         taken = self._taken
-        taken[kind] += place
+        taken[kind] += counted
         self._under_way[kind] += 1
         try:
-            if place and self._most[kind]:
+            if counted and self._most[kind]:
                 total = taken[kind] if self._page is None else self._page.total(kind)
                 if total > self._most[kind]:
                     raise too_many_requests(_TOO_MANY)
-            return await handler.answer(request)
+            return await self._run(request)
         finally:
-            taken[kind] -= place
+            taken[kind] -= counted
             self._under_way[kind] -= 1
 
-    async def _pass_gate(self, gate: Gate, request: Request, kind: int) -> Answer:
-        if request.flow is None or request.target.verb == "watch":
-            return await gate.pass_through(request, self.handler.answer)
-        self._under_way[kind] += 1
+    async def _run(self, request: Request) -> Answer:
         try:
-            return await gate.pass_through(request, self.handler.answer)
-        finally:
-            self._under_way[kind] -= 1
+            answer = self.handler.answer(request)
+            return answer if isinstance(answer, Answer) else await answer
+        except budget.OverBudget as over:
+            raise over_budget(over) from None
+        except StatusError as error:
+            if error.code == 422 and self._bad_request_if_unknown and _has_unknown_fields(request):
+                raise StatusError(400, "BadRequest", error.message, details=error.details) from None
+            raise
 
     def _refusal(self, request: Request, error: StatusError) -> Answer:
         if isinstance(error, Refused) and self.handler.refused is not None:
@@ -327,6 +356,24 @@ class Application:
             request.user_agent,
         )
         return error_answer(error, representation, self.handler.api.resources)
+
+
+async def _read_body(request: Request) -> None:
+    """Read the whole body, once. Raises ClientGone if the connection ends early, and StatusError if
+    too many large bodies are in memory. A body over the limit is dropped; `Request.body` reports
+    it."""
+    if request.is_body_read:
+        return
+    try:
+        request.take_body(await read_body(request.exchange))
+    except BodyTooLarge:
+        request.take_body(None)
+    except TooManyBodies:
+        raise too_many_requests(_TOO_MANY_BODIES) from None
+
+
+def _has_unknown_fields(request: Request) -> bool:
+    return request.operation is not None and request.operation.has_unknown_fields
 
 
 def _goes_on(exchange: Exchange) -> bool:

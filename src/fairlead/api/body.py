@@ -204,18 +204,6 @@ def _body_api_version(resources: Resources, resource: Resource) -> str:
     return resources.api_version_of(resource.body_version)
 
 
-async def read_object(
-    api: Api, request: Request, operation: Operation, validation: str, former: str = ""
-) -> Object:
-    """Read and decode the object in a request body, see `decode_body`."""
-    media_type = body_format(request, api.resources)
-    raw = operation.sent = await request.body()
-    operation.found()
-    return await budget.run(
-        operation.size, decode_body, api, operation, raw, media_type, validation, former
-    )
-
-
 def decode_body(
     api: Api,
     operation: Operation,

@@ -1,5 +1,4 @@
-"""The handler chain of a request: route, authenticate, impersonate, authorize, negotiate, run the
-verb."""
+"""The steps of a request that never wait: routing, negotiation, the choice of its handler."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ from fairlead.api.negotiation import (
     negotiate,
     no_representation,
 )
-from fairlead.api.parameters import flag, timeout_of
-from fairlead.api.patch import answer_patch
+from fairlead.api.parameters import flag
 from fairlead.api.request import Request
 from fairlead.api.routing import NOWHERE, Target, route, scope_fits
 from fairlead.api.subresources import HANDLERS
@@ -35,13 +33,12 @@ from fairlead.api.verbs import (
     answer_delete,
     answer_delete_collection,
     answer_get,
+    answer_patch,
     answer_update,
 )
 from fairlead.api.watch import answer_watch
-from fairlead.auth.authentication.impersonation import Impersonation, RawHeaders, impersonate
 from fairlead.auth.authentication.user import User
-from fairlead.auth.authorization.attributes import Attributes, Decision, Refused, refusal
-from fairlead.auth.authorization.requests import attributes_of
+from fairlead.auth.authorization.attributes import Decision, Refused
 from fairlead.base import budget, errors
 from fairlead.base.compiled import mypyc_attr
 from fairlead.base.errors import StatusError
@@ -65,7 +62,7 @@ class Past(Protocol):
         """Whether the handler filters its answer by the user's rights itself, so that the path
         needs no authorization."""
 
-    async def answer(self, request: Request) -> Answer: ...
+    def answer(self, request: Request) -> Awaitable[Answer]: ...
 
 
 VERBS: dict[str, Verb] = {
@@ -110,49 +107,21 @@ class Handler:
         if request.query:
             self._refine(request, request.target)
 
-    async def admit(self, request: Request) -> None:
-        """Authenticate, impersonate and authorize; raises StatusError."""
-        if request.query and not is_long_running(request.target):
-            timeout_of(request)
-        rule, user = None, None
-        if not request.target.is_resource:
-            rule = self.own_rules.get(request.path[1:].partition("/")[0])
-            if rule is not None:
-                user = await rule(request)
-        request.user = user or await self.api.authentication.authenticator.authenticate(request)
-        acts_as = request.impersonation
-        if acts_as is not None:
-            request.user = acts_as.impersonator
-        if self.auditor is not None:
-            storing = self.auditor.received(request)
-            if storing is not None:
-                await storing
-        if acts_as is not None:
-            await self._go_on_as(request, acts_as)
-        elif request.impersonates:
-            await self._impersonate(request, request.raw_headers)
-        request.exchange.belongs_to(_tenant(request.impersonator or request.user))
-        if rule is not None:
-            return
-        if self.classify is not None:
-            self.classify(request)
-        await self._authorize(request)
-
     def reads_whole(self, request: Request) -> bool:
         """Whether the body is read before the handler runs, rather than streamed to another
         server."""
         return request.target.subresource != "proxy" and self.remote(request) is None
 
-    async def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Answer | Awaitable[Answer]:
         """The answer to an admitted request whose body has been read; raises StatusError."""
         target = request.target
         if target.past and self.past is not None:
-            return await self.past.answer(request)
+            return self.past.answer(request)
         pass_on = self.remote(request)
         if pass_on is not None:
-            return await pass_on(request)
+            return pass_on(request)
         if not target.is_resource:
-            return await self._page(request)
+            return self._page(request)
         resource = target.resource
         if resource is None or _is_misplaced(resource, target):
             return self._unknown(request)
@@ -173,15 +142,8 @@ class Handler:
             request.warnings,
         )
         operation.deadline = request.deadline
-        budget.begin(_tenant(request.impersonator or request.user))
-        try:
-            return await self.verb(request, resource)(self.api, request, operation)
-        except budget.OverBudget as over:
-            raise errors.over_budget(over) from None
-        except StatusError as error:
-            if error.code == 422 and operation.has_unknown_fields:
-                raise self._unknown_and_invalid(error) from None
-            raise
+        budget.begin(tenant_of(request.impersonator or request.user))
+        return self.verb(request, resource)(self.api, request, operation)
 
     def verb(self, request: Request, resource: Resource) -> Verb:
         """The handler for a verb that is allowed and that the resource supports."""
@@ -190,53 +152,6 @@ class Handler:
         if found is None:
             raise StatusError(501, "NotImplemented", f"{verb} is not served yet")
         return found
-
-    def _unknown_and_invalid(self, error: StatusError) -> StatusError:
-        """The error for an object that is invalid and has unknown fields."""
-        if not self.api.dialect.unknown_and_invalid_bad_request:
-            return error
-        return StatusError(400, "BadRequest", error.message, details=error.details)
-
-    async def _go_on_as(self, request: Request, acts_as: Impersonation) -> None:
-        """Impersonate for a credential that was issued under impersonation. The credential holds as
-        long as its creator may impersonate that user."""
-        if request.impersonates:
-            raise StatusError(
-                403, "Forbidden", "who acts as another user cannot act as a third one"
-            )
-        try:
-            await self._impersonate(request, acts_as.headers)
-        except Refused:
-            raise errors.unauthorized() from None
-
-    async def _impersonate(self, request: Request, headers: RawHeaders) -> None:
-        """Replace the user by the one in the impersonation headers, if the authorizer allows it."""
-        caller = request.user
-
-        async def check(*question: str) -> None:
-            verb, group, resource, subresource, namespace, name = question
-            attributes = Attributes(caller, verb, group, "", resource, subresource, namespace, name)
-            decision = await self.api.authorizer.authorize(attributes)
-            if not decision.allowed:
-                raise refusal(attributes, decision)
-
-        request.user = await impersonate(self.api.dialect, headers, caller, check)
-        if request.user is not caller:
-            request.impersonator = caller
-
-    async def _authorize(self, request: Request) -> None:
-        if request.target.past and self.past is not None and self.past.judges(request):
-            return
-        selector = request.parameter("fieldSelector") if request.query else ""
-        attributes = attributes_of(request.user, request.target, selector)
-        authorizer = self.api.authorizer
-        decision = authorizer.decide_cached(attributes)
-        if decision is None:
-            decision = await authorizer.authorize(attributes)
-        if request.audited is not None:
-            request.audited.decided(decision)
-        if not decision.allowed:
-            raise refusal(attributes, decision)
 
     def _refine(self, request: Request, target: Target) -> None:
         """Turn a list with the `watch` parameter into a watch; also a get, in dialects that support
@@ -303,7 +218,7 @@ class Handler:
             raise refused
         return no_such_page()
 
-    async def _page(self, request: Request) -> Answer:
+    def _page(self, request: Request) -> Answer | Awaitable[Answer]:
         path = request.target.path
         if path.startswith(NOWHERE):
             return no_such_page()
@@ -312,7 +227,7 @@ class Handler:
             prefix = "/" + path.strip("/").partition("/")[0]
             page = self.prefixes.get(prefix)
         if page is not None:
-            return await page(request)
+            return page(request)
         return self._discovery(request, path.strip("/").split("/"))
 
     def _discovery(self, request: Request, parts: list[str]) -> Answer:
@@ -388,7 +303,7 @@ class Handler:
         return Answer(200, encode(value, shown, self.api.resources), media_type)
 
 
-def _tenant(user: User) -> str:
+def tenant_of(user: User) -> str:
     """The owner that threads and memory are accounted to: a user, or all service accounts of a
     namespace."""
     name = user.name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import resource as rusage
 import time
 from bisect import bisect_left
@@ -41,7 +40,7 @@ class Metrics:
         self, store: Store, gather: Gather | None = None, started: float | None = None
     ) -> None:
         self._store = store
-        self._gather = gather
+        self.gather = gather
         self._started = started or time.time()
         self._requests: dict[tuple[Series, int], int] = {}
         self._durations: dict[Series, list[float]] = {}
@@ -162,11 +161,6 @@ class Metrics:
             common=True,
         )
 
-    async def text(self) -> bytes:
-        """Take the snapshot on the event loop and format it in a thread."""
-        families = self.families() if self._gather is None else await self._gather(self)
-        return await asyncio.to_thread(_formatted, families)
-
 
 def _of_caches() -> Iterator[Family]:
     sizes = cache_sizes()
@@ -201,7 +195,7 @@ class _Snapshot:
         return map(_family, self._families)
 
 
-def _formatted(families: list[Family]) -> bytes:
+def format_families(families: list[Family]) -> bytes:
     from prometheus_client import CollectorRegistry
     from prometheus_client.exposition import generate_latest
 

@@ -3,11 +3,13 @@ tokens."""
 
 from __future__ import annotations
 
+import asyncio
+
 from fairlead.api import discovery
 from fairlead.api.answers import PUBLIC, Answer
 from fairlead.api.chain import Handler
 from fairlead.api.flow_control.dumps import PATH as DUMPS
-from fairlead.api.metrics import CONTENT_TYPE, Metrics
+from fairlead.api.metrics import CONTENT_TYPE, Metrics, format_families
 from fairlead.api.request import Request
 from fairlead.auth.authentication.account_tokens import CONFIGURATION_PATH, JWKS_PATH, KEY_SET
 
@@ -45,7 +47,10 @@ class Pages:
         return handler.any_document(request, listed)
 
     async def _measured(self, request: Request) -> Answer:
-        return Answer(200, await self._metrics.text(), CONTENT_TYPE)
+        """Take the snapshot on the event loop and format it in a thread."""
+        metrics = self._metrics
+        families = metrics.families() if metrics.gather is None else await metrics.gather(metrics)
+        return Answer(200, await asyncio.to_thread(format_families, families), CONTENT_TYPE)
 
     async def _release(self, request: Request) -> Answer:
         return self._handler.document(request, discovery.version(self._advertised))

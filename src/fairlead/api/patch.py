@@ -8,11 +8,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.api.answers import Answer
-from fairlead.api.parameters import write_options
-from fairlead.api.representation import item_answer
 from fairlead.api.request import Request
-from fairlead.base import budget
 from fairlead.base.errors import StatusError, bad_request, unsupported_media_type
 from fairlead.codec.bodies import (
     BodyError,
@@ -30,13 +26,11 @@ from fairlead.fields.json_patch import apply_json_patch, operations
 from fairlead.fields.merge_patch import apply_merge_patch, merge_document
 from fairlead.fields.strategic import apply_strategic_patch, strategic_document
 from fairlead.fields.values import compact_json, escaped_json
-from fairlead.operations.api import Api, Object
-from fairlead.operations.apply import apply
-from fairlead.operations.configuration_cache import PartiallyParsed
+from fairlead.operations.api import Object
 from fairlead.operations.field_validation import strict_errors, warn_of
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.patch import Patch, check_exists, patch
+from fairlead.operations.patch import Patch
 from fairlead.resources.registry import Resource
 
 JSON_PATCH = "application/json-patch+json"
@@ -62,39 +56,7 @@ def check_patch_type(request: Request, resource: Resource) -> str:
     return media_type
 
 
-async def answer_patch(api: Api, request: Request, operation: Operation) -> Answer:
-    media_type = check_patch_type(request, operation.resource)
-    raw = operation.sent = await request.body()
-    is_apply = media_type == APPLY
-    options = write_options(api.dialect, request, "PatchOptions", apply=is_apply)
-    operation.manager = options.manager
-    if is_apply:
-        return await _answer_apply(api, request, operation, raw, options)
-    await check_exists(api, operation)
-    read = await budget.run(len(raw), _read, operation.resource, media_type, raw)
-    version = await patch(api, operation, read, options)
-    return await item_answer(api, request, operation, version)
-
-
-async def _answer_apply(
-    api: Api, request: Request, operation: Operation, raw: bytes, options: WriteOptions
-) -> Answer:
-    known = await api.known_applies.find(api, operation, raw, options)
-    if known is not None:
-        return await item_answer(api, request, operation, known)
-    sent: Object | PartiallyParsed | None = api.known_configurations.find(
-        operation, raw, options.manager
-    )
-    if sent is None:
-        sent = await budget.run(len(raw), _configuration, operation, raw, options)
-    before = api.known_applies.before(api, operation)
-    outcome = await apply(api, operation, sent, options)
-    api.known_applies.keep(api, operation, raw, options, before)
-    code = 201 if outcome.created else 200
-    return await item_answer(api, request, operation, outcome.version, code)
-
-
-def _read(resource: Resource, media_type: str, raw: bytes) -> Patch:
+def read_patch(resource: Resource, media_type: str, raw: bytes) -> Patch:
     """Parse a patch document; raises 400 if malformed."""
     prefix = "" if media_type == STRATEGIC else "error decoding patch: "
     check_values(raw)
@@ -222,7 +184,7 @@ def _shown_item(before: list[Any], here: int, moved: int, item: Any) -> Any:
     return _sorted_where_changed(held, item, is_merge=False)
 
 
-def _configuration(operation: Operation, raw: bytes, options: WriteOptions) -> Object:
+def read_configuration(operation: Operation, raw: bytes, options: WriteOptions) -> Object:
     try:
         check_values(raw)
         value, repeated = parse_yaml(raw)

@@ -11,16 +11,14 @@ from fairlead.api.routing import Target
 from fairlead.auth.authentication.impersonation import Impersonation, asks_to_impersonate
 from fairlead.auth.authentication.user import User
 from fairlead.base.caches import remembered
-from fairlead.base.errors import too_large, too_many_requests
+from fairlead.base.errors import too_large
 from fairlead.operations.operation import Operation
 from fairlead.resources.context import MAX_WARNINGS
-from fairlead.wire.incoming.exchange import NOBODY, BodyTooLarge, Exchange, Peer
-from fairlead.wire.incoming.memory import TooManyBodies
+from fairlead.wire.incoming.exchange import NOBODY, Exchange, Peer
 
 Query = dict[str, list[str]]
 
 _NO_QUERY: Query = {}
-_TOO_MANY_BODIES = "Too many large requests at once, please try again later."
 
 
 @remembered(2048, longest=512, per_byte=100)
@@ -39,13 +37,13 @@ class Request:
     __slots__ = (
         "_body",
         "_headers",
-        "_is_read",
         "audited",
         "deadline",
         "exchange",
         "flow",
         "impersonation",
         "impersonator",
+        "is_body_read",
         "method",
         "operation",
         "path",
@@ -87,7 +85,7 @@ class Request:
         self.deadline = inf  # loop time; set if below the server's general timeout
         self._headers: dict[bytes, bytes] | None = None
         self._body: bytes | None = b""
-        self._is_read = False
+        self.is_body_read = False
 
     @classmethod
     def of(cls, exchange: Exchange) -> Request:
@@ -143,19 +141,10 @@ class Request:
         if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
 
-    async def read_body(self) -> None:
-        """Read the whole body, once. Raises ClientGone if the connection ends early, and
-        StatusError if too many large bodies are in memory. A body over the limit is dropped; `body`
-        reports it."""
-        if self._is_read:
-            return
-        try:
-            self._body = await self.exchange.read()
-        except BodyTooLarge:
-            self._body = None
-        except TooManyBodies:
-            raise too_many_requests(_TOO_MANY_BODIES) from None
-        self._is_read = True
+    def take_body(self, body: bytes | None) -> None:
+        """Set the body that was read; None for one over the limit, which was dropped."""
+        self._body = body
+        self.is_body_read = True
 
     def start_again(self) -> None:
         """Reset what the chain has set, except for the body."""
@@ -172,7 +161,8 @@ class Request:
         """Drop a body that holds a secret, so that no later code can see it."""
         self._body = b""
 
-    async def body(self) -> bytes:
+    @property
+    def body(self) -> bytes:
         """The whole body; raises 413 if it is over the limit."""
         if self._body is None:
             raise too_large(self.exchange.body_limit)

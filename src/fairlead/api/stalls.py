@@ -50,12 +50,7 @@ class InFlightRequests:
         self._requests.pop(task, None)
 
     def of(self, task: Any) -> Request | None:
-        """The request of a task. Requests that began before their task existed are found through
-        the placeholder that stood in for it."""
-        for began_in, request in self._requests.copy().items():
-            if began_in is task or getattr(began_in, "task", began_in) is task:
-                return request
-        return None
+        return self._requests.get(task)
 
 
 class StallMonitor:

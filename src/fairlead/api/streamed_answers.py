@@ -12,6 +12,7 @@ from fairlead.api.answers import COMPRESSED, Answer, accepts_gzip
 from fairlead.api.request import Request
 from fairlead.base import budget
 from fairlead.wire.incoming.exchange import Turn
+from fairlead.wire.incoming.transfer import send
 
 _COMPRESSOR_BYTES = 300 * 1024  # memory of a zlib compressor
 _GZIP = 31  # zlib's wbits for the largest window in gzip format
@@ -39,14 +40,14 @@ class StreamedAnswer(Answer):
         if accepts_gzip(request):
             headers += COMPRESSED
             pieces, size = _compressed(pieces), None
-            exchange.keeps = _COMPRESSOR_BYTES
+            exchange.retained_bytes = _COMPRESSOR_BYTES
         async with aclosing(self.pieces), aclosing(pieces):
             exchange.start(self.code, headers, size)
             async for piece in pieces:
                 if exchange.turn is None:  # without turns, yet a piece may be large
                     async with step_lock():
                         await rest(None)
-                await exchange.send(piece)
+                await send(exchange, piece)
             exchange.end()
 
 

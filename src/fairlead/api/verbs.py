@@ -1,22 +1,25 @@
-"""Handlers of the verbs get, create, update, delete and deletecollection."""
+"""Handlers of the verbs get, create, update, patch, delete and deletecollection."""
 
 from __future__ import annotations
 
 from fairlead.api.answers import Answer, value_answer
-from fairlead.api.body import body_format, decode_body, read_object
+from fairlead.api.body import body_format, decode_body
 from fairlead.api.list import objects_answer
 from fairlead.api.parameters import delete_options, list_options, selection_of, write_options
+from fairlead.api.patch import APPLY, check_patch_type, read_configuration, read_patch
 from fairlead.api.representation import item_answer, object_answer, read
 from fairlead.api.request import Request
 from fairlead.base import budget
 from fairlead.base.errors import STATUS_HEAD, success
 from fairlead.operations.api import Api, Object
+from fairlead.operations.apply import apply
+from fairlead.operations.configuration_cache import PartiallyParsed
 from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.get import get
 from fairlead.operations.operation import Operation
-from fairlead.operations.options import revision_of
-from fairlead.operations.update import update
+from fairlead.operations.options import WriteOptions, revision_of
+from fairlead.operations.update import check_exists, patch, update
 from fairlead.operations.views import typed
 from fairlead.resources.conversion import from_stored, to_stored
 
@@ -38,12 +41,24 @@ async def answer_create(api: Api, request: Request, operation: Operation) -> Ans
     return await item_answer(api, request, operation, version, 201)
 
 
+async def read_object(
+    api: Api, request: Request, operation: Operation, validation: str, former: str = ""
+) -> Object:
+    """Read and decode the object in a request body, see `decode_body`."""
+    media_type = body_format(request, api.resources)
+    raw = operation.sent = request.body
+    operation.found()
+    return await budget.run(
+        operation.size, decode_body, api, operation, raw, media_type, validation, former
+    )
+
+
 # PUT of an item.
 
 
 async def answer_update(api: Api, request: Request, operation: Operation) -> Answer:
     media_type = body_format(request, api.resources)
-    raw = operation.sent = await request.body()
+    raw = operation.sent = request.body
     options = write_options(api.dialect, request, "UpdateOptions")
     operation.manager = options.manager
 
@@ -65,7 +80,7 @@ async def answer_update(api: Api, request: Request, operation: Operation) -> Ans
 
 async def answer_delete(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
-    raw = operation.sent = await request.body()
+    raw = operation.sent = request.body
     options = delete_options(api.dialect, api.types, request, raw)
     deleted = await delete(api, operation, options)
     if deleted.gone and not resource.returns_deleted:
@@ -79,7 +94,7 @@ async def answer_delete(api: Api, request: Request, operation: Operation) -> Ans
 
 async def answer_delete_collection(api: Api, request: Request, operation: Operation) -> Answer:
     resource = operation.resource
-    raw = operation.sent = await request.body()
+    raw = operation.sent = request.body
     options = delete_options(api.dialect, api.types, request, raw)
     listing = list_options(api.dialect, request, api.gates["APIListChunking"])
     selection = selection_of(request, resource)
@@ -90,3 +105,38 @@ async def answer_delete_collection(api: Api, request: Request, operation: Operat
         return value_answer(request, 200, done, api.resources)
     values = (read(resource, version) for version in found.versions)
     return await objects_answer(api, request, resource, values, found.metadata())
+
+
+# PATCH of an item.
+
+
+async def answer_patch(api: Api, request: Request, operation: Operation) -> Answer:
+    media_type = check_patch_type(request, operation.resource)
+    raw = operation.sent = request.body
+    is_apply = media_type == APPLY
+    options = write_options(api.dialect, request, "PatchOptions", apply=is_apply)
+    operation.manager = options.manager
+    if is_apply:
+        return await _answer_apply(api, request, operation, raw, options)
+    await check_exists(api, operation)
+    read = await budget.run(len(raw), read_patch, operation.resource, media_type, raw)
+    version = await patch(api, operation, read, options)
+    return await item_answer(api, request, operation, version)
+
+
+async def _answer_apply(
+    api: Api, request: Request, operation: Operation, raw: bytes, options: WriteOptions
+) -> Answer:
+    known = await api.known_applies.find(api, operation, raw, options)
+    if known is not None:
+        return await item_answer(api, request, operation, known)
+    sent: Object | PartiallyParsed | None = api.known_configurations.find(
+        operation, raw, options.manager
+    )
+    if sent is None:
+        sent = await budget.run(len(raw), read_configuration, operation, raw, options)
+    before = api.known_applies.before(api, operation)
+    outcome = await apply(api, operation, sent, options)
+    api.known_applies.keep(api, operation, raw, options, before)
+    code = 201 if outcome.created else 200
+    return await item_answer(api, request, operation, outcome.version, code)

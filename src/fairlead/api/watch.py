@@ -26,6 +26,7 @@ from fairlead.storage.audience import Event, Watcher
 from fairlead.storage.backend import Compacted, StorageError
 from fairlead.storage.change import Change
 from fairlead.wire.incoming.exchange import Exchange
+from fairlead.wire.incoming.transfer import send_framed
 
 logger = logging.getLogger("fairlead.watch")
 
@@ -186,7 +187,7 @@ class WatchStream(Answer):
                 return b""
             if now < self._next_bookmark:
                 return None
-            await self._exchange.send_made(self._due_bookmark(now))
+            await send_framed(self._exchange, self._due_bookmark(now))
 
     async def _send_events(self, events: Sequence[Event]) -> None:
         """Encode and send events in steps. Frames are encoded here rather than at the commit, so
@@ -226,16 +227,16 @@ class WatchStream(Answer):
     async def _send_in_pieces(self, made: bytes) -> None:
         """Send in pieces of 64 KiB, so that the connection of a slow client buffers one piece
         only."""
-        self._exchange.keeps = len(made)
+        self._exchange.retained_bytes = len(made)
         for start in range(0, len(made), _BYTES_A_SEND):
             if start:
                 await self._wait_for_turn()
-            await self._exchange.send_made(made[start : start + _BYTES_A_SEND])
+            await send_framed(self._exchange, made[start : start + _BYTES_A_SEND])
 
     async def _rest_or_end(self, last: bytes | None) -> None:
         exchange = self._exchange
         if last is not None:
-            await exchange.send_made(self._framing.last(last))
+            await send_framed(exchange, self._framing.last(last))
             exchange.end()
             return
         exchange.detach()
@@ -409,7 +410,7 @@ class ErrorStream(Answer):
         exchange = request.exchange
         self._start(request)
         framing = self.framing
-        await exchange.send_made(framing.last(framing.event("ERROR", self.error.status())))
+        await send_framed(exchange, framing.last(framing.event("ERROR", self.error.status())))
         exchange.end()
 
     def _start(self, request: Request) -> None:

@@ -17,6 +17,7 @@ from fairlead.operations.api import Api
 from fairlead.operations.options import ListOptions
 from fairlead.storage.audience import Event
 from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, Header
+from fairlead.wire.incoming.transfer import send_framed
 from fairlead.wire.incoming.websocket import (
     BINARY,
     NORMAL,
@@ -122,7 +123,7 @@ class SocketStream(WatchStream):
     async def _pay(self) -> None:
         owed, self._owed = self._owed, b""
         if owed:
-            await self._exchange.send_made(owed)
+            await send_framed(self._exchange, owed)
 
     def _has_gone_on(self) -> bool:
         if self._owed and self._exchange.send_now(self._owed):

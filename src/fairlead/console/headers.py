@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlead.api.answers import Answer
 from fairlead.api.request import Request
 from fairlead.wire.incoming.exchange import Header
+from fairlead.wire.incoming.transfer import respond_in_pieces
 
 _POLICY = """
 default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';
@@ -40,4 +41,4 @@ class SecuredAnswer(Answer):
 
     async def send(self, request: Request) -> None:
         assert isinstance(self.body, bytes)
-        await request.exchange.respond_in_pieces(self.code, self.fields(request), self.body)
+        await respond_in_pieces(request.exchange, self.code, self.fields(request), self.body)

@@ -188,7 +188,7 @@ def _certificate_end(authentication: Authentication, request: Request) -> float:
 async def _sent(request: Request) -> bytes:
     """Return the body and remove it from the request, which keeps the code out of the audit log;
     raises StatusError."""
-    sent = await request.body()
+    sent = request.body
     request.forget_body()
     if len(sent) > LONGEST_BODY:  # it arrived together with the header
         raise too_large(LONGEST_BODY)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from math import ceil, frexp
 from typing import Protocol
 
 from fairlead.admission.chain import Chain
 from fairlead.auth.authentication.factory import Authentication
-from fairlead.auth.authorization.attributes import Attributes, Decision, creation_refusal, refusal
+from fairlead.auth.authorization.attributes import Attributes, Decision
 from fairlead.auth.authorization.chain import Authorizer
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
@@ -164,29 +164,15 @@ class Api:
             deadline=operation.deadline,
         )
 
-    async def allowed(self, attributes: Attributes) -> bool:
+    def allowed(self, attributes: Attributes) -> Awaitable[bool]:
         """Whether the authorizer allows a request, for rules and admission plugins."""
-        return (await self.decide(attributes)).allowed
+        self.consultations += 1
+        return self.authorizer.allowed(attributes)
 
-    async def decide(self, attributes: Attributes) -> Decision:
+    def decide(self, attributes: Attributes) -> Awaitable[Decision]:
         """The authorizer's decision with its reasons."""
         self.consultations += 1
-        return await self.authorizer.authorize(attributes)
-
-    async def authorize(self, operation: Operation) -> None:
-        """Raise Forbidden if the user may not perform the operation."""
-        attributes = operation.attributes()
-        decision = operation.decision = await self.authorizer.authorize(attributes)
-        if not decision.allowed:
-            raise refusal(attributes, decision)
-
-    async def authorize_create(self, operation: Operation) -> None:
-        """Raise Forbidden if an update or apply turns into a create that the user may not
-        perform."""
-        attributes = operation.attributes("create")
-        decision = await self.authorizer.authorize(attributes)
-        if not decision.allowed:
-            raise creation_refusal(attributes, decision)
+        return self.authorizer.authorize(attributes)
 
 
 # Timers for very many waiters: deadlines close to each other share one timer of the event loop.

@@ -21,11 +21,11 @@ from fairlead.fields.unchanged import Settled, find_unchanged
 from fairlead.fields.values import copied
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
+from fairlead.operations.commits import converting
 from fairlead.operations.configuration_cache import PartiallyParsed
 from fairlead.operations.create import create
 from fairlead.operations.field_validation import check_required, strict_errors, warn_of
 from fairlead.operations.managed_fields import (
-    converting,
     decode_beside,
     ignored_fields,
     owns_replicas,

@@ -7,9 +7,9 @@ from fairlead.base.errors import StatusError, bad_request, conflict, invalid
 from fairlead.codec.types.times import now
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
+from fairlead.operations.commits import put, write_over
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.retries import write_over
 from fairlead.resources.causes import Causes
 from fairlead.resources.registry import Resource
 from fairlead.storage.version import Version
@@ -54,7 +54,7 @@ async def _bind(api: Api, operation: Operation, binding: Object, dry_run: bool) 
         if dry_run:
             return current
         stored = write_pipeline.ordered(pod)
-        return await write_pipeline.put(api, operation, collection, key, stored, current)
+        return await put(api, operation, collection, key, stored, current)
 
     await write_over(api, collection, key, pods.ref(name), write)
 

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TypeVar
 
 from fairlead.auth.authentication.user import AUTHENTICATED, MASTERS, User
+from fairlead.auth.authorization.attributes import refusal
 from fairlead.base.errors import StatusError
 from fairlead.fields.values import copied
 from fairlead.operations.api import Api, Object
@@ -210,7 +211,10 @@ class Client:
     ) -> Result:
         started, code = perf_counter(), 200
         try:
-            await self._api.authorize(operation)
+            attributes = operation.attributes()
+            decision = operation.decision = await self._api.authorizer.authorize(attributes)
+            if not decision.allowed:
+                raise refusal(attributes, decision)
             return await work()
         except StatusError as error:
             code = error.code

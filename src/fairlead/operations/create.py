@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 
 from fairlead.admission.plugin import CREATE, Attributes
+from fairlead.auth.authorization.attributes import creation_refusal
 from fairlead.base import budget
 from fairlead.base.errors import StatusError, already_exists, bad_request, verb_not_supported
 from fairlead.fields.values import copied
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
-from fairlead.operations.managed_fields import converting, set_entries, tracked
+from fairlead.operations.commits import converting, put, retried, wait_committed
+from fairlead.operations.managed_fields import set_entries, tracked
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.retries import retried, wait_committed
 from fairlead.operations.stored_versions import kept, to_requested_one
 from fairlead.resources.context import Context
 from fairlead.resources.core.services.claims import is_claimed
@@ -134,12 +135,20 @@ async def _admit(
     )
     attributes.value = value
     if operation.verb != "create":  # an update that became a create: validation errors come first
-        await api.authorize_create(operation)
+        await _authorize(api, operation)
     await api.admission.validate(attributes)
     behaviour.warnings(value, None, context)
     await budget.run(operation.size, behaviour.settle, value, operation.applies)
     attributes.is_settled = True
     return generated
+
+
+async def _authorize(api: Api, operation: Operation) -> None:
+    """Raise Forbidden if an update or apply turns into a create that the user may not perform."""
+    attributes = operation.attributes("create")
+    decision = await api.authorizer.authorize(attributes)
+    if not decision.allowed:
+        raise creation_refusal(attributes, decision)
 
 
 async def _stored(
@@ -177,7 +186,7 @@ async def _put_new(
         exists: Conflict | None = None
         try:
             stored = value if resource.custom is None else await kept(resource, value)
-            return await write_pipeline.put(api, operation, collection, key, stored, None, context)
+            return await put(api, operation, collection, key, stored, None, context)
         except Conflict as error:
             exists = error
         except ConditionFailed as moved:

@@ -16,10 +16,10 @@ from fairlead.codec.types.times import format_time, parse_time
 from fairlead.fields.values import copied
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
+from fairlead.operations.commits import put, remove, write_over
 from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
-from fairlead.operations.retries import write_over
 from fairlead.operations.stored_versions import kept, read, to_requested_one
 from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.context import Context
@@ -106,13 +106,13 @@ async def _store(
     collection = api.collection(operation.resource)
     if gone:
         if not options.dry_run:
-            await write_pipeline.remove(api, operation, collection, current)
+            await remove(api, operation, collection, current)
         return new
     if new == old or options.dry_run:
         await api.store.settled(current)
         return new
     stored = await kept(operation.resource, write_pipeline.ordered(copied(new)))
-    version = await write_pipeline.put(api, operation, collection, current.key, stored, current)
+    version = await put(api, operation, collection, current.key, stored, current)
     return await read(operation.resource, version)
 
 

@@ -18,6 +18,7 @@ from fairlead.base.errors import (
 from fairlead.codec.types.times import now
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
+from fairlead.operations.commits import put
 from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import (
@@ -195,7 +196,7 @@ async def _take_disruption(
             return
         try:
             stored = write_pipeline.ordered(budget)
-            await write_pipeline.put(api, operation, collection, current.key, stored, current)
+            await put(api, operation, collection, current.key, stored, current)
         except Conflict:
             continue
         return

@@ -14,6 +14,7 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.backend import Compacted
 from fairlead.storage.change import DELETED
 from fairlead.storage.collection import Page
+from fairlead.storage.scans import prepare_index, read_page, select
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 
@@ -95,12 +96,12 @@ async def _find(
     # resourceVersion=0 returns the whole cache: there is no snapshot to page through.
     limit = 0 if options.revision == "0" else options.limit
     if selection:
-        await collection.prepare(namespace, selection)
+        await prepare_index(collection, namespace, selection)
     revision = api.store.revision
     if not limit:
-        found = await collection.select(namespace, selection)
+        found = await select(collection, namespace, selection)
         return Listing(resource, Page(found, None, None), revision)
-    page = await collection.page(namespace, selection, revision, limit, None)
+    page = await read_page(collection, namespace, selection, revision, limit, None)
     return Listing(resource, page, revision, namespace)
 
 

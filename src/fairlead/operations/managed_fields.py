@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
-from fairlead.base import budget
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.model import Struct
 from fairlead.codec.types.times import now
@@ -18,7 +16,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.options import WriteOptions
 from fairlead.operations.views import typed
 from fairlead.resources.conversion import from_stored, to_stored
-from fairlead.resources.custom.ownership import CustomVersions, Unconverted
+from fairlead.resources.custom.ownership import CustomVersions
 from fairlead.resources.registry import Resource
 
 P = ParamSpec("P")
@@ -64,17 +62,6 @@ class ServedVersions:
         stored = to_stored(self._others[given], copied(bare))
         made = from_stored(self._others[api_version], stored)
         return typed(self._others[api_version], made) if "apiVersion" in value else made
-
-
-async def converting(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run work that may need an object in another version. If only a webhook can convert it, await
-    the webhook and start the work again. Offloads like `budget.run`."""
-    while True:
-        try:
-            return await budget.run(size, work, *args, **kwargs)
-        except Unconverted as error:
-            needed = error
-        await needed.convert()
 
 
 def versions_of(api: Api, resource: Resource) -> Versions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
@@ -213,10 +214,10 @@ class RevisionAuthors:
 class Told(Protocol):
     """The audit log's handle for an operation in progress."""
 
-    async def ended(self, failure: BaseException | None) -> None:
+    def ended(self, failure: BaseException | None) -> Awaitable[None]:
         """Call exactly once, on success and on failure."""
 
 
 class Auditor(Protocol):
-    async def begun(self, operation: Operation, value: Any) -> Told:
+    def begun(self, operation: Operation, value: Any) -> Awaitable[Told]:
         """Call before the operation starts; `value` is the object that is written, if any."""

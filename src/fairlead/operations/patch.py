@@ -21,11 +21,8 @@ from fairlead.operations.field_validation import (
 from fairlead.operations.managed_fields import decode_beside
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.retries import wait_committed
-from fairlead.operations.update import Changed, store_changed
-from fairlead.operations.views import View, view_of
-from fairlead.resources.causes import Causes, absent
-from fairlead.storage.version import Version
+from fairlead.operations.views import View
+from fairlead.resources.causes import Causes
 
 
 @dataclass(slots=True)
@@ -48,23 +45,7 @@ class _Refused(Exception):
         self.strict = strict
 
 
-async def check_exists(api: Api, operation: Operation) -> None:
-    """Raise NotFound before the body of a patch is parsed."""
-    collection, key = api.collection(operation.resource), operation.key
-    if api.store.latest(collection, key) is None and await wait_committed(collection, key):
-        raise absent(operation.ref)
-
-
-async def patch(api: Api, operation: Operation, read: Patch, options: WriteOptions) -> Version:
-    view = view_of(api, operation.resource)
-
-    def change(old: Object) -> Changed:
-        return Changed(_patched(api, operation, view, read, old, options))
-
-    return await store_changed(api, operation, change, options)
-
-
-def _patched(
+def apply_patch(
     api: Api, operation: Operation, view: View, read: Patch, old: Object, options: WriteOptions
 ) -> Object:
     """The stored object after the patch; name and namespace are checked."""

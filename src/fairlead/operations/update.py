@@ -11,11 +11,12 @@ from fairlead.base.errors import Cause, StatusError, conflict, invalid, modified
 from fairlead.fields.values import equal
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
+from fairlead.operations.commits import converting, put, remove, wait_committed, write_over
 from fairlead.operations.create import create
-from fairlead.operations.managed_fields import converting, set_entries, tracked
+from fairlead.operations.managed_fields import set_entries, tracked
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions, revision_of
-from fairlead.operations.retries import wait_committed, write_over
+from fairlead.operations.patch import Patch, apply_patch
 from fairlead.operations.stored_versions import is_unchanged, kept, read, to_requested_one
 from fairlead.operations.views import view_of
 from fairlead.resources.causes import absent
@@ -93,6 +94,22 @@ async def update(api: Api, operation: Operation, sent: Sent, options: WriteOptio
     return Outcome(await store_changed(api, operation, change, options))
 
 
+async def check_exists(api: Api, operation: Operation) -> None:
+    """Raise NotFound before the body of a patch is parsed."""
+    collection, key = api.collection(operation.resource), operation.key
+    if api.store.latest(collection, key) is None and await wait_committed(collection, key):
+        raise absent(operation.ref)
+
+
+async def patch(api: Api, operation: Operation, read: Patch, options: WriteOptions) -> Version:
+    view = view_of(api, operation.resource)
+
+    def change(old: Object) -> Changed:
+        return Changed(apply_patch(api, operation, view, read, old, options))
+
+    return await store_changed(api, operation, change, options)
+
+
 async def _create_instead(
     api: Api, operation: Operation, value: Object, options: WriteOptions
 ) -> Outcome:
@@ -151,12 +168,10 @@ async def _store_over(
             if shown_as_before:
                 return _Written(current)
         elif write_pipeline.is_finished(api, resource, new):
-            await write_pipeline.remove(api, operation, collection, current)
+            await remove(api, operation, collection, current)
         else:
             return _Written(
-                await write_pipeline.put(
-                    api, operation, collection, current.key, stored, current, context
-                )
+                await put(api, operation, collection, current.key, stored, current, context)
             )
         made = write_pipeline.unstored(collection, current.key, new, current.revision, resource)
         return _Written(made, is_stored=False)

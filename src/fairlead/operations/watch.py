@@ -19,6 +19,7 @@ from fairlead.storage.audience import Event, Watcher, event_type
 from fairlead.storage.backend import Compacted
 from fairlead.storage.change import ADDED, Change, existing
 from fairlead.storage.collection import Collection
+from fairlead.storage.scans import prepare_index
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 
@@ -73,7 +74,7 @@ async def open_watch(
         if after + 1 < begin:
             raise expired(f"too old resource version: {after} ({begin - 1})")
     if selection and not after:
-        await collection.prepare(namespace, selection)
+        await prepare_index(collection, namespace, selection)
     watcher = Watcher(scope, selection, after or api.store.revision)
     if not after:
         past = _synthetic(collection.resource, collection.current(namespace, selection))

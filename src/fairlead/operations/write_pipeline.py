@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -225,72 +224,6 @@ def is_finished(api: Api, resource: Resource, value: Object) -> bool:
     )
 
 
-async def put(
-    api: Api,
-    operation: Operation,
-    collection: Collection,
-    key: str,
-    value: Object,
-    over: Version | None,
-    context: Context | None = None,
-) -> Version:
-    """Write a prepared object with the preconditions and companion writes of its context. Raises
-    Conflict and ConditionFailed."""
-    check_fence()
-    requires = context.requires if context is not None else ()
-    alongside = (*context.alongside, *context.claims) if context is not None else ()
-    while True:
-        try:
-            written = await api.store.put(collection, key, value, over, requires, alongside)
-            break
-        except asyncio.CancelledError:
-            if context is not None and context.undo:
-                _roll_back_later(collection, key, context)
-            raise
-        except (TooLarge, TooDeep) as error:
-            if not _drop_managed_fields(operation, value, error):
-                raise _size_error(error) from None
-    operation.wrote(written, value)
-    api.actors.note(written.revision, operation)
-    for one in alongside:
-        if one.version is not None:
-            api.actors.note(one.version.revision, operation)
-    return written
-
-
-def _drop_managed_fields(operation: Operation, value: Object, error: TooLarge | TooDeep) -> bool:
-    """Drop managedFields from an object that is too large. Returns whether to retry the write; an
-    apply does not drop them."""
-    if operation.applies or isinstance(error, TooDeep):
-        return False
-    return value["metadata"].pop("managedFields", None) is not None
-
-
-def _roll_back_later(collection: Collection, key: str, context: Context) -> None:
-    """Release the reservations of a cancelled write once its commit is resolved, because the write
-    may still happen. Reservations that a committed object holds are kept."""
-    undo, context.undo = context.undo, []
-
-    def give_back(outcome: asyncio.Future[None] | None = None) -> None:
-        if outcome is not None and not outcome.cancelled():
-            outcome.exception()
-        while undo:
-            undo.pop()()
-
-    newest = collection.pending.get(key)
-    if newest is None or newest.commit is None:
-        give_back()
-    else:
-        newest.commit.outcome().add_done_callback(give_back)
-
-
-async def remove(api: Api, operation: Operation, collection: Collection, current: Version) -> None:
-    """Delete an object from the store; raises Conflict."""
-    check_fence()
-    deletion = await api.store.delete(collection, current.key, current)
-    api.actors.note(deletion.revision, operation)
-
-
 def check_decoded(value: Object) -> None:
     """Reject an object that grew too much in decoding, before validation visits every item. The
     store's own limit is lower and is checked at the write."""
@@ -301,10 +234,10 @@ def _check_size(value: Object, most: int) -> None:
     try:
         check_size(value, most)
     except (TooLarge, TooDeep) as error:
-        raise _size_error(error, most) from None
+        raise size_error(error, most) from None
 
 
-def _size_error(error: TooLarge | TooDeep, most: int = MAX_STORED_BYTES) -> StatusError:
+def size_error(error: TooLarge | TooDeep, most: int = MAX_STORED_BYTES) -> StatusError:
     """The error for an object that a patch assembled from allowed parts and that exceeds a
     limit."""
     if isinstance(error, TooLarge):
@@ -320,7 +253,7 @@ def unstored(
     try:
         encoded = encode(value)
     except (TooLarge, TooDeep) as error:
-        raise _size_error(error) from None
+        raise size_error(error) from None
     body = body_of(encoded, revision) if revision else encoded[1:]
     custom = resource.main.custom
     api_version = custom.api_version if custom is not None else collection.api_version

@@ -3,7 +3,7 @@
 - `store`: the entry point; reads come from the cache, writes go to the log
 - `writes`: checks a write against the newest version of its key; group commit
 - `log`, `backend`: the interfaces that `sqlite/`, `etcd/` and `workers/` implement
-- `collection`, `indexes`, `selection`: the cache of one resource, and selectors over it
+- `collection`, `indexes`, `selection`, `scans`: the cache of one resource, and reads by selector
 - `audience`, `delivery`, `followers`: delivery of changes to watchers and followers, in order
 - `version`, `change`, `history`: stored versions, changes between them, bounds on the history
 - `encryption/`: encryption of values at rest

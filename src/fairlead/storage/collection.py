@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any, Final
 
 from sortedcontainers import SortedList
@@ -14,9 +13,8 @@ from fairlead.storage.backend import Compacted
 from fairlead.storage.change import Change
 from fairlead.storage.followers import Followers
 from fairlead.storage.history import History
-from fairlead.storage.indexes import FEW, Indexes
+from fairlead.storage.indexes import Indexes
 from fairlead.storage.selection import EVERYTHING, Selection
-from fairlead.storage.slices import selected
 from fairlead.storage.version import Version
 
 SelectFields = Callable[[dict[str, Any]], Mapping[str, str]]
@@ -61,12 +59,12 @@ class Collection:
         self.pending: dict[str, Version] = {}  # newest versions that are not committed yet
         self.followers = Followers(resource)
         self.heads: dict[str, Version] = {}
-        self._keys: SortedList[str] = SortedList()
+        self.keys: SortedList[str] = SortedList()
         self._graves = 0
         self._history: list[Change] = []
         self._older: dict[str, list[Version]] = {}  # superseded versions after the floor, by key
         self.audience = Audience()
-        self._indexes = Indexes()
+        self.indexes = Indexes()
 
     def __len__(self) -> int:
         return len(self.heads) - self._graves
@@ -94,7 +92,7 @@ class Collection:
             heads[version.key] = version
             if version.revision > self.last_revision:
                 self.last_revision = version.revision
-        self._keys = SortedList(heads)
+        self.keys = SortedList(heads)
 
     def add(self, version: Version) -> Change:
         """Apply the next version of a key, with a revision above all earlier ones. Returns the
@@ -102,7 +100,7 @@ class Collection:
         key = version.key
         before = self.heads.get(key)
         if before is None:
-            self._keys.add(key)
+            self.keys.add(key)
         else:
             older = self._older.get(key)
             if older is None:
@@ -117,8 +115,8 @@ class Collection:
             self._graves += 1
             after = None
         self.heads[key] = version
-        if self._indexes:
-            self._indexes.changed(before, after)
+        if self.indexes:
+            self.indexes.changed(before, after)
         self.last_revision = version.revision
         change = Change(self.resource, key, version.revision, version.api_version, before, after)
         self._history.append(change)
@@ -129,7 +127,7 @@ class Collection:
         Returns the difference; watchers expire."""
         old = {key: head for key, head in self.heads.items() if head.body is not None}
         self.heads, self._history, self._older, self._graves = {}, [], {}, 0
-        self._indexes.clear()
+        self.indexes.clear()
         self.load(versions)
         self.floor = self.last_revision = revision
         for watcher in list(self.audience):
@@ -176,13 +174,13 @@ class Collection:
 
     def version_at(self, key: str, revision: int) -> Version | None:
         """Return the version of a key at a revision, which must not be below the floor."""
-        return next(self._state_at([key] if key in self.heads else [], revision), None)
+        return next(self.state_at([key] if key in self.heads else [], revision), None)
 
     def _range(self, namespace: str, after: str | None = None) -> Iterator[str]:
         low, high = key_range(namespace)
         if after is not None:
-            return self._keys.irange(after, high, inclusive=(False, False))
-        return self._keys.irange(low or None, high, inclusive=(True, False))
+            return self.keys.irange(after, high, inclusive=(False, False))
+        return self.keys.irange(low or None, high, inclusive=(True, False))
 
     def current(self, namespace: str, selection: Selection = EVERYTHING) -> list[Version]:
         """Return all live versions of a namespace (empty: all namespaces) in key order."""
@@ -190,29 +188,14 @@ class Collection:
         if within and selection.name is not None:
             found = self.get(f"{within}/{selection.name}")
             return [found] if found is not None and selection.matches(found) else []
-        versions = self._candidates(within, selection)
+        versions = self.candidates(within, selection)
         if selection:
             return [version for version in versions if selection.matches(version)]
         if self._graves:
             return [version for version in versions if version.body is not None]
         return versions
 
-    async def prepare(self, namespace: str, selection: Selection) -> None:
-        """Build an index for a selection that would otherwise scan many objects."""
-        within = namespace or selection.namespace or ""
-        is_named = bool(within) and selection.name is not None
-        if selection and not is_named and self.count_in(within) > FEW:
-            await self._indexes.make(selection, self.heads)
-
-    async def select(self, namespace: str, selection: Selection) -> list[Version]:
-        """As `current`, of the state at the call; yields to the event loop during long scans. Call
-        `prepare` first to use an index."""
-        within = namespace or selection.namespace or ""
-        if not selection or (within and selection.name is not None):
-            return self.current(namespace, selection)
-        return await selected(self._candidates(within, selection), selection)
-
-    def _candidates(self, namespace: str, selection: Selection) -> list[Version]:
+    def candidates(self, namespace: str, selection: Selection) -> list[Version]:
         """Return a superset of the selected heads, from an index if that is smaller."""
         keys = self._indexed(namespace, selection)
         heads = self.heads
@@ -220,7 +203,7 @@ class Collection:
 
     def _indexed(self, namespace: str, selection: Selection) -> list[str] | None:
         """Return the keys an index finds; None if there is no index or it saves nothing."""
-        best = self._indexes.best(selection) if self._indexes and selection else None
+        best = self.indexes.best(selection) if self.indexes and selection else None
         if best is None:
             return None
         index, clue = best
@@ -235,9 +218,9 @@ class Collection:
     def count_in(self, namespace: str) -> int:
         """Count the keys of a namespace, including those of deleted objects."""
         if not namespace:
-            return len(self._keys)
+            return len(self.keys)
         low, high = key_range(namespace)
-        return self._keys.bisect_left(high or low) - self._keys.bisect_left(low)
+        return self.keys.bisect_left(high or low) - self.keys.bisect_left(low)
 
     def newest(self, namespace: str) -> list[Version]:
         """Return all live versions of a namespace, pending ones included."""
@@ -249,26 +232,7 @@ class Collection:
                 found[key] = version
         return [version for version in found.values() if version.body is not None]
 
-    async def page(
-        self, namespace: str, selection: Selection, revision: int, limit: int, after: str | None
-    ) -> Page:
-        """Return up to `limit` versions (0: all) of the state at `revision` with keys above
-        `after`. Raises Compacted for revisions below the floor; see `Store.page`."""
-        if revision < self.floor:
-            raise Compacted(revision)
-        keys = self._keys_at(namespace, selection, revision, after)
-        state = self._state_at(keys, revision)
-        if selection:
-            versions = await selected(list(state), selection, limit + 1 if limit else 0)
-        else:
-            versions = list(islice(state, min(limit, len(self._keys)) + 1 if limit else None))
-        if not limit or len(versions) <= limit:
-            return Page(versions, None, None)
-        last = versions[limit - 1].key
-        remaining = None if selection else self._count_after(namespace, last, revision)
-        return Page(versions[:limit], last, remaining)
-
-    def _keys_at(
+    def keys_at(
         self, namespace: str, selection: Selection, revision: int, after: str | None
     ) -> Iterable[str]:
         """Return the keys above `after` whose objects may be selected at a revision."""
@@ -283,7 +247,7 @@ class Collection:
             if key >= low and (high is None or key < high) and (after is None or key > after)
         )
 
-    def _state_at(self, keys: Iterable[str], revision: int) -> Iterator[Version]:
+    def state_at(self, keys: Iterable[str], revision: int) -> Iterator[Version]:
         heads = self.heads
         for key in keys:
             version: Version | None = heads[key]
@@ -297,19 +261,19 @@ class Collection:
         at = bisect_right(older, revision, key=_revision)
         return older[at - 1] if at else None
 
-    def _count_after(self, namespace: str, key: str, revision: int) -> int:
+    def count_after(self, namespace: str, key: str, revision: int) -> int:
         """Count the objects of the state at `revision` with keys above `key`: today's count
         corrected by the changes since, which saves a scan of all following keys."""
-        high = self._keys.bisect_left(f"{namespace}{_AFTER_SLASH}") if namespace else None
-        low = self._keys.bisect_right(key)
-        count = (high if high is not None else len(self._keys)) - low
+        high = self.keys.bisect_left(f"{namespace}{_AFTER_SLASH}") if namespace else None
+        low = self.keys.bisect_right(key)
+        count = (high if high is not None else len(self.keys)) - low
         if self._graves:
             heads = self.heads
             count -= sum(heads[found].body is None for found in self._range(namespace, key))
         changed = {change.key for change in self.events_after(revision)}
         for found in changed:
             if found > key and (not namespace or found.startswith(f"{namespace}/")):
-                then = next(self._state_at([found], revision), None)
+                then = next(self.state_at([found], revision), None)
                 count += (then is not None) - (self.get(found) is not None)
         return count
 
@@ -330,7 +294,7 @@ class Collection:
             self._older.pop(key, None)
             if head.body is None:
                 del self.heads[key]
-                self._keys.remove(key)
+                self.keys.remove(key)
                 self._graves -= 1
             return
         older = self._older[key]
@@ -349,7 +313,7 @@ class Collection:
             watcher.close()
         self.followers.clear()
         self.select_fields = None
-        self._indexes.clear()
+        self.indexes.clear()
         for head in self.heads.values():
             head.drop_facts()
 

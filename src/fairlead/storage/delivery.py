@@ -92,18 +92,21 @@ class RevisionWaiters:
         self.waiting: SortedList[Waiter] = SortedList()
         self._count = 0  # numbers the waiters, so that futures are never compared
 
-    async def wait(self, revision: int, timeout: float) -> bool:
+    def wait(self, revision: int, timeout: float) -> asyncio.Future[bool]:
+        """Return a future that tells whether the revision was reached in time."""
         loop = asyncio.get_running_loop()
         reached: asyncio.Future[bool] = loop.create_future()
         self._count += 1
         waiter = revision, self._count, reached
         self.waiting.add(waiter)
         timer = loop.call_later(timeout, _answer, reached, False)
-        try:
-            return await reached
-        finally:
+
+        def forget(_: asyncio.Future[bool]) -> None:  # also on timeout or cancellation
             timer.cancel()
-            self.waiting.discard(waiter)  # also on timeout or cancellation
+            self.waiting.discard(waiter)
+
+        reached.add_done_callback(forget)
+        return reached
 
     def announce(self, reached: int) -> None:
         waiting = self.waiting
@@ -247,10 +250,13 @@ class Intake:
         self._tell_essential(changes)
         self._tell(changes)
 
-    async def wait_for(self, revision: int, timeout: float) -> bool:
-        if revision <= self._state.revision:
-            return True
-        return await self._reaching.wait(revision, timeout)
+    def wait_for(self, revision: int, timeout: float) -> asyncio.Future[bool]:
+        """Return a future that tells whether a revision was reached in time."""
+        if revision > self._state.revision:
+            return self._reaching.wait(revision, timeout)
+        reached: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        reached.set_result(True)
+        return reached
 
 
 def _unpend(pending: Pending) -> None:

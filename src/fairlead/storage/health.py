@@ -39,6 +39,7 @@ class Health:
             await self._writer.run(self._backend.probe)
         except StorageError as error:
             if error.fault is not Fault.PASSING:
+                await self._writer.drain().wait()
                 await self._writer.stop()
                 raise
             self.failed(error)

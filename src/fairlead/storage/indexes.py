@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Collection as Keys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from fairlead.storage.selection import Fact, IndexHint, Selection
-from fairlead.storage.slices import in_batches
 from fairlead.storage.version import Version
 
 MAX_INDEXES = 8  # per resource
@@ -71,15 +70,15 @@ class Indexes:
     recently used one is dropped."""
 
     def __init__(self) -> None:
-        self._made: OrderedDict[Fact, Index] = OrderedDict()
-        self._making: dict[Fact, Index] = {}
+        self.built: OrderedDict[Fact, Index] = OrderedDict()
+        self.building: dict[Fact, Index] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._made or self._making)
+        return bool(self.built or self.building)
 
     def changed(self, before: Version | None, after: Version | None) -> None:
         """Apply a change of a key to all indexes."""
-        for index in (*self._made.values(), *self._making.values()):
+        for index in (*self.built.values(), *self.building.values()):
             if before is not None:
                 index.drop(before)
             if after is not None:
@@ -87,43 +86,30 @@ class Indexes:
 
     def clear(self) -> None:
         """Drop all indexes, including those being built."""
-        self._made.clear()
-        self._making.clear()
+        self.built.clear()
+        self.building.clear()
 
     def best(self, selection: Selection) -> tuple[Index, IndexHint] | None:
         """Return the index with the fewest candidates for a selection, None if there is none."""
-        made = self._made
+        made = self.built
         usable = [(made[clue.fact], clue) for clue in selection.clues if clue.fact in made]
         if not usable:
             return None
         index, clue = min(usable, key=lambda one: one[0].count(one[1].values))
-        self._made.move_to_end(index.fact)
+        self.built.move_to_end(index.fact)
         return index, clue
 
-    async def make(self, selection: Selection, heads: Mapping[str, Version]) -> None:
-        """Build an index for a selection, if one can help; yields to the event loop meanwhile."""
-        clues = selection.clues
-        while clues and not any(clue.fact in self._made for clue in clues):
-            fact = clues[0].fact
-            if fact in self._making:
-                await self._making[fact].ready.wait()
-            else:
-                await self._make(fact, heads)
+    def begin(self, fact: Fact) -> Index:
+        """Start an index that `build_index` fills; changes are added to it from now on."""
+        index = self.building[fact] = Index(fact)
+        return index
 
-    async def _make(self, fact: Fact, heads: Mapping[str, Version]) -> None:
-        index = self._making[fact] = Index(fact)
-        try:
-            async for versions in in_batches(list(heads.values())):
-                if self._making.get(fact) is not index:
-                    return
-                for version in versions:
-                    # `changed` has already indexed objects that changed meanwhile.
-                    if version.body is not None and heads.get(version.key) is version:
-                        index.put(version)
-            self._made[fact] = index
-            if len(self._made) > MAX_INDEXES:
-                self._made.popitem(last=False)
-        finally:
-            if self._making.get(fact) is index:
-                del self._making[fact]
-            index.ready.set()
+    def end(self, index: Index, *, complete: bool) -> None:
+        """Use an index from now on, or drop it if it is incomplete."""
+        if complete:
+            self.built[index.fact] = index
+            if len(self.built) > MAX_INDEXES:
+                self.built.popitem(last=False)
+        if self.building.get(index.fact) is index:
+            del self.building[index.fact]
+        index.ready.set()

@@ -7,7 +7,7 @@ a `Source` with other writers (etcd, or the process that owns the file).
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from fairlead.storage.backend import Outcome, Row, Slice, Step, StorageError, Write
@@ -41,7 +41,7 @@ class Cache(Protocol):
     def rebuild(self, rows: Iterable[Row], revision: int) -> None:
         """Replace the state by a snapshot: the changes up to its revision are compacted."""
 
-    async def wait_for(self, revision: int, timeout: float) -> bool:
+    def wait_for(self, revision: int, timeout: float) -> Awaitable[bool]:
         """Wait until a revision is applied; False on timeout."""
 
 

@@ -27,10 +27,6 @@ class Pending:
         self.waiters.append(future)
         return future
 
-    async def settled(self) -> None:
-        """Wait for the commit; raises the reason of failure."""
-        await self.outcome()
-
     def answer(self, error: Exception | None) -> None:
         for waiter in self.waiters:
             if not waiter.done():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from fairlead.storage.audience import Watcher
-from fairlead.storage.backend import Compacted, Precondition, StorageError, Write
+from fairlead.storage.backend import Compacted, EpochMoved, Precondition, StorageError, Write
+from fairlead.storage.basis import Outdated, basis
 from fairlead.storage.change import Change, existing
 from fairlead.storage.collection import Collection, Page, State
 from fairlead.storage.companion import Companion
@@ -18,6 +19,8 @@ from fairlead.storage.followers import Listener
 from fairlead.storage.history import History
 from fairlead.storage.log import Log
 from fairlead.storage.log_reader import Past
+from fairlead.storage.pending import Pending
+from fairlead.storage.scans import read_page
 from fairlead.storage.selection import Selection
 from fairlead.storage.version import Version
 from fairlead.storage.writes import Writes
@@ -125,7 +128,7 @@ class Store:
         """Return the newest live version of a key, committed or pending."""
         return collection.latest(key)
 
-    def put(
+    async def put(
         self,
         collection: Collection,
         key: str,
@@ -133,43 +136,53 @@ class Store:
         over: Version | None,
         requires: Sequence[Precondition] = (),
         alongside: Sequence[Companion] = (),
-    ) -> Coroutine[Any, Any, Version]:
+    ) -> Version:
         """Write an object (see `version.encode` for its form) over the version it was made from,
         None for a new one.
 
         Companions go into the same commit; `requires` should include their versions. Returns after
         the commit; raises Conflict, ConditionFailed, Outdated.
         """
-        return self._writes.put(collection, key, value, over, requires, alongside)
+        return await _committed(self._writes.put(collection, key, value, over, requires, alongside))
 
-    def delete(
+    async def delete(
         self,
         collection: Collection,
         key: str,
         over: Version,
         requires: Sequence[Precondition] = (),
-    ) -> Coroutine[Any, Any, Version]:
+    ) -> Version:
         """Delete an object, with the rules of `put`; returns the deletion."""
-        return self._writes.delete(collection, key, over, requires)
+        return await _committed(self._writes.delete(collection, key, over, requires))
 
-    def append(self, group: Sequence[Write]) -> Coroutine[Any, Any, list[int]]:
+    async def append(self, group: Sequence[Write]) -> list[int]:
         """Commit writes that another process prepared, all or none; returns their revisions. Raises
         Conflict, ConditionFailed, StorageError."""
-        return self._writes.append(group)
+        for write in group:
+            under_way = self._state.collection(write.resource).pending.get(write.key)
+            if under_way is not None and under_way.commit is not None:
+                with suppress(Exception):
+                    await under_way.commit.outcome()
+        sent = self._writes.append(group)
+        await asyncio.gather(*(pending.outcome() for pending in sent))
+        return [write.revision or 0 for write in group]
 
-    def append_unopposed(self, writes: Sequence[Write]) -> Coroutine[Any, Any, list[Version]]:
+    async def append_unopposed(self, writes: Sequence[Write]) -> list[Version]:
         """Commit writes that cannot be refused, all together; returns their versions.
 
         The caller derived them from committed state in this iteration of the event loop, with no
         write pending and no other writer. Raises StorageError.
         """
-        return self._writes.append_unopposed(writes)
+        sent = self._writes.append_unopposed(writes)
+        if sent:
+            await sent[-1].outcome()
+        return [pending.version for pending in sent]
 
     async def settled(self, version: Version) -> None:
         """Wait until a version returned by `latest` is committed; raises StorageError if that
         fails. Required before a client is sent that version."""
         if version.commit is not None:
-            await version.commit.settled()
+            await version.commit.outcome()
 
     async def all_settled(self) -> None:
         """Wait until no write is pending."""
@@ -206,7 +219,7 @@ class Store:
         `after`; from memory, or from the log if older. Raises Compacted."""
         self.check_kept(revision)
         if revision >= collection.floor:
-            return await collection.page(namespace, selection, revision, limit, after)
+            return await read_page(collection, namespace, selection, revision, limit, after)
         return await self._past.page(collection, namespace, selection, revision, limit, after)
 
     def follow(
@@ -272,6 +285,19 @@ class Store:
 
     def size(self) -> int:
         return self.log.size()
+
+
+async def _committed(pending: Pending) -> Version:
+    """Wait for a write and return its version. The writer gets Outdated if the epoch moved; other
+    waiters on the same write get the Conflict."""
+    try:
+        await pending.outcome()
+    except EpochMoved:
+        raise Outdated from None
+    rests_on = basis()
+    if rests_on is not None:
+        rests_on.wrote = True
+    return pending.version
 
 
 # Compaction: drops history older than the retention, or above the size limit.

@@ -1,11 +1,11 @@
-"""Checks writes against the newest version of their key, committed or pending, and commits them."""
+"""Checks writes against the newest version of their key, committed or pending, and commits them in
+batches."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
@@ -14,14 +14,13 @@ from fairlead.storage.backend import (
     Backend,
     ConditionFailed,
     Conflict,
-    EpochMoved,
     Fault,
     Outcome,
     Precondition,
     StorageError,
     Write,
 )
-from fairlead.storage.basis import Outdated, basis
+from fairlead.storage.basis import basis
 from fairlead.storage.collection import Collection, State
 from fairlead.storage.companion import Companion
 from fairlead.storage.log import Log, storage_error
@@ -31,14 +30,14 @@ from fairlead.storage.version import Version, body_of, encode
 
 
 class Writes:
-    """Checks each write against the newest version of its key, committed or pending, sends it to
-    the log, and returns after its commit."""
+    """Checks each write against the newest version of its key, committed or pending, and sends it
+    to the log."""
 
     def __init__(self, state: State, log: Log) -> None:
         self._state = state
         self._log = log
 
-    async def put(
+    def put(
         self,
         collection: Collection,
         key: str,
@@ -46,8 +45,8 @@ class Writes:
         over: Version | None,
         requires: Sequence[Precondition],
         alongside: Sequence[Companion],
-    ) -> Version:
-        """As `Store.put`."""
+    ) -> Pending:
+        """Send a write to the log; see `Store.put`."""
         expected = self._expected(collection, key, over, requires)
         if requires and not self._state.foresees:
             requires = self._resolved(requires)
@@ -56,7 +55,7 @@ class Writes:
             version = self._next_version(collection, key, value, encoded)
             pending = _pending(collection, version, encoded, expected, requires)
             self._send(pending)
-            return await _done(pending)
+            return pending
         group = [(collection, key, value, encoded, expected)]
         for one in alongside:
             content, over_write = encode(one.value), self._companion(one)
@@ -64,7 +63,7 @@ class Writes:
         written = self._write_together(group, requires)
         for one, pending in zip(alongside, written[1:], strict=True):
             one.version = pending.version
-        return await _done(written[0])
+        return written[0]
 
     def _write_together(
         self,
@@ -97,38 +96,30 @@ class Writes:
         version.know(value)
         return version
 
-    async def delete(
+    def delete(
         self, collection: Collection, key: str, over: Version, requires: Sequence[Precondition]
-    ) -> Version:
-        """As `Store.delete`."""
+    ) -> Pending:
+        """Send a deletion to the log; see `Store.delete`."""
         expected = self._expected(collection, key, over, requires)
         version = Version(key, self._state.predict_revision(), collection.api_version, None)
         if requires and not self._state.foresees:
             requires = self._resolved(requires)
         pending = _pending(collection, version, None, expected, requires)
         self._send(pending)
-        return await _done(pending)
+        return pending
 
-    async def append(self, group: Sequence[Write]) -> list[int]:
-        """As `Store.append`."""
-        for write in group:
-            under_way = self._state.collection(write.resource).pending.get(write.key)
-            if under_way is not None and under_way.commit is not None:
-                with suppress(Exception):
-                    await under_way.commit.settled()
-        taken = [self._prepared(write) for write in group]
-        self._send_together(taken)
-        await asyncio.gather(*(pending.outcome() for pending in taken))
-        return [write.revision or 0 for write in group]
+    def append(self, group: Sequence[Write]) -> list[Pending]:
+        """Send writes to the log that are committed all or none; see `Store.append`."""
+        prepared = [self._prepared(write) for write in group]
+        self._send_together(prepared)
+        return prepared
 
-    async def append_unopposed(self, writes: Sequence[Write]) -> list[Version]:
-        """As `Store.append_unopposed`."""
-        taken = [self._prepared(write) for write in writes]
-        for pending in taken:
+    def append_unopposed(self, writes: Sequence[Write]) -> list[Pending]:
+        """Send writes to the log one after the other; see `Store.append_unopposed`."""
+        prepared = [self._prepared(write) for write in writes]
+        for pending in prepared:
             self._send(pending)
-        if taken:
-            await taken[-1].outcome()
-        return [pending.version for pending in taken]
+        return prepared
 
     def _prepared(self, write: Write) -> Pending:
         collection, revision = (
@@ -207,19 +198,6 @@ def _await_commit(pending: Pending) -> None:
     pending.collection.pending[version.key] = version
 
 
-async def _done(pending: Pending) -> Version:
-    """Wait for a write and return its version. The writer gets Outdated if the epoch moved; other
-    waiters on the same write get the Conflict."""
-    try:
-        await pending.settled()
-    except EpochMoved:
-        raise Outdated from None
-    rests_on = basis()
-    if rests_on is not None:
-        rests_on.wrote = True
-    return pending.version
-
-
 # Group commit: writes that arrive during a commit go into the next one together.
 
 Result = TypeVar("Result")
@@ -281,12 +259,12 @@ class Writer:
         self._held, self._refusal = False, None
         self._hand_over()
 
-    async def run(self, call: Callable[[], Result]) -> Result:
+    def run(self, call: Callable[[], Result]) -> asyncio.Future[Result]:
         """Run a call on the backend in its thread, between two batches. Its exceptions are raised
         as StorageError."""
         assert self._loop is not None
         loop: asyncio.AbstractEventLoop = self._loop
-        future: asyncio.Future[Any] = loop.create_future()
+        future: asyncio.Future[Result] = loop.create_future()
 
         def settle(result: Any, error: StorageError | None) -> None:
             if not future.done():
@@ -301,18 +279,22 @@ class Writer:
             loop.call_soon_threadsafe(settle, result, error)
 
         self._jobs.put(job)
-        found: Result = await future
-        return found
+        return future
 
-    async def stop(self) -> None:
-        """Commit the queued writes and end the thread."""
+    def drain(self) -> asyncio.Event:
+        """Return an event that is set once all queued writes are committed."""
         if self._held:
             self.refuse(StorageError("the server is shutting down", Fault.PASSING))
         if self._busy or self._waiting:
             self._idle.clear()
-            await self._idle.wait()
+        else:
+            self._idle.set()
+        return self._idle
+
+    def stop(self) -> asyncio.Future[None]:
+        """End the thread, after `drain`."""
         self._jobs.put(None)
-        await asyncio.get_running_loop().run_in_executor(None, self._committer.join)
+        return asyncio.get_running_loop().run_in_executor(None, self._committer.join)
 
     def _hand_over(self) -> None:
         self._scheduled = False

@@ -14,6 +14,7 @@ from fairlead.api.flow_control.configuration import Configuration
 from fairlead.api.flow_control.gate import Gate
 from fairlead.api.flow_control.queue_set import Work
 from fairlead.api.flow_control.seats import ONE, Estimator
+from fairlead.api.flow_control.turns import pass_through
 from fairlead.api.request import Request
 from fairlead.api.routing import Target
 from fairlead.auth.authentication.user import AUTHENTICATED, User
@@ -104,7 +105,7 @@ class Door:
             return Answer(200, b"")
 
         self.gate.classify(request)
-        await self.gate.pass_through(request, respond)
+        await pass_through(self.gate, request, respond)
 
     @property
     def in_use(self) -> int:

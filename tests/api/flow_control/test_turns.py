@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from fairlead.api.flow_control.gate import WHOLE, Turns
+from fairlead.api.flow_control.turns import WHOLE, Turns
 
 
 def run(play: Callable[[Turns], Awaitable[None]]) -> None:

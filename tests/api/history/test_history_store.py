@@ -15,6 +15,7 @@ from fairlead.operations.operation import Operation, RevisionAuthors
 from fairlead.storage import audience as watching
 from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import Compacted
+from fairlead.storage.scans import read_page
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.log import EmbeddedLog
 from fairlead.storage.store import Store
@@ -112,7 +113,7 @@ def test_the_past_of_a_key_is_what_the_collection_tells_of_it() -> None:
                 one.before and one.before.revision for one in listed
             ]
             for revision in range(floor, store.revision + 1):
-                page = await collection.page("", EVERYTHING, revision, 0, None)
+                page = await read_page(collection, "", EVERYTHING, revision, 0, None)
                 then = {one.key: one for one in page.entries}.get("x")
                 assert collection.version_at("x", revision) is then
         assert collection.changes_of("never") == []

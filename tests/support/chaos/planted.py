@@ -42,7 +42,7 @@ def _seldom(every: int) -> Iterator[bool]:
 
 
 def answer_before_the_commit() -> None:
-    write, settled = EmbeddedLog.write, Pending.settled
+    write, outcome = EmbeddedLog.write, Pending.outcome
 
     def write_later(log: EmbeddedLog, pending: Pending) -> None:
         if pending.collection.resource == _RESOURCE:
@@ -50,12 +50,15 @@ def answer_before_the_commit() -> None:
         else:
             write(log, pending)
 
-    async def at_once(pending: Pending) -> None:
+    def at_once(pending: Pending) -> asyncio.Future[None]:
         if pending.collection.resource != _RESOURCE:
-            await settled(pending)
+            return outcome(pending)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
 
     _put(EmbeddedLog, "write", write_later)
-    _put(Pending, "settled", at_once)
+    _put(Pending, "outcome", at_once)
 
 
 def show_an_older_version() -> None:

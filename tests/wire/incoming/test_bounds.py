@@ -16,6 +16,7 @@ from fairlead.wire.incoming.exchange import BodyTooLarge, Exchange
 from fairlead.wire.incoming.limits import KIB, MIB, Limits
 from fairlead.wire.incoming.memory import TooManyBodies, UnreadOutput
 from fairlead.wire.incoming.protocol import HttpProtocol
+from fairlead.wire.incoming.transfer import read_body, respond_in_pieces, send
 
 Work = Callable[[Exchange], Awaitable[None]]
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -126,7 +127,7 @@ async def answer_at_once(exchange: Exchange) -> None:
 
 async def read_all(exchange: Exchange) -> None:
     try:
-        body = await exchange.read()
+        body = await read_body(exchange)
     except BodyTooLarge:
         exchange.respond(413, [], b"")
     else:
@@ -224,8 +225,8 @@ class TestBodies:
 
         async def work(exchange: Exchange) -> None:
             with suppress(BodyTooLarge):
-                await exchange.read()
-            found.append(sum(map(len, exchange._parts)))
+                await read_body(exchange)
+            found.append(sum(map(len, exchange.parts)))
             exchange.respond(413, [], b"")
 
         async def test(small: Small) -> None:
@@ -320,7 +321,7 @@ class TestConnections:
 
     def test_who_does_not_read_an_answer_for_long_is_cut_off(self) -> None:
         async def work(exchange: Exchange) -> None:
-            await exchange.respond_in_pieces(200, [], b"x" * MORE_THAN_BUFFERS_HOLD)
+            await respond_in_pieces(exchange, 200, [], b"x" * MORE_THAN_BUFFERS_HOLD)
 
         async def test(small: Small) -> None:
             async with small.client() as client:
@@ -338,7 +339,7 @@ class TestConnections:
             nonlocal sent
             exchange.start(200, [], MORE_THAN_BUFFERS_HOLD)
             for _ in range(MORE_THAN_BUFFERS_HOLD // MIB):
-                await exchange.send(b"x" * MIB)
+                await send(exchange, b"x" * MIB)
                 sent += 1
             exchange.end()
 
@@ -358,7 +359,7 @@ class TestConnections:
 
         async def work(exchange: Exchange) -> None:
             try:
-                await exchange.read()
+                await read_body(exchange)
             finally:
                 ended.set()
 
@@ -402,7 +403,7 @@ class TestUnreadAnswersOfAll:
         asked_by(exchange)
         exchange.start(200, [], MORE_THAN_BUFFERS_HOLD)
         for _ in range(MORE_THAN_BUFFERS_HOLD // (256 * KIB)):
-            await exchange.send(b"x" * 256 * KIB)
+            await send(exchange, b"x" * 256 * KIB)
         exchange.end()
 
     def test_they_hold_no_more_than_the_bound_and_who_holds_most_is_cut_off(self) -> None:
@@ -431,7 +432,7 @@ class TestUnreadAnswersOfAll:
 
     def test_a_whole_answer_counts_until_its_last_piece_is_sent(self) -> None:
         async def work(exchange: Exchange) -> None:
-            await exchange.respond_in_pieces(200, [], b"x" * MORE_THAN_BUFFERS_HOLD)
+            await respond_in_pieces(exchange, 200, [], b"x" * MORE_THAN_BUFFERS_HOLD)
 
         async def test(small: Small) -> None:
             async with small.client() as client:

@@ -11,6 +11,7 @@ from fairlead.api.request import Request
 from fairlead.base import budget
 from fairlead.base.records import dataclass
 from fairlead.wire.incoming.exchange import Header
+from fairlead.wire.incoming.transfer import respond_in_pieces
 
 TEXT = "text/plain; charset=utf-8"
 BINARY = "application/octet-stream"
@@ -43,7 +44,7 @@ class Page(Answer):
 
     async def send(self, request: Request) -> None:
         assert isinstance(self.body, bytes)
-        await request.exchange.respond_in_pieces(self.code, self.headers, self.body)
+        await respond_in_pieces(request.exchange, self.code, self.headers, self.body)
 
 
 async def document_answer(request: Request, document: Document, *, for_good: bool = False) -> Page:

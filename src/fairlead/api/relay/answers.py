@@ -9,6 +9,7 @@ from fairlead.api.relay.forward import ProxiedRequest, cancel_on_disconnect
 from fairlead.api.relay.headers import INERT, changing_to, returned, wanted_protocol
 from fairlead.api.request import Request
 from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, ClientGone, Header
+from fairlead.wire.incoming.transfer import send
 from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.connection import Lost
 from fairlead.wire.outgoing.tunnel import Tunnel
@@ -52,7 +53,7 @@ class Relayed(Answer):
             with cancel_on_disconnect(request):
                 exchange.start(self.code, self.headers, answer.size)
                 while piece := await answer.piece():
-                    await exchange.send(piece)
+                    await send(exchange, piece)
                 exchange.end()
         except CallError:
             exchange.abort()

@@ -17,6 +17,7 @@ from fairlead.api.relay.headers import (
 )
 from fairlead.api.request import Request
 from fairlead.wire.incoming.exchange import LAST_CHUNK, ClientGone, chunk
+from fairlead.wire.incoming.transfer import read_part
 from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.connection import Lost
 from fairlead.wire.outgoing.conversation import Conversation
@@ -113,7 +114,7 @@ async def _upload(request: Request, conversation: Conversation) -> None:
     loop = asyncio.get_running_loop()
     allowed = exchange.deadline - loop.time() if "timeout" not in request.query else 0.0
     try:
-        while part := await exchange.read_part():
+        while part := await read_part(exchange):
             exchange.waits_elsewhere(len(part))
             await conversation.send(chunk(part) if in_chunks else part)
             if not exchange.timed_out:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fairlead.api.answers import Answer, Verb, value_answer
-from fairlead.api.body import read_object
 from fairlead.api.parameters import write_options
 from fairlead.api.request import Request
+from fairlead.api.verbs import read_object
 from fairlead.base.errors import STATUS_HEAD
 from fairlead.operations.api import Api
 from fairlead.operations.binding import bind

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fairlead.api.answers import Answer, Verb, value_answer
-from fairlead.api.body import read_object
 from fairlead.api.parameters import write_options
 from fairlead.api.request import Request
 from fairlead.api.subresources.binding import CREATED
+from fairlead.api.verbs import read_object
 from fairlead.operations.api import Api
 from fairlead.operations.eviction import evict
 from fairlead.operations.operation import Operation

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from fairlead.api.answers import Answer, Verb
-from fairlead.api.body import read_object
 from fairlead.api.parameters import write_options
 from fairlead.api.representation import object_answer
 from fairlead.api.request import Request
+from fairlead.api.verbs import read_object
 from fairlead.operations.access_reviews import review_access, review_rules
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation

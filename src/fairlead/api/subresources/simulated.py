@@ -15,6 +15,7 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.simulated import LogOptions
 from fairlead.wire.incoming.connections import either
 from fairlead.wire.incoming.exchange import Header
+from fairlead.wire.incoming.transfer import send
 
 
 def is_simulated(api: Api, node: str) -> bool:
@@ -71,7 +72,7 @@ class _Followed(Answer):
         exchange.no_deadline()
         exchange.when_gone(gone.set)
         exchange.start(self.code, self.headers)
-        await exchange.send(self._text)
+        await send(exchange, self._text)
         await either(gone, self._end())
         if not gone.is_set():
             exchange.end()

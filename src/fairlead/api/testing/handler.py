@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from fairlead.api.answers import Answer, Verb
 from fairlead.api.chain import Handler
 from fairlead.api.request import Request
@@ -35,10 +37,17 @@ class PowerfulHandler(Handler):
         revision = self._faults.past.pop(id(request), 0)
         return reading_at(revision) if revision else super().verb(request, resource)
 
-    async def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Answer | Awaitable[Answer]:
         if request.target.group == GROUP:
-            return await super().answer(request)
+            return super().answer(request)
+        return self._answer(request)
+
+    async def _answer(self, request: Request) -> Answer:
         await self._snapshots.let_restore()
-        if not self._faults.active:
-            return await super().answer(request)
-        return await self._faults.answer(request, super().answer)
+        if self._faults.active:
+            return await self._faults.answer(request, self._answer_faultless)
+        return await self._answer_faultless(request)
+
+    async def _answer_faultless(self, request: Request) -> Answer:
+        answer = super().answer(request)
+        return answer if isinstance(answer, Answer) else await answer

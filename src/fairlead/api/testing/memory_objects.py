@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 from fairlead.api.answers import Answer, Verb
-from fairlead.api.body import read_object
 from fairlead.api.list import objects_answer
 from fairlead.api.parameters import write_options
 from fairlead.api.representation import object_answer
 from fairlead.api.request import Request
+from fairlead.api.verbs import read_object
 from fairlead.base.errors import already_exists, bad_request, forbidden, not_found, success
 from fairlead.codec.types.model import Scalar, Struct, Type
 from fairlead.operations.api import Api, Object

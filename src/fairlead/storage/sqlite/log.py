@@ -195,6 +195,7 @@ class EmbeddedLog:
 
     async def flush(self) -> None:
         self._health.stop()
+        await self._writer.drain().wait()
         await self._writer.stop()
 
     async def close(self) -> None:

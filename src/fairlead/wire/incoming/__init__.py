@@ -4,8 +4,8 @@
 - `protocol`: one connection: read a request, answer it, then read the next
 - `parser`: bytes to request heads and bodies
 - `exchange`: one request and its answer, as the application sees them
+- `transfer`: reading bodies and sending large answers, which may wait
 - `tls`, `tls_records`: TLS between the TCP transport and the protocol
 - `websocket`: frames of RFC 6455
 - `limits`, `memory`: limits per client, and on the memory of all clients together
-- `eager_tasks`: runs a coroutine until it first waits before it becomes a task
 """

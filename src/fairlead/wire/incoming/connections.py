@@ -8,7 +8,7 @@ import resource
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
-from fairlead.wire.incoming.exchange import date_line
+from fairlead.wire.incoming.exchange import ClientGone, date_line
 from fairlead.wire.incoming.limits import Limits
 from fairlead.wire.incoming.memory import BodyMemory, UnreadOutput
 
@@ -149,6 +149,21 @@ def _descriptors() -> int:
         except (OSError, ValueError):
             pass
     return soft if soft != resource.RLIM_INFINITY else 1 << 20
+
+
+async def answer(connection: HttpProtocol, exchange: Exchange, work: Application) -> None:
+    """Run the application on a request. Aborts the connection if it leaves the answer
+    incomplete."""
+    try:
+        await work(exchange)
+    except ClientGone:
+        pass
+    except Exception:
+        logger.exception("cannot answer a request")
+    finally:
+        exchange.forget_body()
+        if not exchange.gone and not exchange.detached:
+            connection.abort()
 
 
 # A connection whose protocol was switched.

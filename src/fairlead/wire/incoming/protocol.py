@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from fairlead.wire.incoming.connections import Application, Connections, UpgradedProtocol
-from fairlead.wire.incoming.eager_tasks import begin
-from fairlead.wire.incoming.exchange import NOBODY, ClientGone, Exchange, Peer, refusal
+from fairlead.wire.incoming.connections import Application, Connections, UpgradedProtocol, answer
+from fairlead.wire.incoming.exchange import NOBODY, Exchange, Peer, refusal
 from fairlead.wire.incoming.memory import BodyMemory
 from fairlead.wire.incoming.parser import SETTLED, Reader, Refused
 from fairlead.wire.incoming.tls_records import slices_of
-
-logger = logging.getLogger("fairlead.wire.incoming")
 
 _CLOCK_STEP = 0.001  # resolution of the event loop's clock in seconds
 _FOREVER = float("inf")
@@ -148,7 +144,7 @@ class HttpProtocol:
         """Bytes held because a peer does not read or because the client sends too early."""
         unread = self.held_up_elsewhere
         if unread and self._exchange is not None:
-            unread += self._exchange.come
+            unread += self._exchange.received_bytes
         if len(self._waiting) > self.limits.unread_bytes:
             unread += len(self._waiting)
         if self.full is not None or self._is_tunnel_full:
@@ -242,7 +238,7 @@ class HttpProtocol:
             if (
                 exchange is None
                 or exchange.wanted
-                or exchange.come <= self.limits.unwanted_body_bytes
+                or exchange.received_bytes <= self.limits.unwanted_body_bytes
             ):
                 self.resume_reading()
 
@@ -260,19 +256,8 @@ class HttpProtocol:
         self._deadline = _FOREVER
         exchange = self._exchange = Exchange(self, head, self._peer, self._loop.time())
         exchange.body_complete = reader.complete
-        self._begin(exchange, self._connections.application)
-        return self._put_off(rest) if rest else rest
-
-    def _put_off(self, data: bytes) -> bytes:
-        """Return the bytes behind a head if they belong to the current request. After a request
-        that was answered at once, the next one waits for the next iteration of the event loop."""
-        if self._exchange is not None:
-            return data
-        if not self._closing:
-            self._wait_with(data)
-            if not self._held_up:
-                self._go_on()
-        return b""
+        self.resume(exchange, self._connections.application)
+        return rest
 
     def _take_body(self, data: bytes) -> bytes:
         rest = self._reader.read_body(data)
@@ -302,30 +287,9 @@ class HttpProtocol:
     def uploads(self) -> BodyMemory:
         return self._connections.uploads
 
-    def _begin(self, exchange: Exchange, work: Application) -> None:
-        """Start the application. A GET runs eagerly: most complete without waiting."""
-        if exchange.head.method != "GET" or not exchange.body_complete:
-            self.resume(exchange, work)
-            return
-        task = begin(self._answer(exchange, work), self._loop)
-        if self._exchange is exchange and not exchange.detached:
-            self._task = task
-
     def resume(self, exchange: Exchange, work: Application) -> None:
         """Start a task that works on the answer."""
-        self._task = self._loop.create_task(self._answer(exchange, work))
-
-    async def _answer(self, exchange: Exchange, work: Application) -> None:
-        try:
-            await work(exchange)
-        except ClientGone:
-            pass
-        except Exception:
-            logger.exception("cannot answer a request")
-        finally:
-            exchange.forget_body()
-            if not exchange.gone and not exchange.detached:  # the answer is incomplete
-                self.abort()
+        self._task = self._loop.create_task(answer(self, exchange, work))
 
     def stays(self, exchange: Exchange) -> bool:
         """Whether the connection stays open after an answer that begins now."""

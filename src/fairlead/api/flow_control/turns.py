@@ -1,0 +1,124 @@
+"""Waiting: for seats in a queue, and for a turn on the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fairlead.api.answers import Answer
+from fairlead.api.flow_control.queue_set import LEFT, TOO_LATE
+from fairlead.api.request import Request
+from fairlead.wire.incoming.exchange import ClientGone
+
+if TYPE_CHECKING:
+    from fairlead.api.flow_control.gate import Gate, Seat
+
+Respond = Callable[[Request], Awaitable[Answer]]
+
+
+async def pass_through(gate: Gate, request: Request, respond: Respond) -> Answer:
+    """Run `respond` while holding seats. Raises StatusError if the request is rejected."""
+    if request.flow is None:
+        return await respond(request)
+    seat: Seat | None = gate.enter(request) or await _wait_for_seats(gate, request)
+    assert seat is not None
+    try:
+        if seat.work.large:
+            request.exchange.turn = partial(gate.turns.wait, request.flow.key)
+            await gate.turns.wait(request.flow.key, WHOLE)
+        answer = await respond(request)
+        if request.target.verb == "watch" and answer.code == 200:
+            seat.keep()
+            request.seat, seat = seat, None
+        return answer
+    finally:
+        if seat is not None:
+            seat.leave()
+
+
+async def _wait_for_seats(gate: Gate, request: Request) -> Seat:
+    """Wait in a queue. Raises StatusError if the queue is full or the wait too long, and ClientGone
+    if the client disconnects."""
+    loop, flow, exchange = asyncio.get_running_loop(), request.flow, request.exchange
+    told: asyncio.Future[str] = loop.create_future()
+    ticket = gate.join_queue(request, told)
+    timer = loop.call_later(gate.patience, ticket.owner.tell, TOO_LATE)
+    exchange.when_gone(partial(ticket.owner.tell, LEFT))
+    outcome = LEFT
+    try:
+        outcome = await told
+    finally:
+        timer.cancel()
+        exchange.when_gone(_ignore)
+        gate.leave_queue(ticket, flow, outcome)
+    if outcome == LEFT:
+        gate.reject(flow, LEFT)
+        raise ClientGone
+    if outcome:
+        raise gate.reject(flow, outcome)
+    return gate.seat(flow, ticket.work, ticket)
+
+
+def _ignore() -> None:
+    pass
+
+
+# Seats limit how many requests run, but all of them share a thread: while a list is encoded,
+# nothing else runs. So the pieces of large answers take turns, and after a few pieces the loop runs
+# often enough to read and answer the requests that have arrived.
+
+WHOLE = 4  # pieces that run in one turn while no other requests arrive
+
+_Turn = tuple[asyncio.Future[None], int]
+
+
+class Turns:
+    """Schedules pieces of work on the event loop round-robin among flows, however many requests
+    each flow has. The caller increments `others` for each request that takes no turns."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.others = 0
+        self._loop = loop
+        self._waiting: OrderedDict[Hashable, deque[_Turn]] = OrderedDict()
+        self._resting = False  # a turn was taken and the next may not begin yet
+        self._left = 0  # pieces left in the current turn
+        self._seen = 0  # `others` at the last turn
+
+    async def wait(self, flow: Hashable, pieces: int) -> None:
+        """Return when the flow may run its next piece of work, or `pieces` at once."""
+        if pieces <= self._left:
+            self._left -= pieces
+        elif not self._resting:
+            self._begin(pieces)
+        else:
+            turn = self._loop.create_future()
+            self._waiting.setdefault(flow, deque()).append((turn, pieces))
+            await turn
+
+    def _begin(self, pieces: int) -> None:
+        """Start a turn. Requests that arrive during it are read at the end of this iteration of the
+        loop and answered in the next; the following turn begins in the iteration after that."""
+        self._left = WHOLE - pieces if self._seen == self.others else 0
+        self._seen = self.others
+        self._resting = True
+        self._loop.call_soon(self._go_round)
+
+    def _go_round(self) -> None:
+        self._loop.call_soon(self._next)
+
+    def _next(self) -> None:
+        self._left = 0
+        self._resting = False
+        waiting = self._waiting
+        while waiting:
+            flow, turns = waiting.popitem(last=False)
+            turn, pieces = turns.popleft()
+            if turns:
+                waiting[flow] = turns
+            if not turn.done():  # the waiter may have been cancelled
+                turn.set_result(None)
+                self._begin(pieces)
+                return

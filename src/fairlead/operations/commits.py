@@ -1,0 +1,159 @@
+"""The end of a write: the commit, and retries from the newest version of the object."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import ParamSpec, TypeVar
+
+from fairlead.base import budget
+from fairlead.base.errors import ResourceRef, StatusError, modified
+from fairlead.codec.bodies import TooDeep, TooLarge
+from fairlead.operations.api import Api, Object
+from fairlead.operations.operation import Operation
+from fairlead.operations.write_pipeline import check_fence, size_error
+from fairlead.resources.causes import absent
+from fairlead.resources.context import Context
+from fairlead.resources.custom.ownership import Unconverted
+from fairlead.storage.backend import ConditionFailed, Conflict, StorageError
+from fairlead.storage.collection import Collection
+from fairlead.storage.version import Version
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Result = TypeVar("Result")
+
+MAX_ATTEMPTS = 1000  # under contention, a writer may need one attempt per writer ahead of it
+
+
+async def retried(ref: ResourceRef, attempt: Callable[[], Awaitable[Result | None]]) -> Result:
+    """Call `attempt` until it returns a result; it returns None if the object changed and it
+    has to be called again. Yields to the event loop between attempts. Raises Conflict after
+    MAX_ATTEMPTS."""
+    for _ in range(MAX_ATTEMPTS):
+        result = await attempt()
+        if result is not None:
+            return result
+        await asyncio.sleep(0)
+    raise modified(ref)
+
+
+async def write_over(
+    api: Api,
+    collection: Collection,
+    key: str,
+    ref: ResourceRef,
+    write: Callable[[Version], Awaitable[Result]],
+) -> Result:
+    """Call `write` with the newest version of a key, which may be uncommitted. Retries if the
+    object or a precondition of the write changed meanwhile. An error is raised only after the
+    version that caused it is committed."""
+
+    async def attempt() -> Result | None:
+        current = api.store.latest(collection, key)
+        refusal: StatusError
+        if current is None:
+            refusal = absent(ref)
+        else:
+            try:
+                return await write(current)
+            except (Conflict, ConditionFailed):
+                return None
+            except StatusError as error:
+                refusal = error
+        if await wait_committed(collection, key):
+            raise refusal
+        return None
+
+    return await retried(ref, attempt)
+
+
+async def wait_committed(collection: Collection, key: str) -> bool:
+    """Wait until the newest version of a key, or its deletion, is committed. Returns False if that
+    commit fails: then an error based on that version would be wrong, and the write has to be
+    retried."""
+    newest = collection.pending.get(key)
+    if newest is None or newest.commit is None:
+        return True
+    try:
+        await newest.commit.outcome()
+    except (Conflict, ConditionFailed, StorageError):
+        return False
+    return True
+
+
+async def put(
+    api: Api,
+    operation: Operation,
+    collection: Collection,
+    key: str,
+    value: Object,
+    over: Version | None,
+    context: Context | None = None,
+) -> Version:
+    """Write a prepared object with the preconditions and companion writes of its context. Raises
+    Conflict and ConditionFailed."""
+    check_fence()
+    requires = context.requires if context is not None else ()
+    alongside = (*context.alongside, *context.claims) if context is not None else ()
+    while True:
+        try:
+            written = await api.store.put(collection, key, value, over, requires, alongside)
+            break
+        except asyncio.CancelledError:
+            if context is not None and context.undo:
+                _roll_back_later(collection, key, context)
+            raise
+        except (TooLarge, TooDeep) as error:
+            if not _drop_managed_fields(operation, value, error):
+                raise size_error(error) from None
+    operation.wrote(written, value)
+    api.actors.note(written.revision, operation)
+    for one in alongside:
+        if one.version is not None:
+            api.actors.note(one.version.revision, operation)
+    return written
+
+
+def _drop_managed_fields(operation: Operation, value: Object, error: TooLarge | TooDeep) -> bool:
+    """Drop managedFields from an object that is too large. Returns whether to retry the write; an
+    apply does not drop them."""
+    if operation.applies or isinstance(error, TooDeep):
+        return False
+    return value["metadata"].pop("managedFields", None) is not None
+
+
+def _roll_back_later(collection: Collection, key: str, context: Context) -> None:
+    """Release the reservations of a cancelled write once its commit is resolved, because the write
+    may still happen. Reservations that a committed object holds are kept."""
+    undo, context.undo = context.undo, []
+
+    def give_back(outcome: asyncio.Future[None] | None = None) -> None:
+        if outcome is not None and not outcome.cancelled():
+            outcome.exception()
+        while undo:
+            undo.pop()()
+
+    newest = collection.pending.get(key)
+    if newest is None or newest.commit is None:
+        give_back()
+    else:
+        newest.commit.outcome().add_done_callback(give_back)
+
+
+async def remove(api: Api, operation: Operation, collection: Collection, current: Version) -> None:
+    """Delete an object from the store; raises Conflict."""
+    check_fence()
+    deletion = await api.store.delete(collection, current.key, current)
+    api.actors.note(deletion.revision, operation)
+
+
+async def converting(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run work that may need an object in another version. If only a webhook can convert it, await
+    the webhook and start the work again. Offloads like `budget.run`."""
+    while True:
+        try:
+            return await budget.run(size, work, *args, **kwargs)
+        except Unconverted as error:
+            needed = error
+        await needed.convert()

@@ -1,0 +1,103 @@
+"""Reads that may scan very many objects. They yield to the event loop every few milliseconds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import islice
+from time import perf_counter
+
+from fairlead.storage.backend import Compacted
+from fairlead.storage.collection import Collection, Page
+from fairlead.storage.indexes import FEW, Indexes
+from fairlead.storage.selection import Fact, Selection
+from fairlead.storage.version import Version
+
+_SLICE_SECONDS = 0.004  # seconds of work before yielding
+_BATCH = 64  # versions between two looks at the clock
+
+
+async def in_batches(versions: Sequence[Version]) -> AsyncIterator[Sequence[Version]]:
+    """Yield batches of 64 versions; yields to the event loop after every 4 ms of work."""
+    began = perf_counter()
+    for start in range(0, len(versions), _BATCH):
+        yield versions[start : start + _BATCH]
+        if perf_counter() - began > _SLICE_SECONDS:
+            await asyncio.sleep(0)
+            began = perf_counter()
+
+
+async def filter_versions(
+    versions: Sequence[Version], selection: Selection, most: int = 0
+) -> list[Version]:
+    """Return the selected versions in their order, at most `most` (0: all)."""
+    found: list[Version] = []
+    async for some in in_batches(versions):
+        found += filter(selection.matches, some)
+        if most and len(found) >= most:
+            return found[:most]
+    return found
+
+
+async def select(collection: Collection, namespace: str, selection: Selection) -> list[Version]:
+    """As `Collection.current`, of the state at the call. Call `prepare_index` first to use an
+    index."""
+    within = namespace or selection.namespace or ""
+    if not selection or (within and selection.name is not None):
+        return collection.current(namespace, selection)
+    return await filter_versions(collection.candidates(within, selection), selection)
+
+
+async def read_page(
+    collection: Collection,
+    namespace: str,
+    selection: Selection,
+    revision: int,
+    limit: int,
+    after: str | None,
+) -> Page:
+    """Return up to `limit` versions (0: all) of the state at `revision` with keys above `after`.
+    Raises Compacted for revisions below the floor; see `Store.page`."""
+    if revision < collection.floor:
+        raise Compacted(revision)
+    keys = collection.keys_at(namespace, selection, revision, after)
+    state = collection.state_at(keys, revision)
+    if selection:
+        versions = await filter_versions(list(state), selection, limit + 1 if limit else 0)
+    else:
+        versions = list(islice(state, min(limit, len(collection.keys)) + 1 if limit else None))
+    if not limit or len(versions) <= limit:
+        return Page(versions, None, None)
+    last = versions[limit - 1].key
+    remaining = None if selection else collection.count_after(namespace, last, revision)
+    return Page(versions[:limit], last, remaining)
+
+
+async def prepare_index(collection: Collection, namespace: str, selection: Selection) -> None:
+    """Build an index for a selection that would otherwise scan many objects."""
+    within = namespace or selection.namespace or ""
+    is_named = bool(within) and selection.name is not None
+    if not selection or is_named or collection.count_in(within) <= FEW:
+        return
+    indexes, clues = collection.indexes, selection.clues
+    while clues and not any(clue.fact in indexes.built for clue in clues):
+        fact = clues[0].fact
+        if fact in indexes.building:
+            await indexes.building[fact].ready.wait()
+        else:
+            await _build_index(indexes, fact, collection.heads)
+
+
+async def _build_index(indexes: Indexes, fact: Fact, heads: Mapping[str, Version]) -> None:
+    index, complete = indexes.begin(fact), False
+    try:
+        async for versions in in_batches(list(heads.values())):
+            if indexes.building.get(fact) is not index:
+                return
+            for version in versions:
+                # `changed` has already indexed objects that changed meanwhile.
+                if version.body is not None and heads.get(version.key) is version:
+                    index.put(version)
+        complete = True
+    finally:
+        indexes.end(index, complete=complete)
