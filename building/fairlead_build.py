@@ -47,26 +47,24 @@ base: metrics
 codec: bodies protobuf_wire
 codec/messages: layout reader scalars writer
 codec/types: decode defaults memo model names quantity required scalars times
-fields: check compare configuration conflicts difference encoded_fields entries extract
-fields: field_sets field_writers merge merge_patch ownership prune shapes stored_entries
-fields: unchanged values
-storage: audience backend body_metadata change collection companion delivery followers
-storage: history indexes pending version writes
+fields: check compare configuration conflicts difference encoded_fields entries extract field_sets
+fields: field_writers merge merge_patch ownership prune shapes stored_entries unchanged values
+storage: audience backend body_metadata change collection companion delivery followers history
+storage: indexes pending version writes
 wire/incoming: exchange parser protocol tls tls_records
 resources: catalogue context conversion gates go_values metadata registry rules
 resources/columns: cell_text model
 resources/core: config_maps
-resources/core/pods: annotations behaviour changes columns container_lists
-resources/core/pods: containers defaults difference environment go_text
-resources/core/pods: handlers mounts qos resources scheduling security spec
-resources/core/pods: template warnings windows
+resources/core/pods: annotations behaviour changes columns container_lists containers defaults
+resources/core/pods: difference environment go_text handlers mounts qos resources scheduling
+resources/core/pods: security spec template warnings windows
 resources/core/volumes: __init__ paths projections references sources
 auth/authentication: tokens
 auth/authorization: node_graph pod_references requests
 admission/plugins: base
 operations: api configuration_cache managed_fields operation options patch views write_pipeline
-api: answers body chain methods metrics negotiation parameters patch request routing
-api: stored_tables watch_frames
+api: answers body chain methods metrics negotiation parameters patch request routing stored_tables
+api: watch_frames watch_sockets watch_stream
 api/flow_control: configuration gate metrics queue_set seats
 controllers: versions
 controllers/garbage: references

@@ -13,7 +13,7 @@ from support.compiled import plain_only
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.base.errors import StatusError
 from fairlead.fields.values import copied
-from fairlead.operations import retries
+from fairlead.operations import commits
 from fairlead.operations.api import Api
 from fairlead.operations.apply import apply
 from fairlead.operations.binding import bind
@@ -72,7 +72,7 @@ async def _delete(api: Api) -> None:
 def test_a_write_to_what_never_holds_still_is_a_conflict_in_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Api], Awaitable[None]]
 ) -> None:
-    monkeypatch.setattr(retries, "MAX_ATTEMPTS", ATTEMPTS)
+    monkeypatch.setattr(commits, "MAX_ATTEMPTS", ATTEMPTS)
     restless = Restless()
 
     async def work(api: Api) -> None:
@@ -124,7 +124,7 @@ def test_a_binding_that_always_comes_too_late_is_a_conflict_and_lets_others_run(
             await bind(api, tried, binding, OPTIONS)
         running.cancel()
         assert (refused.value.code, refused.value.reason) == (409, "Conflict")
-        assert turns >= retries.MAX_ATTEMPTS
+        assert turns >= commits.MAX_ATTEMPTS
         monkeypatch.setattr(api.store, "latest", latest)
         await bind(api, tried, binding, OPTIONS)
 

@@ -1,10 +1,10 @@
 """Turns HTTP requests into operations and results into HTTP responses. May import `operations` and
 the packages below it.
 
-- `app`, `chain`: the entry point and the handler chain of a request, top to bottom
-- `routing`, `methods`, `parameters`, `negotiation`, `body`: parsing of requests
-- `verbs`, `list`, `patch`, `watch`, `subresources/`: one handler per verb
-- `answers`, `representation`, `long_lists`, `watch_frames`: encoding of responses
+- `app`, `access`, `chain`: the entry point, who may send a request, and its handler
+- `routing`, `methods`, `parameters`, `negotiation`, `body`, `patch`: parsing of requests
+- `verbs`, `list`, `watch`, `subresources/`: one handler per verb
+- `answers`, `representation`, `long_lists`, `watch_stream`, `watch_frames`: encoding of responses
 - `discovery`, `openapi/`, `health`, `metrics`, `pages`: documents about the server
 - `flow_control/`: priority levels, queues and seats of requests
 - `audit/`: the audit log

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from fairlead.api.answers import Answer
 from fairlead.api.negotiation import JSON
 from fairlead.api.relay.headers import changing_to
 from fairlead.api.request import Request
-from fairlead.api.watch import ErrorStream, Opened, WatchStream
 from fairlead.api.watch_frames import Frames, Wire
+from fairlead.api.watch_stream import (
+    ErrorStream,
+    Opened,
+    SendInitial,
+    SendPending,
+    WatchStream,
+)
 from fairlead.auth.authentication.websocket_tokens import PROTOCOLS, offers_in, without_tokens
 from fairlead.base.errors import StatusError
 from fairlead.operations.api import Api
 from fairlead.operations.options import ListOptions
-from fairlead.storage.audience import Event
 from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, Header
-from fairlead.wire.incoming.transfer import send_framed
 from fairlead.wire.incoming.websocket import (
     BINARY,
     NORMAL,
@@ -94,13 +97,15 @@ class SocketStream(WatchStream):
         framing: Frames,
         options: ListOptions,
         bookmark_every: float,
+        send_initial: SendInitial,
+        send_pending: SendPending,
     ) -> None:
-        super().__init__(api, opened, framing, options, bookmark_every)
+        super().__init__(api, opened, framing, options, bookmark_every, send_initial, send_pending)
         self.code = SWITCHING_PROTOCOLS
         self._owed = b""  # a pending pong or close frame
 
-    def _start(self, request: Request) -> None:
-        _switch(request, Incoming(self._pinged, self._closes), self._framing)
+    def start(self, request: Request) -> None:
+        _switch(request, Incoming(self._pinged, self._closes), self.framing)
 
     def _pinged(self, payload: bytes) -> None:
         self._owed = message(PONG, payload)
@@ -109,26 +114,17 @@ class SocketStream(WatchStream):
     def _closes(self, code: int) -> None:
         if code != NORMAL:
             self._owed = closing(code)
-        if not self._watcher.closed:
-            self._watcher.close()
+        if not self.watcher.closed:
+            self.watcher.close()
 
-    async def _send_events(self, events: Sequence[Event]) -> None:
-        await super()._send_events(events)
-        await self._pay()
-
-    async def _rest_or_end(self, last: bytes | None) -> None:
-        await self._pay()
-        await super()._rest_or_end(last)
-
-    async def _pay(self) -> None:
+    def take_owed(self) -> bytes:
         owed, self._owed = self._owed, b""
-        if owed:
-            await send_framed(self._exchange, owed)
+        return owed
 
-    def _has_gone_on(self) -> bool:
-        if self._owed and self._exchange.send_now(self._owed):
+    def has_sent_due(self) -> bool:
+        if self._owed and self.exchange.send_now(self._owed):
             self._owed = b""
-        return super()._has_gone_on()
+        return super().has_sent_due()
 
 
 class SocketError(ErrorStream):
@@ -140,7 +136,7 @@ class SocketError(ErrorStream):
         super().__init__(error, framing)
         self.code = SWITCHING_PROTOCOLS
 
-    def _start(self, request: Request) -> None:
+    def start(self, request: Request) -> None:
         _switch(request, Incoming(_nothing, _nothing), self.framing)
 
 

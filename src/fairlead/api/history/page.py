@@ -21,7 +21,8 @@ from fairlead.api.parameters import flag, list_options
 from fairlead.api.representation import item_answer
 from fairlead.api.request import Request
 from fairlead.api.routing import Target
-from fairlead.api.watch import ErrorStream, WatchStream
+from fairlead.api.watch import send_initial, send_pending
+from fairlead.api.watch_stream import ErrorStream, WatchStream
 from fairlead.base import budget
 from fairlead.base.errors import (
     StatusError,
@@ -106,7 +107,7 @@ class HistoryPage:
             return ErrorStream(too_old(error, api.store.floor), lines)
         self._listening[name] += 1
         request.target.verb = "watch"
-        return WatchStream(api, feed, lines, options, BOOKMARK_EVERY)
+        return WatchStream(api, feed, lines, options, BOOKMARK_EVERY, send_initial, send_pending)
 
     def _ended(self, name: str) -> None:
         self._listening[name] -= 1

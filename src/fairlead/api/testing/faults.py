@@ -9,7 +9,7 @@ from fairlead.api.answers import Answer
 from fairlead.api.request import Request
 from fairlead.api.testing.effects import CutOff, FaultyWatch, error_of, wait
 from fairlead.api.testing.memory_objects import Handlers, Shelf
-from fairlead.api.watch import WatchStream
+from fairlead.api.watch_stream import WatchStream
 from fairlead.base.errors import bad_request
 from fairlead.codec.types.times import parse_duration
 from fairlead.operations.api import Api, Object
