@@ -141,8 +141,10 @@ class World:
         )
 
         async def run() -> None:
-            await plugin.admit(attributes)
-            await plugin.validate(attributes)
+            for step in (plugin.admit, plugin.validate):
+                waiting = step(attributes)
+                if waiting is not None:
+                    await waiting
 
         asyncio.run(run())
         return value or {}

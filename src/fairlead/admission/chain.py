@@ -12,7 +12,7 @@ from fairlead.resources.registry import Resource
 
 ADMIT, VALIDATE = "admit", "validate"
 
-Step = Callable[[Attributes], Awaitable[None]]
+Step = Callable[[Attributes], Awaitable[None] | None]
 
 
 class _Steps:
@@ -36,7 +36,9 @@ class _Steps:
         name = ""
         try:
             for name, step, row in self.steps:
-                await step(attributes)
+                waiting = step(attributes)
+                if waiting is not None:
+                    await waiting
                 now = perf_counter()
                 took = now - last
                 last = now

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Awaitable, Callable, Container
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -62,11 +62,12 @@ class Plugin(Protocol):
     @property
     def concerns(self) -> Container[str] | None: ...
 
-    async def admit(self, attributes: Attributes) -> None:
-        """Mutating step: may change `attributes.value`."""
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Mutating step: may change `attributes.value`. The caller awaits what it returns."""
 
-    async def validate(self, attributes: Attributes) -> None:
-        """Validating step: gets the final object and must not change it."""
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Validating step: gets the final object and must not change it. The caller awaits what
+        it returns."""
 
     async def close(self) -> None:
         """Release resources at server shutdown."""
@@ -81,11 +82,11 @@ class PluginBase:
     depends_on_other_state: Container[str] = ()
     concerns: Container[str] | None = None
 
-    async def admit(self, attributes: Attributes) -> None:
-        pass
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
+        return None
 
-    async def validate(self, attributes: Attributes) -> None:
-        pass
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
+        return None
 
     async def close(self) -> None:
         pass

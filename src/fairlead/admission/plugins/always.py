@@ -18,10 +18,10 @@ class AlwaysDeny(PluginBase):
 
     name = "AlwaysDeny"
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         if not is_server(attributes.user):
             raise mutation_error(attributes, _DENIED)
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         if not is_server(attributes.user):
             raise mutation_error(attributes, _DENIED)

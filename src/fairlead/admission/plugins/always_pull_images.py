@@ -13,13 +13,13 @@ _ALWAYS = "Always"
 class AlwaysPullImages(PluginBase):
     name = "AlwaysPullImages"
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         if _applies(attributes):
             assert attributes.value is not None
             for container in all_containers(attributes.value["spec"]):
                 container["imagePullPolicy"] = _ALWAYS
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         if not _applies(attributes):
             return
         assert attributes.value is not None

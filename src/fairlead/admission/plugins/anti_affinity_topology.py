@@ -16,7 +16,7 @@ class LimitPodHardAntiAffinityTopology(PluginBase):
         self._allowed = dialect.label("@/hostname")
         self._printed = dialect.printed_hostname
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         value = attributes.value
         if attributes.resource.key != PODS or value is None:
             return

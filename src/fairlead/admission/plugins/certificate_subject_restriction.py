@@ -20,7 +20,7 @@ class CertificateSubjectRestriction(PluginBase):
     def __init__(self, dialect: Dialect) -> None:
         self._signer = dialect.signer_client
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         if attributes.resource.key != REQUESTS or attributes.operation != CREATE:
             return
         assert attributes.value is not None

@@ -20,7 +20,7 @@ class DefaultIngressClass(PluginBase):
         mark = dialect.label("ingressclass.@/is-default-class")
         self._defaults = PerCollectionCache(collection, CLASSES, default_names((mark,)))
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         if attributes.resource.key != INGRESSES or attributes.operation != CREATE:
             return
         assert attributes.value is not None

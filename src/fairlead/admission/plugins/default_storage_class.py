@@ -22,7 +22,7 @@ class DefaultStorageClass(PluginBase):
         marks = tuple(dialect.label(mark) for mark in _MARKS)
         self._defaults = PerCollectionCache(collection, CLASSES, default_names(marks))
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         if attributes.resource.key != CLAIMS or attributes.operation != CREATE:
             return
         assert attributes.value is not None

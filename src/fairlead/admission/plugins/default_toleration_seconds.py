@@ -31,7 +31,7 @@ class DefaultTolerationSeconds(PluginBase):
     def __init__(self, dialect: Dialect) -> None:
         self._defaults = default_tolerations(dialect)
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         spec = written_pod_spec(attributes, (CREATE, UPDATE))
         if spec is None:
             return

@@ -11,7 +11,7 @@ SERVICES = "core/v1/services"
 class DenyServiceExternalIPs(PluginBase):
     name = "DenyServiceExternalIPs"
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         value = attributes.value
         if attributes.resource.key != SERVICES or value is None:
             return

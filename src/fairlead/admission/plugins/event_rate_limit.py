@@ -70,7 +70,7 @@ class EventRateLimit(PluginBase):
             raise ConfigurationError(f"--{FLAG}: EventRateLimit is switched on without its limits")
         self._limits = list(_limits(section, clock))
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         if attributes.resource.key not in EVENTS or attributes.context.dry_run:
             return
         if attributes.operation not in (CREATE, UPDATE):

@@ -17,7 +17,7 @@ class ExtendedResourceToleration(PluginBase):
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         spec = written_pod_spec(attributes, (CREATE, UPDATE))
         if spec is None:
             return

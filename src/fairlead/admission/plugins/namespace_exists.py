@@ -16,7 +16,7 @@ class NamespaceExists(PluginBase):
     def __init__(self, find: Find) -> None:
         self._find = find
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         namespace = attributes.namespace
         if not attributes.resource.namespaced or not namespace or attributes.operation == CONNECT:
             return

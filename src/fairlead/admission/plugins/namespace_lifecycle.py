@@ -23,7 +23,7 @@ class NamespaceLifecycle(PluginBase):
         self._find = find
         self._immortal = ("default", dialect.system_namespace, dialect.public_namespace)
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         resource = attributes.resource
         if attributes.operation == DELETE and resource.key == "core/v1/namespaces":
             if attributes.name in self._immortal:

@@ -37,7 +37,7 @@ class NodeRestriction(PluginBase):
             CSI_NODES: _csi_node,
         }
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         if attributes.operation == CONNECT:
             return
         node = node_name(attributes.user)

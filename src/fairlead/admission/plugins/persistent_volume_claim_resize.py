@@ -27,7 +27,7 @@ class PersistentVolumeClaimResize(PluginBase):
         self._find = find
         self._class_annotation = dialect.label(CLASS_ANNOTATION)
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         if attributes.resource.key != CLAIMS or attributes.operation != UPDATE:
             return
         value, old = attributes.value, attributes.old

@@ -56,7 +56,7 @@ class PersistentVolumeLabel(PluginBase):
         self._provisioned_by = dialect.label(_PROVISIONED_BY)
         self._labels = [(dialect.label(zone), dialect.label(region)) for zone, region in _LABELS]
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         value = attributes.value
         if attributes.resource.key != VOLUMES or attributes.operation != CREATE or value is None:
             return

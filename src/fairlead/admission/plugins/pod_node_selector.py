@@ -48,7 +48,7 @@ class PodNodeSelector(PluginBase):
 
         self._selectors = NamespaceFacts(find, of_namespace)
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         spec = written_pod_spec(attributes, (CREATE,))
         if spec is None:
             return
@@ -62,7 +62,7 @@ class PodNodeSelector(PluginBase):
         if selector:
             spec["nodeSelector"] = selector
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         spec = written_pod_spec(attributes, (CREATE,))
         if spec is None:
             return

@@ -90,7 +90,7 @@ class PodTolerationRestriction(PluginBase):
         except (orjson.JSONDecodeError, DecodeError) as error:
             return f"annotation {name} cannot be read: {error}"
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         spec = written_pod_spec(attributes, (CREATE, UPDATE))
         if spec is None:
             return
@@ -107,7 +107,7 @@ class PodTolerationRestriction(PluginBase):
         if not self._allows(attributes, spec):
             raise mutation_error(attributes, _NOT_ALLOWED)
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         spec = written_pod_spec(attributes, (CREATE, UPDATE))
         if spec is not None and not self._allows(attributes, spec):
             raise refusal(attributes, _NOT_ALLOWED)

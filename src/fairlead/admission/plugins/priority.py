@@ -52,7 +52,7 @@ class Priority(PluginBase):
         self._classes = PerObjectCache(_class_of)
         self._default = PerCollectionCache(collection, CLASSES, _default_class)
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         if attributes.resource.key != PODS or attributes.value is None:
             return
         spec = attributes.value["spec"]
@@ -95,7 +95,7 @@ class Priority(PluginBase):
             raise mutation_error(attributes, f"no PriorityClass with name {name} was found")
         return self._classes.of(entry)
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         if attributes.resource.key != CLASSES or attributes.value is None:
             return
         if not attributes.value.get("globalDefault"):

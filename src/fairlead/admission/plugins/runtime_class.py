@@ -29,7 +29,7 @@ class RuntimeClass(PluginBase):
         self._find = find
         self._classes = PerObjectCache(Version.object)
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         if attributes.resource.key != PODS or attributes.operation != CREATE:
             return
         assert attributes.value is not None
@@ -40,7 +40,7 @@ class RuntimeClass(PluginBase):
         if found.get("scheduling") is not None:
             _set_scheduling(attributes, spec, found["scheduling"])
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         if attributes.resource.key != PODS or attributes.operation != CREATE:
             return
         assert attributes.value is not None

@@ -18,7 +18,7 @@ _CONTAINER_FIELDS = (("seLinuxOptions", "SELinuxOptions"), ("runAsUser", "RunAsU
 class SecurityContextDeny(PluginBase):
     name = "SecurityContextDeny"
 
-    async def validate(self, attributes: Attributes) -> None:
+    def validate(self, attributes: Attributes) -> None:
         value = attributes.value
         if attributes.resource.key != PODS or value is None:
             return

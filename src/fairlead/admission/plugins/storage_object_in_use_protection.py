@@ -20,7 +20,7 @@ class StorageObjectInUseProtection(PluginBase):
             "core/v1/persistentvolumes": dialect.pv_protection,
         }
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         finalizer = self._finalizers.get(attributes.resource.key)
         if finalizer is None or attributes.operation != CREATE:
             return

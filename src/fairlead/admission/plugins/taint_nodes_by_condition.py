@@ -15,7 +15,7 @@ class TaintNodesByCondition(PluginBase):
     def __init__(self, dialect: Dialect) -> None:
         self._key = dialect.label("node.@/not-ready")
 
-    async def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: Attributes) -> None:
         value = attributes.value
         if attributes.resource.key != "core/v1/nodes" or attributes.operation != CREATE:
             return
