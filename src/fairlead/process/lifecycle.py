@@ -39,11 +39,11 @@ from fairlead.storage.backend import StorageError
 from fairlead.storage.derived_cache import FORMS
 from fairlead.storage.log import Log
 from fairlead.storage.store import Store
+from fairlead.wire.incoming.batches import Batch
 from fairlead.wire.incoming.connections import Connections, either
 from fairlead.wire.incoming.limits import Limits
 from fairlead.wire.incoming.protocol import HttpProtocol
 from fairlead.wire.incoming.tls import TlsTransport
-from fairlead.wire.incoming.tls_records import Round, Sealing
 
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
@@ -250,11 +250,11 @@ class Server:
     async def _serve(
         self, listener: socket.socket, connections: Connections, trust: ClientTrust
     ) -> asyncio.Server | Acceptor:
-        loop, sealing = asyncio.get_running_loop(), Sealing()
-        together = Round(loop)
+        loop = asyncio.get_running_loop()
+        batch = Batch(loop)
 
         def protocol() -> asyncio.Protocol:
-            tls = TlsTransport(trust.context(), HttpProtocol(connections, loop), sealing, together)
+            tls = TlsTransport(trust.context(), HttpProtocol(connections, loop), batch)
             return cast(asyncio.Protocol, tls)
 
         if self._worker is not None:

@@ -1,4 +1,4 @@
-"""Sealing and opening records, by OpenSSL's functions and by the methods of the library."""
+"""TLS records: encryption and decryption."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import pytest
 from OpenSSL import SSL
 
 from fairlead.process.certificates.authority import ensure_pki
-from fairlead.wire.incoming.tls_records import PLAIN, Records, Sealing
+from fairlead.wire.incoming.batches import MAX_RECORD
+from fairlead.wire.incoming.tls import Records
 
 
 class Talk:
     """A connection in memory between the sealing under test and the standard library's client."""
 
-    def __init__(self, directory: Path, *, by_methods: bool) -> None:
+    def __init__(self, directory: Path) -> None:
         serving = ensure_pki(directory, ["localhost"]).serving
         context = SSL.Context(SSL.TLS_SERVER_METHOD)
         context.use_certificate_file(str(serving.certificate))
         context.use_privatekey_file(str(serving.key))
         self.server = SSL.Connection(context, None)
         self.server.set_accept_state()
-        self.records: Records = Sealing(by_methods=by_methods).of(self.server)
+        self.records = Records(self.server)
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
@@ -38,7 +39,7 @@ class Talk:
             self.records.put(self._outgoing.read())
         with suppress(SSL.WantReadError):
             self.server.do_handshake()
-        while said := self.records.said():
+        while said := self.records.pending_output():
             self._incoming.write(said)
 
     def send(self, data: bytes) -> None:
@@ -54,29 +55,29 @@ class Talk:
     def hear(self, sealed: bytes) -> bytes:
         """What the client makes of a record."""
         self._incoming.write(sealed)
-        return self.client.read(2 * PLAIN)
+        return self.client.read(2 * MAX_RECORD)
 
 
-@pytest.fixture(params=[False, True], ids=["functions", "methods"])
-def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Talk:
-    return Talk(tmp_path, by_methods=request.param)
+@pytest.fixture
+def talk(tmp_path: Path) -> Talk:
+    return Talk(tmp_path)
 
 
-@pytest.mark.parametrize("size", [1, 600, PLAIN])
+@pytest.mark.parametrize("size", [1, 600, MAX_RECORD])
 def test_a_sealed_record_is_what_was_given(talk: Talk, size: int) -> None:
     data = bytes(range(256)) * 64
-    assert talk.hear(talk.records.seal(data[:size])) == data[:size]
-    assert talk.hear(talk.records.seal(memoryview(data)[:size])) == data[:size]
+    assert talk.hear(talk.records.encrypt(data[:size])) == data[:size]
+    assert talk.hear(talk.records.encrypt(memoryview(data)[:size])) == data[:size]
 
 
-@pytest.mark.parametrize("size", [PLAIN + 1, 4 * PLAIN, 5 * PLAIN - 8])
+@pytest.mark.parametrize("size", [MAX_RECORD + 1, 4 * MAX_RECORD, 5 * MAX_RECORD - 8])
 def test_what_is_longer_than_a_record_is_sealed_in_several(talk: Talk, size: int) -> None:
     data = bytes(range(256)) * 320
-    heard = talk.hear(bytes(talk.records.seal_all(memoryview(data)[:size])))
+    heard = talk.hear(bytes(talk.records.encrypt_all(memoryview(data)[:size])))
     while len(heard) < size:
         heard += talk.hear(b"")
     assert heard == data[:size]
-    assert talk.hear(talk.records.seal(b"and on")) == b"and on"
+    assert talk.hear(talk.records.encrypt(b"and on")) == b"and on"
 
 
 def test_what_came_is_read_record_by_record(talk: Talk) -> None:
@@ -88,9 +89,8 @@ def test_what_came_is_read_record_by_record(talk: Talk) -> None:
 def test_what_came_with_the_end_of_the_handshake_is_not_lost(talk: Talk) -> None:
     talk.send(b"one" * 5000)
     talk.send(b"two")
-    talk.records.settle()
     assert [talk.records.read(), talk.records.read()] == [b"one" * 5000, b"two"]
-    assert talk.hear(talk.records.seal(b"three")) == b"three"
+    assert talk.hear(talk.records.encrypt(b"three")) == b"three"
 
 
 def test_without_a_record_there_is_nothing_to_read_yet(talk: Talk) -> None:
@@ -102,7 +102,7 @@ def test_noise_is_an_error(talk: Talk) -> None:
     talk.records.put(b"\x17\x03\x03\x00\x20" + b"x" * 32)
     with pytest.raises(SSL.Error):
         talk.records.read()
-    assert talk.records.said()  # the alert
+    assert talk.records.pending_output()  # the alert
 
 
 def test_the_end_of_the_conversation_is_an_error(talk: Talk) -> None:
@@ -111,23 +111,5 @@ def test_the_end_of_the_conversation_is_an_error(talk: Talk) -> None:
         talk.records.read()
 
 
-def test_a_conversation_goes_on_after_a_silence(talk: Talk) -> None:
-    for _ in range(2):
-        talk.records.settle()
-        talk.records.settle()
-        assert talk.records.said() == b""
-        with pytest.raises(SSL.WantReadError):
-            talk.records.read()
-        assert talk.hear(talk.records.seal(b"one")) == b"one"
-        talk.records.settle()
-        assert talk.hear(bytes(talk.records.seal_all(b"two"))) == b"two"
-        talk.records.settle()
-        talk.send(b"three")
-        assert talk.records.read() == b"three"
-
-
-@pytest.mark.parametrize("silent", [False, True])
-def test_the_peer_is_told_of_the_end(talk: Talk, silent: bool) -> None:
-    if silent:
-        talk.records.settle()
-    assert talk.hear(talk.records.end()) == b""  # it would want more if this were not the end
+def test_the_peer_is_told_of_the_end(talk: Talk) -> None:
+    assert talk.hear(talk.records.close()) == b""  # it would want more if this were not the end

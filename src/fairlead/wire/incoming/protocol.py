@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
+from fairlead.wire.incoming.batches import slices_of
 from fairlead.wire.incoming.connections import Application, Connections, UpgradedProtocol, answer
 from fairlead.wire.incoming.exchange import NOBODY, Exchange, Peer, refusal
 from fairlead.wire.incoming.memory import BodyMemory
 from fairlead.wire.incoming.parser import SETTLED, Reader, Refused
-from fairlead.wire.incoming.tls_records import slices_of
 
 _CLOCK_STEP = 0.001  # resolution of the event loop's clock in seconds
 _FOREVER = float("inf")
@@ -120,8 +120,12 @@ class HttpProtocol:
             exchange.lose()
 
     def eof_received(self) -> bool:
-        """Close: a client that has closed its sending side gets no answer."""
-        return False
+        """A client that has closed its sending side gets an answer that needs no waiting: the task
+        of its request runs once before the connection is closed."""
+        if self._exchange is None or self._closing:
+            return False
+        self._loop.call_soon(self._transport.close)
+        return True
 
     def pause_writing(self) -> None:
         if self.full is None:
@@ -352,9 +356,6 @@ class HttpProtocol:
         if self._reader.complete and not self._reader.overrun:
             self._reader.close()
             self._reader = SETTLED
-        settle = getattr(self._transport, "settle", None)  # TCP has no buffers to free
-        if settle is not None:
-            settle()
 
     def hand_over(self, successor: asyncio.Protocol) -> None:
         """Pass the connection to another protocol; `connection_lost` is still called here too. The

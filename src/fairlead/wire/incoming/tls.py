@@ -16,19 +16,18 @@ from typing import Any, cast
 from cryptography.x509 import Certificate
 from OpenSSL import SSL, crypto
 
-from fairlead.wire.incoming.exchange import NOBODY, PLAIN_HTTP, Peer
-from fairlead.wire.incoming.protocol import HttpProtocol
-from fairlead.wire.incoming.tls_records import (
-    PLAIN,
+from fairlead.wire.incoming.batches import (
+    MAX_RECORD,
+    Batch,
+    BatchedConnection,
     Data,
-    Records,
-    Round,
-    Sealing,
-    TlsParty,
     slices_of,
 )
+from fairlead.wire.incoming.exchange import NOBODY, PLAIN_HTTP, Peer
+from fairlead.wire.incoming.protocol import HttpProtocol
 
-_HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + PLAIN + 2048, 5
+_HANDSHAKE, _LONGEST_RECORD, _RECORD_HEAD = 22, 5 + MAX_RECORD + 2048, 5
+_RECORD_OVERHEAD = 1024  # at most, beside the content
 _MAX_UNREAD = 512 * 1024
 _MAX_RECORDS = 64  # parsed at once; one read holds fewer full-sized records
 _GREETINGS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # first bytes of plain HTTP requests
@@ -50,10 +49,51 @@ _PROBLEMS = {
 _OF_TIME = (9, 10)
 
 
-class TlsTransport(TlsParty):
+class Records:
+    """Encrypts and decrypts the TLS records of one connection. All methods raise SSL.Error."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: SSL.Connection) -> None:
+        self._connection = connection
+
+    def put(self, data: bytes) -> None:
+        """Add whole received records."""
+        self._connection.bio_write(data)
+
+    def read(self) -> bytes:
+        """Return the content of one record; SSL.WantReadError if there is none."""
+        return self._connection.recv(MAX_RECORD)
+
+    def encrypt(self, data: Data) -> bytes:
+        """Return a record with at most `MAX_RECORD` bytes, and any other pending output."""
+        self._connection.send(data)
+        return self._connection.bio_read(len(data) + _RECORD_OVERHEAD)
+
+    def encrypt_all(self, data: Data) -> bytes:
+        """Return records for any number of bytes."""
+        view, size = memoryview(data), len(data)
+        starts = range(0, size, MAX_RECORD)
+        return b"".join([self.encrypt(view[start : start + MAX_RECORD]) for start in starts])
+
+    def pending_output(self) -> bytes:
+        """Return OpenSSL's pending output, empty if there is none."""
+        try:
+            return self._connection.bio_read(MAX_RECORD)
+        except SSL.WantReadError:
+            return b""
+
+    def close(self) -> bytes:
+        """Return the close_notify alert."""
+        self._connection.shutdown()
+        return self.pending_output()
+
+
+class TlsTransport(BatchedConnection):
     """To TCP it is an asyncio protocol, to the HTTP protocol an asyncio transport."""
 
     __slots__ = (
+        "_batch",
         "_begun",
         "_goes_on",
         "_has_ended",
@@ -64,7 +104,6 @@ class TlsTransport(TlsParty):
         "_on_secured",
         "_records",
         "_rest",
-        "_round",
         "_secured",
         "_shut",
         "_ssl",
@@ -73,15 +112,13 @@ class TlsTransport(TlsParty):
 
     _tcp: asyncio.Transport
 
-    def __init__(
-        self, context: SSL.Context, inner: HttpProtocol, sealing: Sealing, rounds: Round
-    ) -> None:
+    def __init__(self, context: SSL.Context, inner: HttpProtocol, batch: Batch) -> None:
         ssl = SSL.Connection(context, None)
         ssl.set_accept_state()
         ssl.set_app_data([])  # collects verification errors
         self._ssl: SSL.Connection | None = ssl  # until the handshake is complete
-        self._records: Records | None = sealing.of(ssl)
-        self._round = rounds
+        self._records: Records | None = Records(ssl)
+        self._batch = batch
         self._inner: Any = inner  # an asyncio protocol, None at the end
         self._on_secured: Callable[[Peer], None] | None = inner.secured
         self._is_handed_over = False
@@ -163,7 +200,7 @@ class TlsTransport(TlsParty):
             end += length
             count += 1
             total += 1
-            if end - start >= 2 * PLAIN:
+            if end - start >= 2 * MAX_RECORD:
                 self._take(data[start:end], count)
                 start, count = end, 0
         self._rest = data[end:]
@@ -189,31 +226,30 @@ class TlsTransport(TlsParty):
         self._tcp.close()
 
     def _take(self, data: bytes, records: int) -> None:
-        sealed = self._records
-        if sealed is None or self._shut:
+        layer = self._records
+        if layer is None or self._shut:
             return
         try:
-            sealed.put(data)
+            layer.put(data)
             if self._ssl is not None:
                 self._ssl.do_handshake()
-                self._greeted(self._ssl)
+                self._finish_handshake(self._ssl)
                 records = len(data)  # upper bound: any number of records may have been waiting
             for _ in range(records):
-                plain = sealed.read()
-                self._round.take(self, plain)
+                self._batch.take(self, layer.read())
         except SSL.WantReadError:
             self._flush()
             if self._tcp.get_write_buffer_size() > _MAX_UNREAD:
                 self.abort()  # the peer triggers answers and does not read them
         except SSL.ZeroReturnError:
             if not self._take_end():
-                self._hang_up_after_all()
+                self._close_after_flush()
         except SSL.Error:
-            self._hang_up_after_all()
+            self._close_after_flush()
 
     def _take_end(self) -> bool:
         """Handle the end of input; returns whether data may still be sent."""
-        self._round.end()
+        self._batch.end()
         if self._shut or self._inner is None or not self._secured:
             return False
         if not self._has_ended:
@@ -221,25 +257,23 @@ class TlsTransport(TlsParty):
             self._goes_on = bool(self._inner.eof_received())
         return self._goes_on
 
-    def _hang_up_after_all(self) -> None:
-        self._round.end()
+    def _close_after_flush(self) -> None:
+        self._batch.end()
         self._flush()
         self._shut = True
         self._tcp.close()
 
-    def _greeted(self, ssl: SSL.Connection) -> None:
+    def _finish_handshake(self, ssl: SSL.Connection) -> None:
         self._secured, self._ssl = True, None
         self._flush()
-        if self._records is not None:
-            self._records.settle()
-        told, self._on_secured = self._on_secured, None
-        if told is not None:
-            told(_peer(ssl))
+        on_secured, self._on_secured = self._on_secured, None
+        if on_secured is not None:
+            on_secured(_peer(ssl))
 
     def _flush(self) -> None:
         """Send OpenSSL's output."""
-        while self._records is not None and (said := self._records.said()):
-            self._tcp.write(said)
+        while self._records is not None and (output := self._records.pending_output()):
+            self._tcp.write(output)
 
     # The HTTP side
 
@@ -248,23 +282,16 @@ class TlsTransport(TlsParty):
         self._inner = protocol
         self._is_handed_over = True
 
-    def settle(self) -> None:
-        """Free the buffers, which are as large as the largest record."""
-        if self._records is not None and self._secured:
-            self._round.flush()  # may need the buffers
-            self._flush()
-            self._records.settle()
-
     def write(self, data: Any) -> None:
         if self._records is not None and not self._shut:
-            self._round.send(self, data)
+            self._batch.send(self, data)
 
-    def sealed(self, data: Data) -> Data:
+    def encrypt(self, data: Data) -> Data:
         records = self._records
         if records is None or self._shut:
             return b""
         try:
-            return records.seal(data) if len(data) <= PLAIN else records.seal_all(data)
+            return records.encrypt(data) if len(data) <= MAX_RECORD else records.encrypt_all(data)
         except SSL.Error:
             self.abort()
             return b""
@@ -273,9 +300,9 @@ class TlsTransport(TlsParty):
         if self._inner is not None:
             self._inner.data_received(data)
 
-    def pass_on(self, sealed: Data) -> None:
-        if sealed:
-            self._tcp.write(sealed)
+    def pass_on(self, encrypted: Data) -> None:
+        if encrypted:
+            self._tcp.write(encrypted)
 
     def writelines(self, parts: Iterable[Any]) -> None:
         self.write(b"".join(parts))
@@ -286,20 +313,20 @@ class TlsTransport(TlsParty):
     def write_eof(self) -> None:
         """Close the sending side and keep reading. Further input only counts toward HTTP's linger
         limit."""
-        self._say_goodbye()
+        self._close_tls()
         self._shut = not self._is_handed_over
         if self._tcp.can_write_eof() and not self._tcp.is_closing():
             self._tcp.write_eof()
 
     def close(self) -> None:
-        self._say_goodbye()
+        self._close_tls()
         self._tcp.close()
 
-    def _say_goodbye(self) -> None:
+    def _close_tls(self) -> None:
         if self._records is not None and self._secured and not self._shut:
-            self._round.flush()
+            self._batch.flush()
             with suppress(SSL.Error):
-                self._tcp.write(self._records.end())
+                self._tcp.write(self._records.close())
             self._flush()
         self._shut = True
 

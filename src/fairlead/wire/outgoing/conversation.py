@@ -14,7 +14,7 @@ from typing import cast
 
 import httptools
 
-from fairlead.wire.incoming.tls_records import slices_of
+from fairlead.wire.incoming.batches import slices_of
 from fairlead.wire.outgoing.client import CallError
 from fairlead.wire.outgoing.connection import Lost, why_lost
 

@@ -1,4 +1,4 @@
-"""What connections receive and send in one round of the loop: together, in order, and each for
+"""What connections receive and send in one round of the loop: batch, in order, and each for
 itself when something fails."""
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from functools import partial
 import pytest
 from support.things import Space
 
-from fairlead.wire.incoming.tls_records import Data, Round, TlsParty
+from fairlead.wire.incoming.batches import Batch, BatchedConnection, Data
 
 Steps = list[tuple[str, str, bytes]]
 
 
-class Peer(TlsParty):
+class Peer(BatchedConnection):
     """Notes what is asked of it, and does what a test gives it to do with what it receives."""
 
     def __init__(self, name: str, steps: Steps) -> None:
@@ -36,7 +36,7 @@ class Peer(TlsParty):
         if self.answer is not None:
             self.answer(data)
 
-    def sealed(self, data: Data) -> Data:
+    def encrypt(self, data: Data) -> Data:
         self._note("sealed", data)
         return data
 
@@ -47,14 +47,14 @@ class Peer(TlsParty):
         self._note("aborted")
 
 
-def in_a_loop(test: Callable[[Round, Peer, Peer, Steps], None]) -> Steps:
+def in_a_loop(test: Callable[[Batch, Peer, Peer, Steps], None]) -> Steps:
     """The steps of a test, of the round that it began and of the next."""
     steps: Steps = []
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _loop, told: steps.append(("loop", told["message"], b"")))
-        test(Round(loop), Peer("a", steps), Peer("b", steps), steps)
+        test(Batch(loop), Peer("a", steps), Peer("b", steps), steps)
         for _ in range(2):
             await asyncio.sleep(0)
 
@@ -63,10 +63,10 @@ def in_a_loop(test: Callable[[Round, Peer, Peer, Steps], None]) -> Steps:
 
 
 def test_what_came_is_answered_and_sent_step_by_step_for_all() -> None:
-    def test(together: Round, a: Peer, b: Peer, steps: Steps) -> None:
+    def test(batch: Batch, a: Peer, b: Peer, steps: Steps) -> None:
         for peer in (a, b):
-            peer.answer = partial(together.send, peer)
-            together.take(peer, b"x")
+            peer.answer = partial(batch.send, peer)
+            batch.take(peer, b"x")
         assert steps == []
 
     assert in_a_loop(test) == [
@@ -77,34 +77,34 @@ def test_what_came_is_answered_and_sent_step_by_step_for_all() -> None:
 
 
 def test_who_is_alone_waits_for_nobody() -> None:
-    def test(together: Round, a: Peer, _b: Peer, steps: Steps) -> None:
-        together.take(a, b"1")
-        together.send(a, b"1")
-        together.end()
+    def test(batch: Batch, a: Peer, _b: Peer, steps: Steps) -> None:
+        batch.take(a, b"1")
+        batch.send(a, b"1")
+        batch.end()
         steps.clear()
-        together.take(a, b"2")
-        together.send(a, b"2")
+        batch.take(a, b"2")
+        batch.send(a, b"2")
         assert [step for _, step, _ in steps] == ["received", "sealed", "passed on"]
 
     in_a_loop(test)
 
 
 def test_what_follows_what_waits_waits_too() -> None:
-    def test(together: Round, a: Peer, b: Peer, _steps: Steps) -> None:
-        together.send(a, b"1")
-        together.send(a, b"2")
-        together.send(b, b"3")
-        together.send(a, b"4" * 20_000)
+    def test(batch: Batch, a: Peer, b: Peer, _steps: Steps) -> None:
+        batch.send(a, b"1")
+        batch.send(a, b"2")
+        batch.send(b, b"3")
+        batch.send(a, b"4" * 20_000)
 
     passed = [(name, data[:1]) for name, step, data in in_a_loop(test) if step == "passed on"]
     assert passed == [("a", b"1"), ("a", b"2"), ("b", b"3"), ("a", b"4")]
 
 
 def test_little_is_kept() -> None:
-    def test(together: Round, a: Peer, b: Peer, steps: Steps) -> None:
+    def test(batch: Batch, a: Peer, b: Peer, steps: Steps) -> None:
         for number in range(40):
-            together.send((a, b)[number % 2], b"x" * 10_000)
-            together.take((a, b)[number % 2], b"x" * 10_000)
+            batch.send((a, b)[number % 2], b"x" * 10_000)
+            batch.take((a, b)[number % 2], b"x" * 10_000)
         done = [step for _, step, _ in steps]
         assert done.count("passed on") > 20
         assert done.count("received") > 20
@@ -115,9 +115,9 @@ def test_little_is_kept() -> None:
 
 
 def test_memory_that_is_not_ours_is_copied() -> None:
-    def test(together: Round, a: Peer, _b: Peer, _steps: Steps) -> None:
+    def test(batch: Batch, a: Peer, _b: Peer, _steps: Steps) -> None:
         memory = bytearray(b"before")
-        together.send(a, memoryview(memory))
+        batch.send(a, memoryview(memory))
         memory[:] = b"behind"
 
     assert ("a", "passed on", b"before") in in_a_loop(test)
@@ -125,11 +125,11 @@ def test_memory_that_is_not_ours_is_copied() -> None:
 
 @pytest.mark.parametrize("step", ["received", "sealed", "passed on"])
 def test_a_connection_that_fails_is_cut_off_and_no_other(step: str) -> None:
-    def test(together: Round, a: Peer, b: Peer, _steps: Steps) -> None:
+    def test(batch: Batch, a: Peer, b: Peer, _steps: Steps) -> None:
         a.fails_at = step
         for peer in (a, b):
-            together.take(peer, b"x")
-            together.send(peer, b"y")
+            batch.take(peer, b"x")
+            batch.send(peer, b"y")
 
     steps = in_a_loop(test)
     assert ("loop", "a connection failed", b"") in steps
@@ -148,10 +148,10 @@ class Late(Peer):
 
 
 def test_what_is_sent_while_a_round_ends_is_sent_in_the_next() -> None:
-    def test(together: Round, _a: Peer, b: Peer, steps: Steps) -> None:
+    def test(batch: Batch, _a: Peer, b: Peer, steps: Steps) -> None:
         late = Late("late", steps)
-        late.more = partial(together.send, b, b"more")
-        together.send(late, b"x")
+        late.more = partial(batch.send, b, b"more")
+        batch.send(late, b"x")
 
     assert in_a_loop(test)[-1] == ("b", "passed on", b"more")
 
@@ -160,11 +160,11 @@ def test_nothing_of_who_sends_is_known_where_something_is_received() -> None:
     whose: ContextVar[str] = ContextVar("whose", default="nobody's")
     seen: list[str] = []
 
-    def test(together: Round, a: Peer, b: Peer, _steps: Steps) -> None:
+    def test(batch: Batch, a: Peer, b: Peer, _steps: Steps) -> None:
         b.answer = lambda _: seen.append(whose.get())
         whose.set("a's")
-        together.send(a, b"x")
-        together.take(b, b"y")
+        batch.send(a, b"x")
+        batch.take(b, b"y")
 
     in_a_loop(test)
     assert seen == ["nobody's"]

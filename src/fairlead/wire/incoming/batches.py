@@ -1,0 +1,186 @@
+"""Work of all connections in one iteration of the event loop: batches of reads and writes, and
+slices of costly input."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context
+from time import perf_counter
+from weakref import WeakKeyDictionary
+
+from fairlead.base.compiled import mypyc_attr
+
+MAX_RECORD = 16384  # bytes of content in a TLS record
+
+# The code of each step (decrypt a record, answer a request, encrypt the answer, write it to the
+# socket) is larger than the processor's first-level cache. Done connection by connection, the steps
+# evict each other from it; done step by step for all connections, they cost half as much.
+
+_MAX_BYTES = 256 * 1024  # queued in either direction before a batch ends early
+_SECONDS_OF_SLICES = 0.004
+
+Data = bytes | memoryview
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class BatchedConnection:
+    """A connection. An exception in one of its methods aborts this connection only."""
+
+    __slots__ = ()
+
+    def received(self, data: bytes) -> None:
+        """Process received data, possibly answering at once."""
+        raise NotImplementedError
+
+    def encrypt(self, data: Data) -> Data:
+        """Encrypt data; empty if the connection cannot send any more."""
+        raise NotImplementedError
+
+    def pass_on(self, encrypt: Data) -> None:
+        """Send encrypted data. Called in the order of `encrypt`."""
+        raise NotImplementedError
+
+    def abort(self) -> None:
+        raise NotImplementedError
+
+
+class Batch:
+    """The batch of one event loop. While only one connection is active its data is not queued."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._context = Context()  # empty: the callback inherits nothing from the first sender
+        self._received: list[tuple[BatchedConnection, bytes]] = []
+        self._senders: list[BatchedConnection] = []
+        self._outgoing: list[Data] = []  # one item per sender
+        self._received_size = self._outgoing_size = 0
+        self._last_receiver: BatchedConnection | None = None
+        self._last_sender: BatchedConnection | None = None
+        self._is_scheduled = False
+
+    def take(self, connection: BatchedConnection, data: bytes) -> None:
+        """Queue received data, in order."""
+        if not self._received and connection is self._last_receiver:
+            connection.received(data)
+            return
+        self._last_receiver = connection
+        self._received.append((connection, data))
+        self._received_size += len(data)
+        if self._received_size > _MAX_BYTES:
+            self.end()
+        else:
+            self._schedule()
+
+    def send(self, connection: BatchedConnection, data: Data) -> None:
+        """Queue data to send, in order."""
+        if len(data) > MAX_RECORD:  # many records, which form a batch by themselves
+            self.flush()
+        elif self._outgoing or connection is not self._last_sender:
+            self._queue(connection, data)
+            return
+        connection.pass_on(connection.encrypt(data))
+
+    def _queue(self, connection: BatchedConnection, data: Data) -> None:
+        self._last_sender = connection
+        self._senders.append(connection)
+        # Copy: the caller may reuse its buffer.
+        self._outgoing.append(data if isinstance(data, bytes) else bytes(data))
+        self._outgoing_size += len(data)
+        if self._outgoing_size > _MAX_BYTES:
+            self.flush()
+        else:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._run, context=self._context)
+
+    def _run(self) -> None:
+        self.end()
+        self._is_scheduled = False
+        if self._outgoing:  # queued while the batch was processed
+            self._schedule()
+
+    def end(self) -> None:
+        """Process all received and queued data now."""
+        received = self._received
+        if received:
+            self._received, self._received_size = [], 0
+            for connection, data in received:
+                try:
+                    connection.received(data)
+                except Exception as error:
+                    self._fail(connection, error)
+        self.flush()
+
+    def flush(self) -> None:
+        """Encrypt and send all queued data now."""
+        outgoing = self._outgoing
+        if not outgoing:
+            return
+        senders = self._senders
+        self._senders, self._outgoing, self._outgoing_size = [], [], 0
+        for index, connection in enumerate(senders):
+            try:
+                outgoing[index] = connection.encrypt(outgoing[index])
+            except Exception as error:
+                outgoing[index] = b""
+                self._fail(connection, error)
+        for index, connection in enumerate(senders):
+            try:
+                connection.pass_on(outgoing[index])
+            except Exception as error:
+                self._fail(connection, error)
+
+    def _fail(self, connection: BatchedConnection, error: Exception) -> None:
+        context = {"message": "a connection failed", "exception": error}
+        self._loop.call_exception_handler(context)
+        connection.abort()
+
+
+class Slices:
+    """Schedules input that is costly to parse, such as one-byte chunks, in slices. All connections
+    of a loop together get 4 ms per iteration, in turn, so the delay for others does not grow with
+    their number."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._context = Context()
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def add(self, take: Callable[[], None]) -> None:
+        """Schedule one slice for a later iteration."""
+        self._waiting.append(take)
+        if len(self._waiting) == 1:
+            self._loop.call_soon(self._take, context=self._context)
+
+    def _take(self) -> None:
+        end = perf_counter() + _SECONDS_OF_SLICES
+        waiting, self._waiting = self._waiting, deque()
+        while waiting and perf_counter() < end:
+            take = waiting.popleft()
+            try:
+                take()
+            except Exception as error:
+                context = {"message": "a connection failed", "exception": error}
+                self._loop.call_exception_handler(context)
+        # Callbacks added meanwhile go behind those that still wait.
+        had_none = not self._waiting
+        waiting.extend(self._waiting)
+        self._waiting = waiting
+        if waiting and had_none:
+            self._loop.call_soon(self._take, context=self._context)
+
+
+_slices: WeakKeyDictionary[asyncio.AbstractEventLoop, Slices] = WeakKeyDictionary()
+
+
+def slices_of(loop: asyncio.AbstractEventLoop) -> Slices:
+    """Return the instance of an event loop."""
+    found = _slices.get(loop)
+    if found is None:
+        found = _slices[loop] = Slices(loop)
+    return found
