@@ -32,7 +32,7 @@ async def admit(handler: Handler, request: Request) -> None:
         await _act_as(handler, request, impersonation)
     elif request.impersonates:
         await _impersonate(handler, request, request.raw_headers)
-    request.exchange.belongs_to(tenant_of(request.impersonator or request.user))
+    request.exchange.set_owner(tenant_of(request.impersonator or request.user))
     if rule is not None:
         return
     if handler.classify is not None:

@@ -375,7 +375,7 @@ class TestConnections:
 def asked_by(exchange: Exchange) -> str:
     """Who asks, as an application that knows its users would find out."""
     owner = exchange.head.path.removeprefix("/")
-    exchange.belongs_to(owner)
+    exchange.set_owner(owner)
     return owner
 
 

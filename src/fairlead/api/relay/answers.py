@@ -74,7 +74,7 @@ class Upgraded(Answer):
         exchange = request.exchange
         exchange.can_be_cut = True
         exchange.when_gone(_nothing)  # data sent before is still delivered
-        tunnel = Tunnel(exchange.waits_elsewhere)
+        tunnel = Tunnel(exchange.note_upstream_backlog)
         try:
             self._passed.answer.hand_over(tunnel.far)
             exchange.hand_over(self.headers, tunnel.near)

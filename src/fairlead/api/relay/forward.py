@@ -115,7 +115,7 @@ async def _upload(request: Request, conversation: Conversation) -> None:
     allowed = exchange.deadline - loop.time() if "timeout" not in request.query else 0.0
     try:
         while part := await read_part(exchange):
-            exchange.waits_elsewhere(len(part))
+            exchange.note_upstream_backlog(len(part))
             await conversation.send(chunk(part) if in_chunks else part)
             if not exchange.timed_out:
                 exchange.deadline = max(exchange.deadline, loop.time() + allowed)
@@ -126,4 +126,4 @@ async def _upload(request: Request, conversation: Conversation) -> None:
     except ClientGone:
         conversation.abort()  # never leave a partial request
     finally:
-        exchange.waits_elsewhere(0)
+        exchange.note_upstream_backlog(0)

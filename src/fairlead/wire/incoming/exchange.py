@@ -125,28 +125,28 @@ class Exchange:
         """Detach from the connection: the request is complete."""
         self.connection = self.on_gone = None
         if self._alarm is not None:
-            self._silence()
+            self._cancel_alarm()
 
     def lose(self) -> None:
         """Detach from a lost connection and wake waiters."""
         self.connection = None
-        self._silence()
-        told, self.on_gone = self.on_gone, None
-        if told is not None:
-            told()
+        self._cancel_alarm()
+        on_gone, self.on_gone = self.on_gone, None
+        if on_gone is not None:
+            on_gone()
         self.wake()
 
     # Called by the application
 
-    def belongs_to(self, owner: str) -> None:
+    def set_owner(self, owner: str) -> None:
         """Set the owner that is charged for the memory this connection uses."""
         if self.connection is not None:
             self.connection.owner = owner
 
-    def waits_elsewhere(self, size: int) -> None:
+    def note_upstream_backlog(self, size: int) -> None:
         """Report the bytes that wait for another server that does not read the client's data."""
         if self.connection is not None:
-            self.connection.held_up_elsewhere = size
+            self.connection.upstream_backlog = size
             self.connection.count()
 
     def receive(self) -> None:
@@ -178,10 +178,10 @@ class Exchange:
         if deadline >= self.deadline or self.connection is None:
             return
         self.deadline = deadline
-        self._silence()
+        self._cancel_alarm()
         self._alarm = self.connection.alarm(self, seconds)
 
-    def _silence(self) -> None:
+    def _cancel_alarm(self) -> None:
         alarm, self._alarm = self._alarm, None
         if alarm is not None:
             alarm.cancel()
@@ -198,7 +198,7 @@ class Exchange:
         if self.head.method != "HEAD":
             self.head = _STAYS if self.head.keep_alive else _ENDS
         self.detached = True
-        self.connection.settle()
+        self.connection.free_memory()
 
     def resume(self, work: Callable[[Exchange], Awaitable[None]]) -> None:
         """Start a task that works on a detached answer until it is complete or detached again."""
@@ -213,9 +213,9 @@ class Exchange:
 
     def over(self, whole: bool) -> None:
         self.detached = False
-        told, self._on_over = self._on_over, None
-        if told is not None:
-            told(whole)
+        on_over, self._on_over = self._on_over, None
+        if on_over is not None:
+            on_over(whole)
 
     def when_gone(self, call: Callable[[], object]) -> None:
         """Register a callback for a client that disconnects before the answer is complete."""
@@ -237,7 +237,7 @@ class Exchange:
         self.started = True
         has_body = code not in _WITHOUT_BODY
         last = b"%bcontent-length: %d\r\n" % (self.lines, len(body)) if has_body else self.lines
-        if not connection.stays(self):
+        if not connection.keeps_alive(self):
             last += CLOSE
         answer = head_bytes(code, connection.date, headers, last)
         if has_body and self.head.method != "HEAD":
@@ -261,7 +261,7 @@ class Exchange:
         else:
             self.head.keep_alive = False  # HTTP/1.0: the body ends with the connection
             last = b""
-        if not connection.stays(self):
+        if not connection.keeps_alive(self):
             last += CLOSE
         connection.write(head_bytes(code, connection.date, headers, self.lines + last))
 

@@ -35,7 +35,7 @@ class Holder(Protocol):
     @property
     def unread(self) -> int: ...
 
-    def cut_off(self) -> None:
+    def abort_soon(self) -> None:
         """Abort in the next iteration of the event loop."""
 
 
@@ -82,7 +82,7 @@ class UnreadOutput(Generic[H]):
                 cut.append(holder)
         for holder in cut:
             self.total -= self._unread.pop(holder)
-            holder.cut_off()
+            holder.abort_soon()
         CUT_OFF.add(len(cut))
         self._complain(len(cut))
 
@@ -134,13 +134,13 @@ class BodyMemory:
         return True
 
     async def reserve(
-        self, owner: str, size: int, come: int, granted: asyncio.Future[None]
+        self, owner: str, size: int, arrived: int, granted: asyncio.Future[None]
     ) -> None:
-        """Wait for memory for a body of which `come` bytes have arrived. Raises TooManyBodies, or
+        """Wait for memory for a body that has arrived in part. Raises TooManyBodies, or
         the exception that another party sets on `granted`."""
-        if self._waiting_bytes[owner] + come > self._most_waiting:
+        if self._waiting_bytes[owner] + arrived > self._most_waiting:
             raise TooManyBodies
-        self._waiting_bytes[owner] += come
+        self._waiting_bytes[owner] += arrived
         self._waiting.setdefault(owner, deque()).append((granted, size))
         try:
             await granted
@@ -149,7 +149,7 @@ class BodyMemory:
                 self.give_back(owner, size)
             raise
         finally:
-            self._waiting_bytes[owner] -= come
+            self._waiting_bytes[owner] -= arrived
             self._let_in(owner)
 
     def give_back(self, owner: str, size: int) -> None:

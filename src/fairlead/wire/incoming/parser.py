@@ -255,14 +255,14 @@ class Reader:
         self.complete = True
 
 
-def _settled() -> Reader:
+def _idle_reader() -> Reader:
     reader = Reader(Limits(), lambda _part: None)
     reader.complete = True
     return reader
 
 
 # Replaces the reader of a connection whose answer stays open; shared, to save memory.
-SETTLED = _settled()
+IDLE_READER = _idle_reader()
 
 
 # Request heads, with checks beyond those of llhttp. In strict mode llhttp rejects bare line feeds,

@@ -11,7 +11,7 @@ from fairlead.wire.incoming.batches import slices_of
 from fairlead.wire.incoming.connections import Application, Connections, UpgradedProtocol, answer
 from fairlead.wire.incoming.exchange import NOBODY, Exchange, Peer, refusal
 from fairlead.wire.incoming.memory import BodyMemory
-from fairlead.wire.incoming.parser import SETTLED, Reader, Refused
+from fairlead.wire.incoming.parser import IDLE_READER, Reader, Refused
 
 _CLOCK_STEP = 0.001  # resolution of the event loop's clock in seconds
 _FOREVER = float("inf")
@@ -33,8 +33,8 @@ class HttpProtocol:
         "_deadline",
         "_exchange",
         "_full_since",
-        "_held_up",
         "_holdings",
+        "_is_blocked",
         "_is_counted",
         "_is_in_slices",
         "_is_tunnel_full",
@@ -51,9 +51,9 @@ class HttpProtocol:
         "_waiting",
         "full",
         "held",
-        "held_up_elsewhere",
         "limits",
         "owner",
+        "upstream_backlog",
     )
 
     _transport: asyncio.Transport
@@ -70,12 +70,12 @@ class HttpProtocol:
         self._is_counted = self._is_tunnel_full = False
         # Bytes held beside the transport's buffer: of the answer while the client does not read,
         # and of data for another server that does not read.
-        self.held = self.held_up_elsewhere = 0
+        self.held = self.upstream_backlog = 0
         self.owner = ""  # charged for them: an address, or the sender of the last request
-        self._held_up = False  # the next request waits until the previous answers are read
+        self._is_blocked = False  # the next request waits until the previous answers are read
         self._address = ""
         self._peer = NOBODY
-        self._reader = Reader(self.limits, self._take_part)
+        self._reader = Reader(self.limits, self._receive_part)
         self._registered = False
         self._exchange: Exchange | None = None
         self._task: asyncio.Task[None] | None = None
@@ -113,7 +113,7 @@ class HttpProtocol:
         self._reader.close()
         self._waiting = b""
         self._is_tunnel_full = False
-        self.held_up_elsewhere = 0
+        self.upstream_backlog = 0
         self.resume_writing()
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
@@ -138,15 +138,15 @@ class HttpProtocol:
         if full is not None and not full.done():
             full.set_result(None)
         self.count()
-        if self._held_up:
-            self._held_up = False
+        if self._is_blocked:
+            self._is_blocked = False
             if not self._closing:
-                self._go_on()
+                self._read_next()
 
     @property
     def unread(self) -> int:
         """Bytes held because a peer does not read or because the client sends too early."""
-        unread = self.held_up_elsewhere
+        unread = self.upstream_backlog
         if unread and self._exchange is not None:
             unread += self._exchange.received_bytes
         if len(self._waiting) > self.limits.unread_bytes:
@@ -192,52 +192,52 @@ class HttpProtocol:
             data = self._waiting + data
             self._waiting = b""
         if self._is_in_slices:
-            self._wait_with(data)
+            self._postpone(data)
         else:
-            self._take(data)
+            self._read(data)
 
-    def _take(self, data: bytes) -> None:
+    def _read(self, data: bytes) -> None:
         try:
-            self._take_all(data)
+            self._read_all(data)
         except Refused as refused:
             self._refuse(refused.code, refused.message)
         if self._is_counted or len(self._waiting) > self.limits.unread_bytes:
             self.count()
 
-    def _take_all(self, data: bytes) -> None:
+    def _read_all(self, data: bytes) -> None:
         while data:
-            if self._exchange is None and not self._skipping and not self._held_up:
-                data = self._take_head(data)
-            elif self._reader.complete or self._held_up:
-                self._wait_with(data)
+            if self._exchange is None and not self._skipping and not self._is_blocked:
+                data = self._read_head(data)
+            elif self._reader.complete or self._is_blocked:
+                self._postpone(data)
                 return
             elif len(data) > _FEW_CHUNKS and self._reader.is_costly:
-                self._wait_with(data)
+                self._postpone(data)
                 self._is_in_slices = True
-                self._slices.add(self._take_slice)
+                self._slices.add(self._read_slice)
                 return
             else:
-                data = self._take_body(data)
+                data = self._read_body(data)
 
-    def _wait_with(self, data: bytes) -> None:
+    def _postpone(self, data: bytes) -> None:
         """Keep data for later and pause reading."""
         self._waiting = data
         self.pause_reading()
 
-    def _take_slice(self) -> None:
+    def _read_slice(self) -> None:
         """Parse a slice of a chunked body or of frames; there may be very many of them."""
         self._is_in_slices = False
         data, self._waiting = self._waiting, b""
         if self._closing or not data:
             return
         try:
-            data = self._take_body(data)
+            data = self._read_body(data)
         except Refused as refused:
             self._refuse(refused.code, refused.message)
             return
         if data:
-            self._take(data)
-        if not self._is_in_slices and not self._held_up:
+            self._read(data)
+        if not self._is_in_slices and not self._is_blocked:
             exchange = self._exchange
             if (
                 exchange is None
@@ -246,7 +246,7 @@ class HttpProtocol:
             ):
                 self.resume_reading()
 
-    def _take_head(self, data: bytes) -> bytes:
+    def _read_head(self, data: bytes) -> bytes:
         """Start a request if its head is complete; returns the bytes behind the head."""
         reader = self._reader
         if not reader.begun:
@@ -263,7 +263,7 @@ class HttpProtocol:
         self.resume(exchange, self._connections.application)
         return rest
 
-    def _take_body(self, data: bytes) -> bytes:
+    def _read_body(self, data: bytes) -> bytes:
         rest = self._reader.read_body(data)
         if self._reader.complete:
             if self._skipping:
@@ -274,7 +274,7 @@ class HttpProtocol:
                 self._exchange.wake()
         return rest
 
-    def _take_part(self, part: bytes) -> None:
+    def _receive_part(self, part: bytes) -> None:
         exchange = self._exchange
         if exchange is not None:
             held = exchange.take(part)
@@ -295,7 +295,7 @@ class HttpProtocol:
         """Start a task that works on the answer."""
         self._task = self._loop.create_task(answer(self, exchange, work))
 
-    def stays(self, exchange: Exchange) -> bool:
+    def keeps_alive(self, exchange: Exchange) -> bool:
         """Whether the connection stays open after an answer that begins now."""
         head = exchange.head
         if not head.keep_alive or self._reader.overrun or self._connections.draining:
@@ -323,8 +323,8 @@ class HttpProtocol:
 
     def _next(self) -> None:
         """Prepare for the next request, part of which may have arrived."""
-        if self._reader is SETTLED:
-            self._reader = Reader(self.limits, self._take_part)
+        if self._reader is IDLE_READER:
+            self._reader = Reader(self.limits, self._receive_part)
         else:
             self._reader.next()
         if self._connections.draining and not self._waiting:
@@ -332,30 +332,30 @@ class HttpProtocol:
             return
         self._deadline = self._loop.time() + self.limits.idle_seconds
         if self.full is not None:  # no further answers for a client that does not read
-            self._held_up = True
+            self._is_blocked = True
             self.pause_reading()
         else:
-            self._go_on()
+            self._read_next()
 
-    def _go_on(self) -> None:
+    def _read_next(self) -> None:
         if self._waiting:
-            self._loop.call_soon(self._take_waiting)
+            self._loop.call_soon(self._read_waiting)
         else:
             self.resume_reading()
 
-    def _take_waiting(self) -> None:
+    def _read_waiting(self) -> None:
         data, self._waiting = self._waiting, b""
         if self._closing or not data:
             return
         self.resume_reading()
-        self._take(data)
+        self._read(data)
 
-    def settle(self) -> None:
+    def free_memory(self) -> None:
         """Free memory for an answer that stays open and mostly idle, such as a watch."""
         self._task = None
         if self._reader.complete and not self._reader.overrun:
             self._reader.close()
-            self._reader = SETTLED
+            self._reader = IDLE_READER
 
     def hand_over(self, successor: asyncio.Protocol) -> None:
         """Pass the connection to another protocol; `connection_lost` is still called here too. The
@@ -379,7 +379,7 @@ class HttpProtocol:
         self._reader.close()
         self._reader = Reader(self.limits, takes)
         self._reader.pass_all()
-        self._go_on()
+        self._read_next()
 
     # Ending
 
@@ -412,7 +412,7 @@ class HttpProtocol:
         self._closing = True
         self._transport.abort()
 
-    def cut_off(self) -> None:
+    def abort_soon(self) -> None:
         """Abort in the next iteration of the event loop: the caller may be writing to this
         connection."""
         self._loop.call_soon(self.abort)
@@ -439,11 +439,11 @@ class HttpProtocol:
             return None
         deadline, now = exchange.deadline, self._loop.time()
         if deadline - now < _CLOCK_STEP:
-            self._run_out(exchange, now)
+            self._time_out(exchange, now)
             return None
-        return self._loop.call_at(deadline, self._ring, exchange, deadline)
+        return self._loop.call_at(deadline, self._on_alarm, exchange, deadline)
 
-    def _ring(self, exchange: Exchange, deadline: float) -> None:
+    def _on_alarm(self, exchange: Exchange, deadline: float) -> None:
         if self._exchange is exchange and exchange.deadline <= deadline:
             self.check_time(max(deadline, self._loop.time()))  # timers may fire early
 
@@ -459,10 +459,10 @@ class HttpProtocol:
             if exchange.started or exchange.timed_out or self._task is None:
                 self.abort()
                 return
-            self._run_out(exchange, now)
+            self._time_out(exchange, now)
             self._task.cancel()
 
-    def _run_out(self, exchange: Exchange, now: float) -> None:
+    def _time_out(self, exchange: Exchange, now: float) -> None:
         """Mark a request as timed out and extend its deadline for the error response."""
         exchange.timed_out = True
         exchange.deadline = now + self.limits.linger_seconds

@@ -184,7 +184,7 @@ class TlsTransport(BatchedConnection):
         self._rest = data
         self._is_in_slices = True
         self._tcp.pause_reading()
-        slices_of(asyncio.get_running_loop()).add(self._take_slice)
+        slices_of(asyncio.get_running_loop()).add(self._read_slice)
 
     def _take_records(self, data: bytes) -> None:
         """Split the input into portions of whole records."""
@@ -209,7 +209,7 @@ class TlsTransport(BatchedConnection):
         if total == _MAX_RECORDS and self._rest and not self._tcp.is_closing():
             self._take_later(self._rest)
 
-    def _take_slice(self) -> None:
+    def _read_slice(self) -> None:
         """Continue a handshake, or the parsing of very many small records."""
         self._is_in_slices = False
         data, self._rest = self._rest, b""
