@@ -51,7 +51,7 @@ fields: check compare configuration conflicts difference encoded_fields entries 
 fields: field_writers merge merge_patch ownership prune shapes stored_entries unchanged values
 storage: audience backend body_metadata change collection companion delivery followers history
 storage: indexes pending version writes
-wire/incoming: exchange parser protocol tls tls_records
+wire/incoming: batches exchange parser protocol tls
 resources: catalogue context conversion gates go_values metadata registry rules
 resources/columns: cell_text model
 resources/core: config_maps
@@ -61,7 +61,7 @@ resources/core/pods: security spec template warnings windows
 resources/core/volumes: __init__ paths projections references sources
 auth/authentication: tokens
 auth/authorization: node_graph pod_references requests
-admission/plugins: base
+admission/plugins: base default_toleration_seconds namespace_lifecycle priority runtime_class
 operations: api configuration_cache managed_fields operation options patch views write_pipeline
 api: answers body chain methods metrics negotiation parameters patch request routing stored_tables
 api: watch_frames watch_sockets watch_stream

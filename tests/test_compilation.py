@@ -6,7 +6,6 @@ import ast
 import importlib
 import importlib.util
 import os
-import re
 import subprocess
 import sys
 import sysconfig
@@ -152,21 +151,6 @@ def test_it_is_not_asked_for_where_no_compiler_of_c_follows(
     for name, value in NO_COMPILER.items():
         monkeypatch.setenv(name, value)
     assert build.COMPILER not in build.get_requires_for_build_wheel()
-
-
-def _using(module: str) -> set[str]:
-    """The files that have `dataclass` from there."""
-    pattern = re.compile(rf"^from {module} import .*\bdataclass\b", re.MULTILINE)
-    files = (ROOT / "src" / "fairlead").rglob("*.py")
-    return {str(file.relative_to(ROOT)) for file in files if pattern.search(file.read_text())}
-
-
-def test_only_what_is_compiled_and_what_no_start_loads_uses_dataclasses() -> None:
-    """Others have `fairlead.base.records`, which costs a start less and which the compiler does not
-    know."""
-    others = _using("dataclasses").difference(build.sources())
-    assert [name for name in sorted(others) if not name.startswith("src/fairlead/codec/cel/")] == []
-    assert _using(r"fairlead\.base\.records").intersection(build.sources()) == set()
 
 
 @pytest.mark.parametrize("source", build.sources())

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 
 from fairlead.storage import indexes, scans
 from fairlead.storage.collection import Collection
+from fairlead.storage.indexes import Indexes
 from fairlead.storage.scans import prepare_index, select
-from fairlead.storage.selection import Selection, parse_labels
+from fairlead.storage.selection import Fact, Selection, parse_labels
 from fairlead.storage.version import Version, body_of, encode
 
 MANY = 3000
@@ -95,13 +96,13 @@ def test_what_changes_while_an_index_is_made_is_in_it(monkeypatch: pytest.Monkey
 
 def test_those_who_ask_meanwhile_wait_for_the_same_index(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    plain = scans.in_batches
+    build_index = scans._build_index
 
-    def counted(versions: Sequence[Version]) -> AsyncIterator[Sequence[Version]]:
-        made.append(versions)
-        return plain(versions)
+    async def counted(indexes: Indexes, fact: Fact, heads: Mapping[str, Version]) -> None:
+        made.append(fact)
+        await build_index(indexes, fact, heads)
 
-    monkeypatch.setattr(indexes, "in_batches", counted)
+    monkeypatch.setattr(scans, "_build_index", counted)
     monkeypatch.setattr("fairlead.storage.scans._SLICE_SECONDS", 0.0)
 
     async def test(things: Things) -> None:
@@ -123,7 +124,7 @@ def test_of_too_many_indexes_the_one_that_was_unused_for_longest_goes() -> None:
             await things.find(f"k{number}=1")
         await things.find("l=3")
         await things.find("another=1")
-        facts = [fact.name for fact in things.collection._indexes._made]
+        facts = [fact.name for fact in things.collection.indexes.built]
         assert len(facts) == indexes.MAX_INDEXES
         assert "l" in facts
         assert "k0" not in facts
@@ -137,6 +138,6 @@ def test_few_objects_need_no_index() -> None:
             things.delete(number)
         things.collection.forget(things.revision)
         assert await things.find("l=3") == [3]
-        assert not things.collection._indexes
+        assert not things.collection.indexes
 
     run(test)

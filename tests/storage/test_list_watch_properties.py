@@ -52,7 +52,7 @@ histories = st.lists(st.one_of(puts, puts, deletes, compactions, indexings), max
 @pytest.fixture(autouse=True, scope="module")
 def _index_few() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fairlead.storage.collection.FEW", 0)
+        patch.setattr("fairlead.storage.scans.FEW", 0)
         yield
 
 
