@@ -43,7 +43,7 @@ __all__ = [
 
 # Those that pay; docs/performance.md has what each group of them gives.
 MODULES = """
-base: metrics
+base: meter metrics
 codec: bodies protobuf_wire
 codec/messages: layout reader scalars writer
 codec/types: decode defaults memo model names quantity required scalars times

@@ -49,7 +49,7 @@ def test_work_that_uses_up_the_time_of_the_loop_starts_again_in_a_thread() -> No
 def test_work_that_uses_up_the_time_of_its_request_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(budget, "THREAD_SECONDS", 0.05)
+    monkeypatch.setattr("fairlead.base.meter.THREAD_SECONDS", 0.05)
     with pytest.raises(TimeLimitExceeded, match="takes too long"):
         asyncio.run(budget.run(0, _endless))
 
@@ -82,7 +82,7 @@ def test_others_get_their_turn_when_the_work_of_a_request_has_used_up_the_loops_
 
 
 def test_the_time_of_a_request_is_shared_by_all_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "THREAD_SECONDS", 0.3)
+    monkeypatch.setattr("fairlead.base.meter.THREAD_SECONDS", 0.3)
 
     async def twice() -> None:
         budget.begin("a")

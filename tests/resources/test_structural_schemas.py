@@ -414,7 +414,7 @@ def test_thousands_of_wrong_schemas_are_told_in_part() -> None:
 def test_patterns_that_take_too_long_to_read_are_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(budget, "THREAD_SECONDS", 1.0)
+    monkeypatch.setattr("fairlead.base.meter.THREAD_SECONDS", 1.0)
     patterns = [rf"^\p{{L}}{{1,{number % 400 + 500}}}a{number}$" for number in range(5000)]
     fields = {f"f{at}": {**STRING, "pattern": pattern} for at, pattern in enumerate(patterns)}
     started = process_time()

@@ -3,7 +3,7 @@
 - `clock`: the server's time, which tests can move
 - `errors`: Status errors, the one format of every refused request
 - `dialect`: the names and switches in which the two dialects differ
-- `budget`: limits of CPU time and memory per request; offloads long work to threads
+- `budget`, `meter`: limits of CPU time and memory per request; offloads long work to threads
 - `caches`: bounded caches
 - `logs`, `metrics`, `terminal`: output of the process
 - `patterns`, `quotes`, `files`: regular expressions of clients, quoting, package data

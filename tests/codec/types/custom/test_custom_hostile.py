@@ -102,7 +102,7 @@ def test_thousands_of_properties_are_looked_at_in_proportion() -> None:
 
 
 def test_conditions_that_multiply_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "THREAD_SECONDS", 1.0)
+    monkeypatch.setattr("fairlead.base.meter.THREAD_SECONDS", 1.0)
     conditions = [{"minimum": number} for number in range(-3000, 0)]
     items = {"type": "integer", "allOf": conditions}
     schema = of_field({"type": "array", "items": items})

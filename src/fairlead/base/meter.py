@@ -1,0 +1,142 @@
+"""The limits of one request and the meters of its work; see `budget`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from time import perf_counter
+from typing import Any
+
+LOOP_SECONDS = 0.02
+THREAD_SECONDS = 20.0  # of CPU; the most expensive validation rules need 10 on slow machines
+MAX_MADE = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store accepts objects of 1.5 MiB
+_STEPS_A_LOOK = 200  # between two reads of the clock
+_MAX_STEPS_ON_LOOP = 20_000  # in one call of `spend`; more raises LoopBudgetExceeded
+
+
+class LoopBudgetExceeded(Exception):
+    """Work on the loop must be restarted in a thread; `run` does that."""
+
+
+class OverBudget(Exception):
+    """A request exceeds its limits; the message is for the user."""
+
+
+class TimeLimitExceeded(OverBudget):
+    def __init__(self) -> None:
+        super().__init__("takes too long to check, try with fewer conditions and patterns")
+
+
+class SizeLimitExceeded(OverBudget):
+    pass
+
+
+class Budget:
+    """What is left of the limits of one request. `owner` is the user: one thread per owner at a
+    time."""
+
+    __slots__ = ("loop_seconds", "made", "owner", "seconds")
+
+    def __init__(self, owner: str = "") -> None:
+        self.owner = owner
+        self.made = 0  # bytes
+        self.seconds = THREAD_SECONDS
+        self.loop_seconds = LOOP_SECONDS  # until the next yield to the event loop
+
+
+class Meter:
+    """Measures one piece of work on the loop or in a thread, and stops it at its limit."""
+
+    __slots__ = ("_clock", "_steps", "_until", "cancelled", "made", "on_loop")
+
+    def __init__(self, clock: Callable[[], float], seconds: float) -> None:
+        self._clock = clock
+        self._steps = _STEPS_A_LOOK
+        self._until = clock() + seconds
+        self.on_loop = clock is perf_counter
+        self.made = 0
+        self.cancelled = False
+
+    @property
+    def left(self) -> float:
+        return self._until - self._clock()
+
+    def spend(self, steps: int) -> None:
+        self._steps -= steps
+        if self._steps < 0:
+            if self.on_loop and steps > _MAX_STEPS_ON_LOOP:
+                raise LoopBudgetExceeded
+            self._steps = _STEPS_A_LOOK
+            if self.cancelled:
+                raise TimeLimitExceeded
+            if self._clock() > self._until:
+                raise LoopBudgetExceeded if self.on_loop else TimeLimitExceeded
+
+    def make(self, size: int) -> None:
+        self.made += size
+        if self.made > MAX_MADE:
+            raise SizeLimitExceeded("the object becomes too large")
+
+
+_budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
+_meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
+
+
+def begin(owner: str) -> None:
+    """Give a new budget to the request that the current task handles from now on."""
+    _budget.set(Budget(owner))
+
+
+def made() -> int:
+    """Return the bytes that the current request has allocated so far."""
+    budget = _budget.get()
+    return budget.made if budget is not None else 0
+
+
+def spend(steps: int = 1) -> None:
+    """Account for steps of work, of about a microsecond each, before doing them. Raises
+    TimeLimitExceeded in a thread, and LoopBudgetExceeded on the loop, which only `run` may
+    catch."""
+    meter = _meter.get()
+    if meter is not None:
+        meter.spend(steps)
+
+
+def make(size: int) -> None:
+    """Account for bytes before allocating them. Raises SizeLimitExceeded."""
+    meter = _meter.get()
+    if meter is not None:
+        meter.make(size)
+
+
+def is_on_loop() -> bool:
+    """Return whether raising LoopBudgetExceeded moves the current work to a thread."""
+    meter = _meter.get()
+    return meter is not None and meter.on_loop
+
+
+NOT_DONE: Any = object()
+
+
+def current_budget() -> Budget:
+    return _budget.get() or Budget()
+
+
+def set_meter(meter: Meter) -> None:
+    _meter.set(meter)
+
+
+def try_on_loop(budget: Budget, work: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Run work within the loop time that is left; NOT_DONE if that does not suffice."""
+    meter = Meter(perf_counter, budget.loop_seconds)
+    token = _meter.set(meter)
+    try:
+        return work(*args, **kwargs)
+    except LoopBudgetExceeded:
+        meter.made = 0
+        return NOT_DONE
+    finally:
+        _meter.reset(token)
+        budget.loop_seconds = meter.left
+        if meter.made:
+            budget.made = max(budget.made, meter.made)
