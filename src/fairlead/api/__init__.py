@@ -6,6 +6,7 @@ the packages below it.
 - `verbs`, `list`, `watch`, `subresources/`: one handler per verb
 - `answers`, `representation`, `long_lists`, `watch_stream`, `watch_frames`: encoding of responses
 - `discovery`, `openapi/`, `health`, `metrics`, `pages`: documents about the server
+- `observer`, `stalls`: what is noted of every request, and of a blocked event loop
 - `flow_control/`: priority levels, queues and seats of requests
 - `audit/`: the audit log
 - `history/`: past versions of objects and the authors of changes

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -16,11 +14,11 @@ from fairlead.api.access import admit
 from fairlead.api.answers import Answer, error_answer
 from fairlead.api.chain import Handler, is_long_running
 from fairlead.api.flow_control.turns import pass_through
-from fairlead.api.metrics import Metrics, Series
+from fairlead.api.metrics import Metrics
 from fairlead.api.negotiation import for_errors
+from fairlead.api.observer import Observer, OnEnd
 from fairlead.api.parameters import timeout_of
 from fairlead.api.request import Request
-from fairlead.api.stalls import InFlightRequests
 from fairlead.auth.authentication.service_accounts import account_claims
 from fairlead.auth.authentication.user import MASTERS
 from fairlead.auth.authorization.attributes import Refused
@@ -75,10 +73,10 @@ class Application:
         metrics: Metrics,
         most_reading: int,
         most_writing: int,
-        log_request: Callable[[Request, int, float], None] | None = None,
+        log_request: OnEnd | None = None,
         auditor: Auditor | None = None,
         slot: Slot | None = None,
-        on_end: Callable[[Request, int, float], None] | None = None,
+        on_end: OnEnd | None = None,
         gate: Gate | None = None,
     ) -> None:
         self.handler = handler
@@ -86,13 +84,10 @@ class Application:
         self._most = (most_reading, most_writing)
         self._taken: list[int] | memoryview = [0, 0] if slot is None else slot.counts
         self._page = slot.page if slot is not None else None
-        self._log_request = log_request
-        self._on_end = on_end
         self._gate = gate
-        self._endings: dict[Series, Callable[[bool], None]] = {}
         self._auditor = handler.auditor = auditor
+        self.observer = Observer(metrics, auditor, log_request, on_end)
         self._under_way = metrics.under_way
-        self.requests = InFlightRequests()
         self._store = handler.api.store
         log = self._store.log
         self._shares_store, self._has_epoch = not log.foresees, log.has_epoch
@@ -113,25 +108,14 @@ class Application:
         target = request.target
         if request.query or target.verb in BRIEF:
             behind = limit(request) or behind
-        auditor = self._auditor
-        if auditor is not None:
-            auditor.begin(request)
-        task = self.requests.begin(request)
+        observer = self.observer
+        key = observer.begin(request)
         try:
             answer = await self._respond(request, behind, since, started)
-            if answer is None:
-                return
         finally:
-            self.requests.end(task)
-            if request.seat is not None:
-                request.leave_seat()
-            if auditor is not None and not request.audited.completed and not exchange.detached:
-                auditor.ended(request)
-        seconds = perf_counter() - started
-        if exchange.timed_out:
-            self.metrics.terminated(target, request.method)
-        self.metrics.answered(target, request.method, answer.code, seconds)
-        self._tell(request, answer.code, seconds)
+            observer.leave(key, request)
+        if answer is not None:
+            observer.answered(request, answer.code, started)
 
     async def _respond(
         self, request: Request, behind: bool, since: int, started: float
@@ -169,8 +153,7 @@ class Application:
 
     async def _stream(self, request: Request, answer: Answer, started: float) -> None:
         """Send a watch. Most detach from this task and report their end through a callback."""
-        exchange = request.exchange
-        series = self.metrics.watch_begins(request.target)
+        series = self.observer.stream_begins(request)
         whole = False
         try:
             sending = answer.send(request)
@@ -178,41 +161,10 @@ class Application:
                 await sending
             whole = True
         finally:
-            if exchange.detached:
-                exchange.when_over(self._ending(series, request, answer.code, started))
+            if request.exchange.detached:
+                self.observer.stream_detached(series, request, answer.code, started)
             else:
-                self._end_stream(series, request, answer.code, started, whole)
-
-    def _ending(
-        self, series: Series, request: Request, code: int, started: float
-    ) -> Callable[[bool], None]:
-        """The callback for the end of a detached stream. Without an auditor, log or `on_end` hook,
-        all streams of a series share a callback, so that none keeps its request in memory."""
-        heard = self._auditor or self._on_end or self._log_request
-        if heard:
-            return partial(self._end_stream, series, request, code, started)
-        ending = self._endings.get(series)
-        if ending is None:
-            ending = self._endings[series] = partial(self._count_end, series)
-        return ending
-
-    def _count_end(self, series: Series, _whole: bool) -> None:
-        self.metrics.watch_ends(series)
-
-    def _end_stream(
-        self, series: Series, request: Request, code: int, started: float, whole: bool
-    ) -> None:
-        self.metrics.watch_ends(series)
-        if whole:
-            self._tell(request, code, perf_counter() - started)
-        if self._auditor is not None:
-            self._auditor.ended(request)
-
-    def _tell(self, request: Request, code: int, seconds: float) -> None:
-        if self._on_end is not None:
-            self._on_end(request, code, seconds)
-        if self._log_request is not None:
-            self._log_request(request, code, seconds)
+                self.observer.stream_ended(series, request, answer.code, started, whole)
 
     async def _caught_up(self, request: Request) -> bool:
         """Wait until this server has seen every revision that any server had acknowledged before

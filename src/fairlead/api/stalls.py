@@ -10,9 +10,8 @@ import asyncio
 import logging
 import threading
 import time
-from typing import Any
 
-from fairlead.api.request import Request
+from fairlead.api.observer import InFlightRequests
 from fairlead.base.logs import quoted
 from fairlead.base.metrics import REGISTRY
 
@@ -29,28 +28,6 @@ STALLS = REGISTRY.counter(
 STALL_SECONDS = REGISTRY.counter(
     "fairlead_event_loop_stall_seconds", "Time for which the event loop was held in all of these."
 )
-
-
-class InFlightRequests:
-    """The requests in progress, by their task."""
-
-    def __init__(self) -> None:
-        self._requests: dict[Any, Request] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._requests)
-
-    def begin(self, request: Request) -> Any:
-        """Register a request; returns the key for `end`."""
-        task = asyncio.current_task()
-        self._requests[task] = request
-        return task
-
-    def end(self, task: Any) -> None:
-        self._requests.pop(task, None)
-
-    def of(self, task: Any) -> Request | None:
-        return self._requests.get(task)
 
 
 class StallMonitor:

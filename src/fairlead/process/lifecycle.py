@@ -138,7 +138,7 @@ class Server:
         slot = worker.slot if worker is not None else None
         application = self._application(auditor)
         connections = Connections(self._limits(), application, slot)
-        stalls = StallMonitor(application.requests)
+        stalls = StallMonitor(application.observer.requests)
         trust = self._certificates.trust(pki, self.api.authentication.authorities)
         server = await self._serve(listener, connections, trust)
         url = f"https://{self.address}"
