@@ -6,11 +6,11 @@ from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
-from admission_support import USER, World, refused
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from support.admission import USER, World, refused
 
 from fairlead.admission.plugins.certificate_approval import APPROVAL, CertificateApproval
 from fairlead.admission.plugins.certificate_signing import STATUS, CertificateSigning

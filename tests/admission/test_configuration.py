@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from admission_support import both_dialects
+from support.admission import both_dialects
 from support.process import failed_start
 
 from fairlead.admission.catalogue import ORDER

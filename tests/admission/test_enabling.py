@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from admission_support import USER, World
+from support.admission import USER, World
 
 from fairlead.admission.catalogue import (
     ORDER,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from admission_support import USER, World, refused
+from support.admission import USER, World, refused
 
 from fairlead.admission.configuration import ConfigurationError, Section
 from fairlead.admission.plugins.event_rate_limit import EventRateLimit

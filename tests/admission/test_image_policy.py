@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from admission_support import NAMESPACE, PODS, World, both_dialects, pod, refused
+from support.admission import NAMESPACE, PODS, World, both_dialects, pod, refused
 from support.answering import Answering
 
 from fairlead.admission.configuration import ConfigurationError, Section

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from limits_support import container, post_claim, post_pod
 from support.client import Object
+from support.quotas import container, post_claim, post_pod
 from support.things import Space
 
 GI = "1Gi"

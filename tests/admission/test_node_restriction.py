@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from admission_support import PODS, World, pod, refused
+from support.admission import PODS, World, pod, refused
 
 from fairlead.admission.plugins.node_restriction import (
     ACCOUNTS,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from admission_support import NAMESPACE, PODS, World, both_dialects, pod, refused
+from support.admission import NAMESPACE, PODS, World, both_dialects, pod, refused
 
 from fairlead.admission.configuration import ConfigurationError, Section
 from fairlead.admission.plugins.default_toleration_seconds import default_tolerations

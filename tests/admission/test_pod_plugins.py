@@ -7,7 +7,7 @@ from time import process_time
 from typing import Any
 
 import pytest
-from admission_support import PODS, World, both_dialects, pod, refused
+from support.admission import PODS, World, both_dialects, pod, refused
 from support.pace import in_time
 
 from fairlead.admission.plugins.always_pull_images import AlwaysPullImages

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from admission_support import both_dialects
+from support.admission import both_dialects
 
 from fairlead.admission.plugins.pod_security.levels import (
     BASELINE,

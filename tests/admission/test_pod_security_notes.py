@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from admission_support import PODS, USER, World, both_dialects, pod
+from support.admission import PODS, USER, World, both_dialects, pod
 
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.pod_security import existing_pods

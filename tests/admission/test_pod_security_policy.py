@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from admission_support import PODS, USER, World, pod, refused
+from support.admission import PODS, USER, World, pod, refused
 
 from fairlead.admission.plugins.pod_security_policy.plugin import POLICIES, PodSecurityPolicy
 from fairlead.auth.authentication.user import User

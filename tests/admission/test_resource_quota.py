@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-from limits_support import (
+from support.client import Object
+from support.process import FreshServer, failed_start
+from support.quotas import (
     becomes,
     container,
     make_quota,
@@ -17,8 +19,6 @@ from limits_support import (
     post_service,
     used,
 )
-from support.client import Object
-from support.process import FreshServer, failed_start
 from support.things import Space
 from support.waiting import eventually
 

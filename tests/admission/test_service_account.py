@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from admission_support import NAMESPACE, PODS, World, both_dialects, pod, refused
+from support.admission import NAMESPACE, PODS, World, both_dialects, pod, refused
 
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins import service_account

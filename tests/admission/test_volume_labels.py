@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from admission_support import World, both_dialects, refused
+from support.admission import World, both_dialects, refused
 
 from fairlead.admission.plugins.persistent_volume_label import VOLUMES, PersistentVolumeLabel
 from fairlead.base.dialect import KUBERNETES, Dialect

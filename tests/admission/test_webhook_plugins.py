@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from admission_support import NAMESPACE, USER, World, refused
+from support.admission import NAMESPACE, USER, World, refused
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import UPDATE, Attributes

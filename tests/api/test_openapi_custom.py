@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from openapi_support import ask, resources
+from support.openapi import ask, resources
 
 from fairlead.api.openapi import CustomSchema, OpenApi
 from fairlead.api.openapi.custom import without_choices

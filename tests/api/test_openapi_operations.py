@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from openapi_support import swagger, version
+from support.openapi import swagger, version
 
 CONFIG_MAPS = "/api/v1/namespaces/{namespace}/configmaps"
 OF_KIND = "x-kubernetes-group-version-kind"

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from openapi_support import swagger
+from support.openapi import swagger
 
 from fairlead.codec.gnostic import encode_document
 from fairlead.codec.protobuf_wire import double, fields, signed

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from openapi_support import version
+from support.openapi import version
 
 from fairlead.codec.gnostic_v3 import encode_document
 from fairlead.codec.protobuf_wire import double, fields

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from openapi_support import references, resources, swagger, version, without_texts
+from support.openapi import references, resources, swagger, version, without_texts
 
 from fairlead.api.openapi.tables import blocks
 from fairlead.codec.types.model import Presence

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from openapi_support import Reply, ask, resources
+from support.openapi import Reply, ask, resources
 
 from fairlead.api.openapi import OpenApi
 

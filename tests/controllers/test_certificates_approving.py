@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from signing_support import CLIENT_USAGES, NODE, Requests, object_of, request_pem
 from support.client import Object
 from support.kubectl import Kubectl
+from support.signing_requests import CLIENT_USAGES, NODE, Requests, object_of, request_pem
 from support.things import Space, random_word
 from support.waiting import eventually
 

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 from cryptography.x509.oid import NameOID
-from signing_support import KEY, name_of, request_pem, write_authority
+from support.signing_requests import KEY, name_of, request_pem, write_authority
 
 from fairlead.base import clock
 from fairlead.base.dialect import CLUSTER

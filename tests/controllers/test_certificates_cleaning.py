@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from signing_support import Requests, request_pem
 from support.process import MOVABLE_CLOCK, FreshServer
+from support.signing_requests import Requests, request_pem
 from support.waiting import eventually
 
 MINUTE, HOUR = 60.0, 3600.0

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID
-from signing_support import (
+from support.process import FreshServer, failed_start
+from support.signing_requests import (
     CLIENT_USAGES,
     NODE,
     SERVING_USAGES,
@@ -19,7 +20,6 @@ from signing_support import (
     write_authority,
     write_pair,
 )
-from support.process import FreshServer, failed_start
 from support.things import Space
 
 VALIDATION = "SignerValidationFailure"

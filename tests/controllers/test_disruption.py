@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from service_support import Backend
 from support.client import Answer, Object
 from support.process import MOVABLE_CLOCK, ServerProcess
+from support.services import Backend
 from support.things import Space
 from support.waiting import eventually
 

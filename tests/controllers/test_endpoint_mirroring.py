@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from service_support import Backend
 from support.client import Object
+from support.services import Backend
 from support.things import Space
 from support.waiting import eventually
 

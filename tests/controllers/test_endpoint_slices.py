@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from service_support import SINCE, Backend
 from support.client import Object
 from support.process import FreshServer
+from support.services import SINCE, Backend
 from support.things import Space
 from support.waiting import eventually
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from service_support import SINCE, Backend
 from support.process import FreshServer
+from support.services import SINCE, Backend
 from support.things import Space
 from support.waiting import eventually
 

@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 import pytest
-from owning import depend, reference
 from support.client import Client, Object
+from support.owners import depend, reference
 from support.process import FreshServer, ServerProcess
 from support.things import Space, Things
 from support.waiting import eventually

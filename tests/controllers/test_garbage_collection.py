@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from owning import Widgets, blocking, depend, goes, is_going, owners, reference, release
 from support.client import Object
+from support.owners import Widgets, blocking, depend, goes, is_going, owners, reference, release
 from support.running import run_pod
 from support.things import Space
 from support.waiting import eventually

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from owning import Widgets, depend, goes, is_going, reference, release
 from support.client import Object
+from support.owners import Widgets, depend, goes, is_going, reference, release
 from support.process import FreshServer
 from support.running import run_pod
 from support.things import Space

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from nodes_support import NODES, Cluster
+from support.nodes import NODES, Cluster
 from support.process import MOVABLE_CLOCK, ServerProcess
 from support.waiting import eventually
 

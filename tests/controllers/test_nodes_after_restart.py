@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nodes_support import Cluster
 from support.client import Object
+from support.nodes import Cluster
 from support.process import FreshServer
 from support.waiting import eventually
 

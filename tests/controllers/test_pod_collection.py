@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from nodes_support import NODES, Cluster
 from support.client import Object
+from support.nodes import NODES, Cluster
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.waiting import eventually
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from operations.operations_support import CONFIG_MAPS, on_api, system
+from support.api import CONFIG_MAPS, on_api, system
 from support.waiting import comes_true
 
 from fairlead.controllers.catalogue import build_controllers, chosen_controllers

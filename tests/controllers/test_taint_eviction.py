@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 
 import pytest
-from nodes_support import NODES, Cluster
+from support.nodes import NODES, Cluster
 from support.process import MOVABLE_CLOCK, FreshServer, ServerProcess
 from support.waiting import eventually
 

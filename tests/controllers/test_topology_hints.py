@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
-from service_support import Backend
 from support.client import Object
 from support.process import FreshServer
+from support.services import Backend
 from support.things import Space
 from support.waiting import eventually
 

@@ -1,6 +1,7 @@
-"""How long the walkers take on a two-container Pod: `python tests/fields/measure.py`.
+"""How long the walkers take on a two-container Pod.
 
-Microseconds of CPU, the best of several rounds; decoding and encoding of JSON for comparison.
+Run it with `PYTHONPATH=tests python tests/fields/measure.py`. It prints microseconds
+of CPU, the best of several rounds; decoding and encoding of JSON for comparison.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
-from patching_support import POD, STATUS, held_fields
+from support.patching import POD, STATUS, held_fields
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.fields.extract import applied_fields

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from patching_support import TYPES, Cluster
+from support.patching import TYPES, Cluster
 
 from fairlead.codec.types.model import Struct
 from fairlead.fields.conflicts import ApplyConflict

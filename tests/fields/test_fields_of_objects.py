@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from patching_support import (
+from support.patching import (
     CONFIG_MAP,
     EVERYTHING,
     POD,

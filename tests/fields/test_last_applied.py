@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from patching_support import CONFIG_MAP, Cluster, config_map, data
+from support.patching import CONFIG_MAP, Cluster, config_map, data
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES
 from fairlead.fields.conflicts import ApplyConflict

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from patching_support import (
+from support.patching import (
     EVERYTHING,
     POD_TEMPLATE,
     Cluster,

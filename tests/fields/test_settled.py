@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from patching_support import POD, STATUS, Cluster, Object, as_stored
+from support.patching import POD, STATUS, Cluster, Object, as_stored
 
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.defaults import fill_defaults

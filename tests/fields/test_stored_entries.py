@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from patching_support import CONFIG_MAP, Object
+from support.patching import CONFIG_MAP, Object
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.fields.entries import fields_of

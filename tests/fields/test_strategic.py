@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from patching_support import CONFIG_MAP, POD, TYPES, objects_of
-from strategic_diff import strategic_diff
+from support.patching import CONFIG_MAP, POD, TYPES, objects_of
+from support.strategic_diff import strategic_diff
 
 from fairlead.fields.errors import MalformedPatch, OperationFailed, UnsupportedPatch
 from fairlead.fields.strategic import apply_strategic_patch, strategic_document

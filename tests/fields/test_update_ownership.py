@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from patching_support import (
+from support.patching import (
     CONFIG_MAP,
     POD,
     STATUS,

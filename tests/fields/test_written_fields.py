@@ -8,7 +8,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from patching_support import EVERYTHING, POD, POD_TEMPLATE, STATUS, Object, objects_of, values_of
+from support.patching import EVERYTHING, POD, POD_TEMPLATE, STATUS, Object, objects_of, values_of
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.types.builtin import BuiltinTypes

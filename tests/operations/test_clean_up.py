@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operations_support import (
+from support.api import (
     CONFIG_MAPS,
     OPTIONS,
     TESTER,

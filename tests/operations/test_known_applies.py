@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from operations_support import CONFIG_MAPS, OPTIONS, config_map, on_api, operation
+from support.api import CONFIG_MAPS, OPTIONS, config_map, on_api, operation
 
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.auth.authentication.user import User

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from operations_support import OPTIONS, Object, on_api, operation, system
+from support.api import OPTIONS, Object, on_api, operation, system
 
 from fairlead.operations import configuration_cache
 from fairlead.operations.api import Api

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operations_support import CONFIG_MAPS, NAMESPACES, Object, on_api, system
+from support.api import CONFIG_MAPS, NAMESPACES, Object, on_api, system
 
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.base.errors import StatusError, forbidden

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from operations_support import (
+from support.api import (
     CONFIG_MAPS,
     NAMESPACES,
     OPTIONS,

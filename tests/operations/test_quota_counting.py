@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operations_support import OPTIONS, TESTER, on_api, system
+from support.api import OPTIONS, TESTER, on_api, system
 from support.waiting import comes_true
 from test_served_resources import make, widgets
 

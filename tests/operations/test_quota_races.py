@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from operations_support import TESTER, on_api, system
+from support.api import TESTER, on_api, system
 from support.waiting import comes_true
 
 from fairlead.admission.chain import Chain

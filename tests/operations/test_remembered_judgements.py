@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from operations_support import NAMESPACES, on_api, operation, system
+from support.api import NAMESPACES, on_api, operation, system
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugins.pod_security.plugin import PodSecurity

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from operations_support import CONFIG_MAPS, OPTIONS, config_map, on_api, operation, system
+from support.api import CONFIG_MAPS, OPTIONS, config_map, on_api, operation, system
 from support.compiled import plain_only
 
 from fairlead.admission.plugin import Attributes, PluginBase

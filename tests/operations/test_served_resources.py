@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from operations_support import OPTIONS, TESTER, on_api
+from support.api import OPTIONS, TESTER, on_api
 
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.decode import decoder

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from ipaddress import ip_network
 
 import pytest
-from operations_support import NAMESPACES, OPTIONS, Object, config_map, operation, system
+from support.api import NAMESPACES, OPTIONS, Object, config_map, operation, system
 from support.sources import MemorySource, Shared
 
 from fairlead.admission.chain import Chain

@@ -12,10 +12,10 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from controllers.servers.sharing import Servers, on_servers
-from operations.operations_support import CONFIG_MAPS, system
+from support.api import CONFIG_MAPS, system
 from support.client import Client
 from support.process import FreshServer, ServerProcess
+from support.shared_store import Servers, on_servers
 from support.waiting import eventually
 
 from fairlead.auth.authentication.authorities import Authorities

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from controllers.servers.sharing import Servers, on_servers
+from support.shared_store import Servers, on_servers
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.operations.api import Api

@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from group_rules_support import (
+from support.group_rules import (
     Found,
     Kind,
     changed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from group_rules_support import Kind, invalid
+from support.group_rules import Kind, invalid
 
 DURATION = "spec.leaseDurationSeconds"
 

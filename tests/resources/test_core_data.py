@@ -6,7 +6,7 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from group_rules_support import Found, Kind, Object, forbidden, invalid, required, too_long
+from support.group_rules import Found, Kind, Object, forbidden, invalid, required, too_long
 
 from fairlead.base.dialect import CLUSTER
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 import pytest
-from group_rules_support import DROP, Found, Kind, Object, changed, invalid, required
+from support.group_rules import DROP, Found, Kind, Object, changed, invalid, required
 
 import fairlead.resources.events  # noqa: F401  (declares the conversion)
 from fairlead.codec.types.decode import decoder

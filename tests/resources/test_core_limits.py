@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from group_rules_support import Found, Kind, Object, duplicate, forbidden, invalid, required
+from support.group_rules import Found, Kind, Object, duplicate, forbidden, invalid, required
 
 STANDARD = "must be a standard resource type or fully qualified"
 

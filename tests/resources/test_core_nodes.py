@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from group_rules_support import Found, Kind, Object, duplicate, forbidden, invalid, required
+from support.group_rules import Found, Kind, Object, duplicate, forbidden, invalid, required
 
 INTERNAL = "Internal error: invalid PodCIDRs. failed to check with dual stack with error:"
 SPECS: list[tuple[Object, Found]] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from group_rules_support import Kind, duplicate, invalid, unsupported
+from support.group_rules import Kind, duplicate, invalid, unsupported
 
 from fairlead.codec.types.names import dns_label, qualified_name
 

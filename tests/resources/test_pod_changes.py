@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from pod_support import PODS, Found, Object, pod
+from support.pod_rules import PODS, Found, Object, pod
 
 DEADLINE = "spec.activeDeadlineSeconds"
 

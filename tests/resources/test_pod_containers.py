@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pod_support import PODS, Found, container_pod, pod, wrong
+from support.pod_rules import PODS, Found, container_pod, pod, wrong
 
 LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and"

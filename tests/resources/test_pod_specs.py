@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pod_support import PODS, Found, Kind, container_pod, pod, wrong
+from support.pod_rules import PODS, Found, Kind, container_pod, pod, wrong
 
 from fairlead.base.dialect import CLUSTER
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from group_rules_support import invalid
+from support.group_rules import invalid
 
 from fairlead.base.errors import StatusError
 from fairlead.resources import authentication, authorization

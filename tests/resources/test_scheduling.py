@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from group_rules_support import Found, Kind, changed, forbidden, invalid, unsupported
+from support.group_rules import Found, Kind, changed, forbidden, invalid, unsupported
 
 Changes = dict[str, Any]
 CLASS: dict[str, Any] = {"metadata": {"name": "a"}, "value": 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from group_rules_support import (
+from support.group_rules import (
     DROP,
     Found,
     Kind,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pod_support import PODS, Found, Object, brief, pod, wrong
+from support.pod_rules import PODS, Found, Object, brief, pod, wrong
 from support.things import Space
 
 from fairlead.resources.causes import Causes

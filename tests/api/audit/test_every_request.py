@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from failing_answers import PRELUDE as FAILING
 from support.audited import Audited, Event, config_maps
 from support.client import Answer, Client
+from support.failing_answers import PRELUDE as FAILING
 from support.slow_answers import PRELUDE as SLOW
 from support.waiting import eventually
 from support.wire import Wire

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from history_support import alice, as_alice, items
 from support.client import Object
+from support.history import alice, as_alice, items
 from support.things import Space, random_word
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from history_support import Granted, alice, as_alice, at, column, custom, history, items, revision
 from support.client import Answer
+from support.history import Granted, alice, as_alice, at, column, custom, history, items, revision
 from support.things import Space
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from history_support import Granted, alice, column, custom, history, revision
 from support.client import Client, Event, Watch
+from support.history import Granted, alice, column, custom, history, revision
 from support.things import Space
 from support.waiting import eventually
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from history_support import Granted, as_alice, at, column, grant_by_name, history, revision
+from support.history import Granted, as_alice, at, column, grant_by_name, history, revision
 from support.things import Space, Things
 from support.waiting import eventually
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from history_support import at, column, history, items, revision
 from support.client import YAML, Object
+from support.history import at, column, history, items, revision
 from support.things import Space
 
 from fairlead.api.history.items import changed_paths

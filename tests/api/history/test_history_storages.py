@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from history_support import at, column, history, items, revision
 from support.etcd import Etcd, needs_etcd
+from support.history import at, column, history, items, revision
 from support.process import FreshServer, ServerProcess
 from support.things import Space, Things
 from support.waiting import eventually

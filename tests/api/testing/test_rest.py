@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from operations.operations_support import on_api
+from support.api import on_api
 
 from fairlead.api.testing.idle import Idling
 from fairlead.base.errors import StatusError

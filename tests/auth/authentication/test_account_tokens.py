@@ -9,7 +9,8 @@ from typing import Any
 
 import jwt
 import pytest
-from authn_support import (
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from support.authentication import (
     bearer,
     ec_key,
     forged,
@@ -20,7 +21,6 @@ from authn_support import (
     signed_with_public_key,
     token_of,
 )
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from fairlead.auth.authentication.account_tokens import IssuerDocuments, TokenIssuer
 from fairlead.auth.authentication.bearer import BearerTokens

@@ -15,7 +15,7 @@ from typing import Any
 
 import jwt
 import pytest
-from authn_support import (
+from support.authentication import (
     SERVER,
     Certificate,
     JsonServer,

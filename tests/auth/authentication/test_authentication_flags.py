@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 import pytest
-from authn_support import FakeRequest, ec_key, make_ca, pem_of, public_pem_of, rsa_key, run
+from support.authentication import FakeRequest, ec_key, make_ca, pem_of, public_pem_of, rsa_key, run
 
 from fairlead.auth.authentication.factory import (
     Authentication,

@@ -6,7 +6,7 @@ import time
 from math import inf
 
 import pytest
-from authn_support import FakeRequest, bearer, run
+from support.authentication import FakeRequest, bearer, run
 
 from fairlead.auth.authentication.bearer import BearerTokens, bearer_token
 from fairlead.auth.authentication.chain import Authenticator, Rejected

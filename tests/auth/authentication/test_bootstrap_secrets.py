@@ -6,7 +6,7 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from authn_support import run
+from support.authentication import run
 
 from fairlead.auth.authentication.bootstrap_tokens import BootstrapTokens
 from fairlead.auth.authentication.grants import Grant

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from authn_support import SERVER, Certificate, FakeRequest, make_ca, make_certificate, run
+from support.authentication import SERVER, Certificate, FakeRequest, make_ca, make_certificate, run
 
 from fairlead.auth.authentication.authorities import Authorities, AuthorityError, Untrusted
 from fairlead.auth.authentication.chain import Rejected

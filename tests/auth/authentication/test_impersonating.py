@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from authn_support import run
+from support.authentication import run
 
 from fairlead.auth.authentication.impersonation import asks_to_impersonate, impersonate
 from fairlead.auth.authentication.user import User

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from authn_support import (
+from support.authentication import (
     OidcProvider,
     ec_key,
     forged,

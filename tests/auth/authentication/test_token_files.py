@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from authn_support import bearer, run
+from support.authentication import bearer, run
 
 from fairlead.auth.authentication.bearer import BearerTokens
 from fairlead.auth.authentication.token_file import StaticTokens, TokenFileError, read_token_file

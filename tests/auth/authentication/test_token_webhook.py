@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from authn_support import Certificate, JsonServer, make_ca, make_certificate, run
+from support.authentication import Certificate, JsonServer, make_ca, make_certificate, run
 
 from fairlead.auth.authentication.chain import Rejected
 from fairlead.auth.authentication.grants import Grant

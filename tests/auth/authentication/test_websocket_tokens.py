@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 
 import pytest
-from authn_support import FakeRequest, run
+from support.authentication import FakeRequest, run
 
 from fairlead.auth.authentication.bearer import BearerTokens
 from fairlead.auth.authentication.chain import Authenticator

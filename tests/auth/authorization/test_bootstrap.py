@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from authorization_support import GROUP, Objects, rule
+from support.authorization import GROUP, Objects, rule
 
 from fairlead.auth.authorization.aggregation import ClusterRoleAggregation
 from fairlead.auth.authorization.bootstrap import bootstrap_objects, bootstrap_rules

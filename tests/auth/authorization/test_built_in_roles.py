@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from authorization_support import GROUP, World, ask, user
+from support.authorization import GROUP, World, ask, user
 from test_bootstrap import aggregate
 
 from fairlead.auth.authorization.reconciliation import reconcile_bootstrap_objects

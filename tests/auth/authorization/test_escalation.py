@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from authorization_support import GROUP, World, paths, rule, subject, user
+from support.authorization import GROUP, World, paths, rule, subject, user
 
 from fairlead.auth.authorization.escalation import EscalationGuard
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES, ROLES

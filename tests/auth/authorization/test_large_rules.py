@@ -7,7 +7,7 @@ from time import process_time
 from typing import Any
 
 import pytest
-from authorization_support import Objects, rule
+from support.authorization import Objects, rule
 from support.pace import in_time
 
 from fairlead.auth.authorization.aggregation import ClusterRoleAggregation

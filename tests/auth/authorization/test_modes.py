@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from authorization_support import Objects, World, ask, rule, user
+from support.authorization import Objects, World, ask, rule, user
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.abac import Abac, PolicyFileError, read_policy_file

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from authorization_support import Objects, ask, user
+from support.authorization import Objects, ask, user
 
 from fairlead.auth.authorization.node import Node, node_name
 from fairlead.auth.authorization.node_graph import (

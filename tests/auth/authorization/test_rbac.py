@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from authorization_support import GROUP, World, ask, paths, rule, user
+from support.authorization import GROUP, World, ask, paths, rule, user
 
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES, ROLE_BINDINGS
 

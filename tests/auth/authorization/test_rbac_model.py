@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from authorization_support import World, ask, subject, user
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.authorization import World, ask, subject, user
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from authorization_support import user
+from support.authorization import user
 
 from fairlead.api.routing import route
 from fairlead.auth.authorization.requests import attributes_of

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 
 import pytest
-from authorization_support import World, ask, rule, user
+from support.authorization import World, ask, rule, user
 
 VERBS = ("get list watch", "create update patch", "delete deletecollection")
 WARM, COLD = 8, 1100

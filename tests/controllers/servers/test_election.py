@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from controllers.servers.candidates import TERMS, Election, hold
+from support.election import TERMS, Election, hold
 from support.waiting import comes_true
 
 from fairlead.admission.plugin import Attributes, PluginBase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from controllers.servers.sharing import Servers, on_servers
+from support.shared_store import Servers, on_servers
 from support.waiting import comes_true
 
 from fairlead.base import clock

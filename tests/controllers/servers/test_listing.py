@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from controllers.servers.sharing import Servers, on_servers
+from support.shared_store import Servers, on_servers
 from support.waiting import comes_true
 
 from fairlead.base import clock

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from scheduling_support import Nodes, far, pod, term
 from support.client import Object
+from support.scheduling import Nodes, far, pod, term
 
 from fairlead.controllers.simulation.scheduler.facts import PendingPod
 from fairlead.controllers.simulation.scheduler.preemption import choose, ineligible

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scheduling_support import APP, HOST, PREFERRED, REQUIRED, ZONE, Nodes, far, near, pod, term
 from support.client import Object
+from support.scheduling import APP, HOST, PREFERRED, REQUIRED, ZONE, Nodes, far, near, pod, term
 
 
 @pytest.fixture

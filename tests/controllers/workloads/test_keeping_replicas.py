@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operations.operations_support import on_api, system
+from support.api import on_api, system
 
 from fairlead.admission.plugin import DELETE, Attributes, Plugin, PluginBase
 from fairlead.base.errors import StatusError, forbidden

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from operations.operations_support import on_api, system
+from support.api import on_api, system
 
 from fairlead.controllers.workloads.dependents import read_full
 from fairlead.controllers.workloads.index import Owned, Selectors

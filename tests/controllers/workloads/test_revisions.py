@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from operations.operations_support import on_api, system
+from support.api import on_api, system
 
 from fairlead.controllers.workloads.history import REVISIONS, Current, History, template_data
 from fairlead.operations.api import Api

@@ -6,7 +6,7 @@ import zlib
 from hashlib import sha256
 
 import pytest
-from copying_support import HEADER, ROWS, archive, packed
+from support.backups import HEADER, ROWS, archive, packed
 
 from fairlead.process.backup.archive import ArchiveError, Header, pieces
 from fairlead.storage.backend import Row

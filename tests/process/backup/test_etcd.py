@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from copying_support import (
+from support.backups import (
     admin_config,
     archive,
     command,

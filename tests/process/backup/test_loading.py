@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from copying_support import ROWS, make_store, stored
+from support.backups import ROWS, make_store, stored
 
 from fairlead.storage.backend import Compacted, Row, StorageError, Write
 from fairlead.storage.sqlite.backend import SqliteBackend

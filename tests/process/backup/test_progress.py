@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import StringIO
 
 import pytest
-from copying_support import ROWS
+from support.backups import ROWS
 
 from fairlead.process.backup import progress
 from fairlead.process.backup.progress import Progress

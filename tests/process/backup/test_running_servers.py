@@ -11,7 +11,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from copying_support import (
+from support.audited import Audited
+from support.backups import (
     admin_config,
     archive,
     everything,
@@ -19,7 +20,6 @@ from copying_support import (
     succeed,
     token_config,
 )
-from support.audited import Audited
 from support.client_configs import cluster_of, configuration, write
 from support.plugin_programs import Plugin
 from support.process import FreshServer, ServerProcess

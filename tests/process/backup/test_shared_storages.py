@@ -9,7 +9,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from copying_support import HEADER, ROWS, make_store, stored
+from support.backups import HEADER, ROWS, make_store, stored
 from support.sources import MemorySource, Shared
 
 from fairlead.process.backup.archive import Header

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from converting import ConversionServer
-from definitions_support import Kind, version
 from support.client import Object
+from support.conversion_webhook import ConversionServer
+from support.definitions import Kind, version
 from support.webhook import Hooked, patching
 
 

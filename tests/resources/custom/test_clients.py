@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from definitions_support import Kind, version
+from support.definitions import Kind, version
 from support.process import ServerProcess
 from support.things import Space
 from support.waiting import eventually

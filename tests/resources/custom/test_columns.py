@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from definitions_support import Kind, version
 from support.client import Answer
+from support.definitions import Kind, version
 from support.things import Space
 from support.waiting import eventually
 

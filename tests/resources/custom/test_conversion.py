@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from converting import ConversionServer, Object
-from definitions_support import Kind, version
+from support.conversion_webhook import ConversionServer, Object
+from support.definitions import Kind, version
 from support.neighbour import own_address
 from support.process import FreshServer
 from support.things import Space

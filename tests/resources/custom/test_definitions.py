@@ -7,7 +7,7 @@ from hashlib import sha256
 from time import perf_counter
 
 import pytest
-from definitions_support import Kind, version
+from support.definitions import Kind, version
 from support.pace import in_time
 from support.process import FreshServer
 from support.things import Space

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from definitions_support import Kind, version
 from support.client import Object
+from support.definitions import Kind, version
 from support.things import Space
 
 APPLY = "application/apply-patch+yaml"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from definitions_support import Kind
+from support.definitions import Kind
 from support.things import Space
 
 SHAPES = [

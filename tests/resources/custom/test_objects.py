@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from definitions_support import Kind, version
 from support.client import YAML, Object
+from support.definitions import Kind, version
 from support.things import Space
 from support.waiting import eventually
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from definitions_support import Kind
+from support.definitions import Kind
 from support.kubectl import KUBECTL, Kubectl
 from support.process import ServerProcess
 from support.things import Space

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from schema_support import METADATA, compiled, decoded, found, of_field, of_spec, widget
+from support.custom_schemas import METADATA, compiled, decoded, found, of_field, of_spec, widget
 
 from fairlead.codec.types.decode import DecodeError, decoder, unknown_paths_of_custom
 from fairlead.resources.apiextensions.schema_defaults import check_embedded_metadata

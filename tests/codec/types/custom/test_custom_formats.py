@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from schema_support import found, of_field
+from support.custom_schemas import found, of_field
 
 GOOD = {
     "bsonobjectid": ["507f1f77bcf86cd799439011"],

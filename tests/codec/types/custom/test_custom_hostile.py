@@ -7,7 +7,7 @@ from time import process_time
 from typing import Any
 
 import pytest
-from schema_support import compiled, decoded, found, of_field, of_spec, widget
+from support.custom_schemas import compiled, decoded, found, of_field, of_spec, widget
 from support.pace import in_time
 
 from fairlead.base import budget

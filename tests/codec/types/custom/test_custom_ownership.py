@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from schema_support import of_field
+from support.custom_schemas import of_field
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.fields.conflicts import ApplyConflict

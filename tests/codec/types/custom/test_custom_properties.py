@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schema_support import compiled, found, of_spec
+from support.custom_schemas import compiled, found, of_spec
 
 from fairlead.codec.types.decode import decoder
 from fairlead.resources.custom.schema import CustomSchema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from schema_support import compiled, of_spec, widget
+from support.custom_schemas import compiled, of_spec, widget
 
 from fairlead.codec.types.decode import decoder
 from fairlead.resources.causes import Causes

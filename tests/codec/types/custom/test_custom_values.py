@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from schema_support import compiled, found, of_field, of_spec
+from support.custom_schemas import compiled, found, of_field, of_spec
 
 from fairlead.resources.causes import Causes
 

@@ -6,10 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from controllers.servers.sharing import Servers, on_servers
-from operations.operations_support import config_map
-from support.waiting import comes_true
-
 from fairlead.admission.plugin import Plugin
 from fairlead.base import clock
 from fairlead.base.errors import StatusError
@@ -18,6 +14,9 @@ from fairlead.controllers.servers.election import LEASES, Elector, Terms
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client, system_user
 from fairlead.storage.backend import StorageError
+from support.api import config_map
+from support.shared_store import Servers, on_servers
+from support.waiting import comes_true
 
 TERMS = Terms("work", "lead", duration=15.0, deadline=10.0, pause=2.0)
 

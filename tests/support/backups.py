@@ -10,13 +10,12 @@ from hashlib import sha256
 from io import BytesIO, StringIO
 from pathlib import Path
 
-from support.client import Client, Object
-from support.process import ServerProcess
-
 from fairlead.cli import main
 from fairlead.process.backup.archive import Archive, Header, pieces
 from fairlead.storage.backend import Row, Write
 from fairlead.storage.sqlite.backend import SqliteBackend
+from support.client import Client, Object
+from support.process import ServerProcess
 
 Everything = dict[tuple[str, ...], Object]
 

@@ -13,13 +13,13 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
-from support.client import Client, Object
-from support.things import Things, random_word
-from support.waiting import eventually
 
 from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.process.certificates.issue import make_authority
+from support.client import Client, Object
+from support.things import Things, random_word
+from support.waiting import eventually
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 CLIENT_USAGES = ["digital signature", "key encipherment", "client auth"]

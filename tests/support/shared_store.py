@@ -8,9 +8,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 from unittest.mock import patch
 
-from operations.operations_support import NAMESPACES, system
-from support.sources import MemorySource, Shared
-
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import Plugin
 from fairlead.auth.authorization.chain import Authorizer
@@ -23,6 +20,8 @@ from fairlead.resources.gates import parse_gates
 from fairlead.resources.registry import Resources
 from fairlead.storage.followed import FollowedLog
 from fairlead.storage.store import Store
+from support.api import NAMESPACES, system
+from support.sources import MemorySource, Shared
 
 TYPES = BuiltinTypes(KUBERNETES)
 

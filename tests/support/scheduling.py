@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.client import Object
-
 from fairlead.base.dialect import KUBERNETES
 from fairlead.controllers.simulation.scheduler.cluster import Cluster
 from fairlead.controllers.simulation.scheduler.controller import best
 from fairlead.controllers.simulation.scheduler.facts import PendingPod, wish_of
 from fairlead.controllers.simulation.scheduler.filters import Judge, Verdict, explained
+from support.client import Object
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
