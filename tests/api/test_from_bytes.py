@@ -10,7 +10,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from support.generating import objects_of
-from test_long_lists import METADATA, RESOURCES, at_once
+from support.lists import METADATA, RESOURCES, at_once
 
 from fairlead.api.long_lists import encoded_versions
 from fairlead.api.negotiation import YAML, Representation

@@ -8,22 +8,17 @@ from time import process_time
 from typing import Any
 
 import pytest
+from support.lists import METADATA, RESOURCES, at_once
 
-from fairlead.api.answers import encode
 from fairlead.api.long_lists import encoded_versions
 from fairlead.api.negotiation import YAML, Representation
-from fairlead.api.representation import metadata_only, read, table, untyped
 from fairlead.base.dialect import KUBERNETES
-from fairlead.codec.types.builtin import BuiltinTypes
-from fairlead.resources.registry import Resources
 from fairlead.storage.version import Version, body_of
 from fairlead.storage.version import encode as stored
 
 Object = dict[str, Any]
 
-RESOURCES = Resources(KUBERNETES, BuiltinTypes(KUBERNETES))
 PROTOBUF = KUBERNETES.protobuf_media_type
-METADATA = {"resourceVersion": "7", "continue": "x"}
 FORMS = {
     "yaml": Representation(YAML),
     "pretty": Representation(pretty=True),
@@ -56,23 +51,6 @@ def _version(key: str, number: int) -> Version:
         }
     value = {"metadata": metadata, **content}
     return Version(f"ns/a-{number}", number + 1, "v1", body_of(stored(value), number + 1))
-
-
-def at_once(
-    key: str, found: list[Version], form: Representation, include: str = "Metadata"
-) -> bytes:
-    resource = RESOURCES.named(key)
-    values = [read(resource, version) for version in found]
-    if form.transform == "Table":
-        value = table(KUBERNETES, resource, values, form, include, METADATA)
-    elif form.transform:
-        items = [metadata_only(KUBERNETES, value, form.version) for value in values]
-        head = {"kind": form.transform, "apiVersion": f"{KUBERNETES.meta_group}/{form.version}"}
-        value = {**head, "metadata": METADATA, "items": items}
-    else:
-        head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
-        value = {**head, "metadata": METADATA, "items": [untyped(value) for value in values]}
-    return encode(value, form, RESOURCES)
 
 
 def in_steps(key: str, found: list[Version], form: Representation) -> tuple[bytes, float]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.api import OPTIONS, TESTER, on_api, system
 from support.waiting import comes_true
-from test_served_resources import make, widgets
+from support.widgets import make, widgets
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugins.base import PODS

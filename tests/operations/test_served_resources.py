@@ -6,60 +6,18 @@ from pathlib import Path
 
 import pytest
 from support.api import OPTIONS, TESTER, on_api
+from support.widgets import make, widgets
 
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.decode import decoder
-from fairlead.codec.types.model import Field, Presence, Scalar, Struct
+from fairlead.codec.types.model import Field, Scalar, Struct
 from fairlead.operations.api import Api
 from fairlead.operations.create import create
 from fairlead.operations.list import find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions
 from fairlead.operations.watch import open_watch
-from fairlead.resources.behaviour import Behaviour
-from fairlead.resources.causes import Causes
-from fairlead.resources.context import Context
-from fairlead.resources.registry import GroupVersion, Resource
 from fairlead.storage.selection import EVERYTHING
-
-
-class _Types:
-    """Types that came while serving, and those that they refer to."""
-
-    def __init__(self, api: Api, fields: dict[str, Field]) -> None:
-        metadata = api.types.struct("meta/v1.ObjectMeta")
-        self._struct = Struct(
-            "Widget",
-            "example.com/v1",
-            {"metadata": Field("metadata", metadata), **fields},
-            is_kind=True,
-        )
-
-    def struct(self, name: str) -> Struct:
-        return self._struct
-
-    def group_version(self, name: str) -> dict[str, Struct]:
-        return {"Widget": self._struct}
-
-
-class _Picky(Behaviour):
-    def check(self, value: dict[str, object], causes: Causes, context: Context) -> None:
-        if value.get("size") == "huge":
-            causes.invalid("size", "huge", "does not fit")
-
-
-def widgets(api: Api, group: str = "example.com", size: str = "size") -> Resource:
-    field = Field(size, Scalar("string"), Presence.DISTINCT)
-    types = _Types(api, {size: field})
-    version = GroupVersion(group, group, "v1")
-    return Resource(
-        api.dialect, types, version, "configmaps", "Widget", {"namespaced": ""}, None, _Picky
-    )
-
-
-def make(api: Api, resource: Resource, name: str, size: str) -> dict[str, object]:
-    value: dict[str, object] = {"metadata": {"name": name}, "size": size}
-    return decoder(resource.struct)(value, [])  # type: ignore[no-any-return]
 
 
 def test_an_added_resource_is_served_with_its_own_types_and_behaviour(tmp_path: Path) -> None:

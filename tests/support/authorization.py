@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from copy import deepcopy
 from typing import Any
 
 from fairlead.auth.authentication.user import User
+from fairlead.auth.authorization.aggregation import ClusterRoleAggregation
 from fairlead.auth.authorization.attributes import Attributes, Decision
 from fairlead.auth.authorization.bindings import Listener
 from fairlead.auth.authorization.chain import Authorizer, Epoch
@@ -158,3 +160,27 @@ class World:
 
     def allows(self, *question: Any) -> bool:
         return self.decide(*question).allowed
+
+
+def change(objects: Objects, key: str, namespace: str, name: str, **parts: Any) -> Object:
+    found = objects.find(key, namespace, name)
+    assert found is not None
+    annotations = parts.pop("annotations", None)
+    if annotations is not None:
+        found["metadata"]["annotations"] = annotations
+    objects.put(key, {**found, **parts})
+    return found
+
+
+def aggregate(objects: Objects) -> int:
+    async def write(name: str, rules: list[Object]) -> None:
+        change(objects, CLUSTER_ROLES, "", name, rules=rules)
+
+    async def run() -> None:
+        aggregation = ClusterRoleAggregation(write)
+        aggregation.follow(objects.follow)
+        await aggregation.reconcile()
+
+    before = objects.writes
+    asyncio.run(run())
+    return objects.writes - before

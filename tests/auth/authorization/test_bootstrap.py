@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.authorization import GROUP, Objects, rule
+from support.authorization import GROUP, Objects, aggregate, change, rule
 
-from fairlead.auth.authorization.aggregation import ClusterRoleAggregation
 from fairlead.auth.authorization.bootstrap import bootstrap_objects, bootstrap_rules
 from fairlead.auth.authorization.rbac import (
     CLUSTER_ROLE_BINDINGS,
@@ -82,16 +81,6 @@ def fresh() -> Objects:
     objects = Objects()
     assert reconcile(objects) == len(bootstrap_objects(KUBERNETES)) == 119
     return objects
-
-
-def change(objects: Objects, key: str, namespace: str, name: str, **parts: Any) -> Object:
-    found = objects.find(key, namespace, name)
-    assert found is not None
-    annotations = parts.pop("annotations", None)
-    if annotations is not None:
-        found["metadata"]["annotations"] = annotations
-    objects.put(key, {**found, **parts})
-    return found
 
 
 def test_nothing_is_written_when_all_is_there(fresh: Objects) -> None:
@@ -198,20 +187,6 @@ def test_rules_of_aggregated_roles_are_not_touched(fresh: Objects) -> None:
     assert reconcile(fresh) == 0
     change(fresh, CLUSTER_ROLES, "", "admin", aggregationRule={"clusterRoleSelectors": []})
     assert reconcile(fresh) == 1
-
-
-def aggregate(objects: Objects) -> int:
-    async def write(name: str, rules: list[Object]) -> None:
-        change(objects, CLUSTER_ROLES, "", name, rules=rules)
-
-    async def run() -> None:
-        aggregation = ClusterRoleAggregation(write)
-        aggregation.follow(objects.follow)
-        await aggregation.reconcile()
-
-    before = objects.writes
-    asyncio.run(run())
-    return objects.writes - before
 
 
 def role(name: str, labels: Object, rules: list[Object], *selectors: Object) -> Object:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from support.authorization import GROUP, World, ask, user
-from test_bootstrap import aggregate
+from support.authorization import GROUP, World, aggregate, ask, user
 
 from fairlead.auth.authorization.reconciliation import reconcile_bootstrap_objects
 from fairlead.base.dialect import KUBERNETES
