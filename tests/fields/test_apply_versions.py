@@ -71,13 +71,13 @@ def scaler() -> Autoscaler:
     return made
 
 
-def test_a_conflict_names_the_field_of_the_owners_version(scaler):
+def test_a_conflict_names_the_field_of_the_owners_version(scaler: Autoscaler) -> None:
     with pytest.raises(ApplyConflict) as conflict:
         scaler.set("bb", V1, {"targetCPUUtilizationPercentage": 60})
     assert [c.field for c in conflict.value.conflicts] == [".spec.metrics"]
 
 
-def test_fields_are_shared_across_versions(scaler):
+def test_fields_are_shared_across_versions(scaler: Autoscaler) -> None:
     scaler.set("bb", V1, {"maxReplicas": 3})
     assert [(e["manager"], e["apiVersion"], "time" in e) for e in scaler.entries] == [
         ("bb", V1, False),
@@ -85,25 +85,25 @@ def test_fields_are_shared_across_versions(scaler):
     ]
 
 
-def test_an_applier_has_one_entry_in_the_version_it_used_last(scaler):
+def test_an_applier_has_one_entry_in_the_version_it_used_last(scaler: Autoscaler) -> None:
     scaler.set("aa", V1, {"maxReplicas": 3, "minReplicas": 1})
     assert [(e["apiVersion"], e["fieldsV1"]) for e in scaler.entries] == [
         (V1, {"f:spec": {"f:maxReplicas": {}, "f:minReplicas": {}}})
     ]
 
 
-def test_what_was_applied_in_one_version_is_given_up_in_another(scaler):
+def test_what_was_applied_in_one_version_is_given_up_in_another(scaler: Autoscaler) -> None:
     result = scaler.set("aa", V1, {"maxReplicas": 3})
     assert result["spec"] == {"maxReplicas": 3, "scaleTargetRef": {"kind": "", "name": ""}}
 
 
-def test_what_others_own_in_their_version_is_not_given_up(scaler):
+def test_what_others_own_in_their_version_is_not_given_up(scaler: Autoscaler) -> None:
     scaler.set("bb", V1, {"targetCPUUtilizationPercentage": 50})
     scaler.set("aa", V2, {"maxReplicas": 3})
     assert scaler.object["spec"]["metrics"] == metrics(50)
 
 
-def test_what_is_atomic_in_one_version_may_be_granular_in_another(scaler):
+def test_what_is_atomic_in_one_version_may_be_granular_in_another(scaler: Autoscaler) -> None:
     scaler.set("aa", V1, {"maxReplicas": 3, "scaleTargetRef": TARGET})
     assert scaler.owned_by("aa")["f:spec"]["f:scaleTargetRef"] == {}
     scaler.set("aa", V2, {"maxReplicas": 3, "scaleTargetRef": TARGET})
@@ -114,7 +114,7 @@ def test_what_is_atomic_in_one_version_may_be_granular_in_another(scaler):
     }
 
 
-def test_an_updater_has_an_entry_for_each_version_it_used(scaler):
+def test_an_updater_has_an_entry_for_each_version_it_used(scaler: Autoscaler) -> None:
     scaler.update("upd", V2, {"minReplicas": 2})
     scaler.update("upd", V1, {"targetCPUUtilizationPercentage": 70})
     updates = [(e["apiVersion"], e["fieldsV1"]) for e in scaler.entries if e["manager"] == "upd"]

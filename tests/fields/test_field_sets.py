@@ -44,31 +44,33 @@ def normal(fields: FieldSet) -> bool:
 
 class TestAlgebra:
     @given(st.lists(_paths, max_size=6))
-    def test_a_set_holds_the_paths_it_is_made_of(self, found):
+    def test_a_set_holds_the_paths_it_is_made_of(self, found: list[Path]) -> None:
         fields = of(*found)
         assert all_of(fields) == set(found)
         assert all(contains(fields, path) for path in found)
 
     @given(_sets, _sets)
-    def test_union(self, one, other):
+    def test_union(self, one: FieldSet, other: FieldSet) -> None:
         made = union(one, other)
         assert all_of(made) == all_of(one) | all_of(other)
         assert normal(made)
 
     @given(_sets, _sets)
-    def test_difference(self, one, other):
+    def test_difference(self, one: FieldSet, other: FieldSet) -> None:
         made = difference(one, other)
         assert all_of(made) == all_of(one) - all_of(other)
         assert normal(made)
 
     @given(_sets, _sets)
-    def test_intersection(self, one, other):
+    def test_intersection(self, one: FieldSet, other: FieldSet) -> None:
         made = intersection(one, other)
         assert all_of(made) == all_of(one) & all_of(other)
         assert normal(made)
 
     @given(_sets, _sets)
-    def test_recursive_difference_takes_what_is_below_too(self, one, other):
+    def test_recursive_difference_takes_what_is_below_too(
+        self, one: FieldSet, other: FieldSet
+    ) -> None:
         made = recursive_difference(one, other)
         gone = all_of(other)
         assert all_of(made) == {
@@ -77,15 +79,15 @@ class TestAlgebra:
         assert normal(made)
 
     @given(_sets, _sets)
-    def test_covers(self, one, other):
+    def test_covers(self, one: FieldSet, other: FieldSet) -> None:
         assert covers(one, other) == (all_of(other) <= all_of(one))
 
     @given(_sets, _sets)
-    def test_equal_sets_are_equal_dictionaries(self, one, other):
+    def test_equal_sets_are_equal_dictionaries(self, one: FieldSet, other: FieldSet) -> None:
         assert (one == other) == (all_of(one) == all_of(other))
 
     @given(_sets, _sets)
-    def test_what_does_not_change_is_the_same_object(self, one, other):
+    def test_what_does_not_change_is_the_same_object(self, one: FieldSet, other: FieldSet) -> None:
         assert difference(one, EMPTY) is one
         assert difference(difference(one, other), other) is not None
         if all_of(one).isdisjoint(all_of(other)):
@@ -105,16 +107,16 @@ class TestTexts:
             (("f:l", "i:3"), ".l[3]"),
         ],
     )
-    def test_paths_read_like_this(self, path, text):
+    def test_paths_read_like_this(self, path: Path, text: str) -> None:
         assert path_text(path) == text
 
-    def test_keys_are_written_in_one_way(self):
+    def test_keys_are_written_in_one_way(self) -> None:
         assert key_element({"protocol": "TCP", "port": 80}) == 'k:{"port":80,"protocol":"TCP"}'
         assert value_element("a<b") == 'v:"a\\u003cb"'
         assert value_element(2.0) == "v:2"
         assert value_element(10**20) == value_element(1e20) == f"v:{10**20}"
 
-    def test_paths_that_end_come_before_those_that_go_on(self):
+    def test_paths_that_end_come_before_those_that_go_on(self) -> None:
         fields = of(("f:a", "f:z"), ("f:b",), ("f:a", 'k:{"n":10}'), ("f:a", 'k:{"n":9}'))
         assert [path_text(path) for path in paths(fields)] == [
             ".b",
@@ -126,7 +128,7 @@ class TestTexts:
 
 class TestSentByClients:
     @given(_sets)
-    def test_a_set_is_read_as_it_is(self, fields):
+    def test_a_set_is_read_as_it_is(self, fields: FieldSet) -> None:
         assert parsed(fields) == fields
 
     @pytest.mark.parametrize(
@@ -140,12 +142,12 @@ class TestSentByClients:
             ({"f:a": {"z:new": {}}}, {"f:a": {}}),
         ],
     )
-    def test_it_is_brought_into_normal_form(self, sent, fields):
+    def test_it_is_brought_into_normal_form(self, sent: Any, fields: FieldSet) -> None:
         assert parsed(sent) == fields
 
     @pytest.mark.parametrize(
         "sent", [[], "x", {"f:a": 1}, {"k:x": {}}, {"k:1": {}}, {"v:": {}}, {"i:x": {}}, {"f": {}}]
     )
-    def test_what_is_no_set_is_refused(self, sent: Any):
+    def test_what_is_no_set_is_refused(self, sent: Any) -> None:
         with pytest.raises(InvalidFields):
             parsed(sent)

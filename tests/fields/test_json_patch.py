@@ -28,81 +28,81 @@ def op(kind: str, path: str, **more: Any) -> dict[str, Any]:
     return {"op": kind, "path": path, **more}
 
 
-def test_add_sets_a_member():
+def test_add_sets_a_member() -> None:
     assert patched(op("add", "/data/c", value="3"))["data"] == {"a": "1", "b": "2", "c": "3"}
 
 
-def test_add_inserts_into_a_list():
+def test_add_inserts_into_a_list() -> None:
     assert patched(op("add", "/list/1", value="x"))["list"] == ["a", "x", "b", "c"]
 
 
 @pytest.mark.parametrize("end", ["-", "3", "-1"])
-def test_add_appends_at_the_end(end):
+def test_add_appends_at_the_end(end: str) -> None:
     assert patched(op("add", f"/list/{end}", value="x"))["list"] == ["a", "b", "c", "x"]
 
 
-def test_add_without_a_value_adds_null():
+def test_add_without_a_value_adds_null() -> None:
     assert patched(op("add", "/data/c"))["data"]["c"] is None
 
 
-def test_remove_takes_a_member_out():
+def test_remove_takes_a_member_out() -> None:
     assert patched(op("remove", "/data/a"))["data"] == {"b": "2"}
 
 
-def test_remove_counts_from_the_end():
+def test_remove_counts_from_the_end() -> None:
     assert patched(op("remove", "/list/-1"))["list"] == ["a", "b"]
 
 
-def test_the_whole_document_can_be_replaced_by_an_object():
+def test_the_whole_document_can_be_replaced_by_an_object() -> None:
     assert patched(op("replace", "", value={"a": {}}), op("add", "/a/b", value=1)) == {
         "a": {"b": 1}
     }
 
 
 @pytest.mark.parametrize("value", [None, 5, "x"])
-def test_a_scalar_in_place_of_the_document_changes_nothing(value):
+def test_a_scalar_in_place_of_the_document_changes_nothing(value: Any) -> None:
     assert patched(op("replace", "", value=value)) == patched()
 
 
-def test_replace_of_a_missing_member_adds_it():
+def test_replace_of_a_missing_member_adds_it() -> None:
     assert patched(op("replace", "/data/c", value="3"))["data"]["c"] == "3"
 
 
-def test_move_takes_from_one_place_to_another():
+def test_move_takes_from_one_place_to_another() -> None:
     result = patched({"op": "move", "from": "/data/a", "path": "/data/c"})
     assert result["data"] == {"b": "2", "c": "1"}
 
 
-def test_copy_shares_nothing_with_its_source():
+def test_copy_shares_nothing_with_its_source() -> None:
     result = patched({"op": "copy", "from": "/data", "path": "/copy"}, op("remove", "/data/a"))
     assert result["copy"] == {"a": "1", "b": "2"}
 
 
-def test_copy_of_a_missing_member_adds_null():
+def test_copy_of_a_missing_member_adds_null() -> None:
     assert patched({"op": "copy", "from": "/data/no", "path": "/data/c"})["data"]["c"] is None
 
 
-def test_a_passed_test_changes_nothing():
+def test_a_passed_test_changes_nothing() -> None:
     assert patched(op("test", "/data", value={"b": "2", "a": "1"})) == DOCUMENT
 
 
-def test_a_missing_member_tests_as_null():
+def test_a_missing_member_tests_as_null() -> None:
     patched(op("test", "/data/no", value=None))
 
 
-def test_slashes_and_tildes_are_escaped():
+def test_slashes_and_tildes_are_escaped() -> None:
     result = patched(
         op("remove", "/metadata/labels/x~1y"), op("test", "/metadata/labels/t~0u", value="v")
     )
     assert result["metadata"]["labels"] == {"t~u": "v"}
 
 
-def test_what_stands_before_the_first_slash_is_ignored():
+def test_what_stands_before_the_first_slash_is_ignored() -> None:
     assert patched(op("add", "data/c", value="3"))["c"] == "3"
 
 
-def test_values_of_the_patch_are_copied():
-    value = {"x": []}
+def test_values_of_the_patch_are_copied() -> None:
+    value: dict[str, Any] = {"x": []}
     result = patched(op("add", "/new", value=value), op("add", "/new/x/-", value=1))
     assert (value, result["new"]) == ({"x": []}, {"x": [1]})
 
@@ -132,17 +132,17 @@ def test_values_of_the_patch_are_copied():
     ],
     ids=str,
 )
-def test_an_operation_that_does_not_fit_fails(operation):
+def test_an_operation_that_does_not_fit_fails(operation: Any) -> None:
     with pytest.raises(OperationFailed):
         patched(operation)
 
 
-def test_tests_tell_numbers_from_booleans():
+def test_tests_tell_numbers_from_booleans() -> None:
     with pytest.raises(OperationFailed):
         apply_json_patch({"a": 1}, [op("test", "/a", value=True)])
 
 
-def test_copies_are_limited_in_size():
+def test_copies_are_limited_in_size() -> None:
     document = {"a": "x" * 1_000_000}
     copies = [{"op": "copy", "from": "/a", "path": f"/{n}"} for n in range(4)]
     with pytest.raises(OperationFailed):
@@ -150,7 +150,7 @@ def test_copies_are_limited_in_size():
 
 
 @pytest.mark.parametrize("nothing", [None, []])
-def test_an_empty_patch_is_no_change(nothing):
+def test_an_empty_patch_is_no_change(nothing: Any) -> None:
     assert apply_json_patch(DOCUMENT, operations(nothing)) is DOCUMENT
 
 
@@ -174,13 +174,13 @@ def test_an_empty_patch_is_no_change(nothing):
         ),
     ],
 )
-def test_a_document_that_is_no_patch_is_malformed(document, text):
+def test_a_document_that_is_no_patch_is_malformed(document: Any, text: str) -> None:
     with pytest.raises(MalformedPatch) as refused:
         operations(document)
     assert str(refused.value) == text
 
 
-def test_operations_are_limited_in_number():
+def test_operations_are_limited_in_number() -> None:
     operations([op("remove", "/a")] * 10_000)
     with pytest.raises(TooManyOperations) as refused:
         operations([op("remove", "/a")] * 10_001)

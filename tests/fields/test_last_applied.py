@@ -26,18 +26,18 @@ def cluster() -> Cluster:
     return made
 
 
-def test_the_command_line_takes_over_its_own_fields(cluster):
+def test_the_command_line_takes_over_its_own_fields(cluster: Cluster) -> None:
     cluster.apply("kubectl", config_map({"x": "2", "y": "1"}))
     assert cluster.object["data"]["x"] == "2"
     assert cluster.owned_by("kubectl") == data("x", "y")
 
 
-def test_another_manager_conflicts(cluster):
+def test_another_manager_conflicts(cluster: Cluster) -> None:
     with pytest.raises(ApplyConflict):
         cluster.apply("other", config_map({"x": "2"}))
 
 
-def test_what_was_changed_since_by_other_means_conflicts(cluster):
+def test_what_was_changed_since_by_other_means_conflicts(cluster: Cluster) -> None:
     changed = {**cluster.object, "data": {"x": "5", "y": "1"}}
     cluster.put("other", changed)
     with pytest.raises(ApplyConflict) as conflict:
@@ -55,14 +55,14 @@ def test_what_was_changed_since_by_other_means_conflicts(cluster):
         "",
     ],
 )
-def test_an_annotation_that_cannot_be_used_gives_nothing(text):
+def test_an_annotation_that_cannot_be_used_gives_nothing(text: str) -> None:
     cluster = Cluster(CONFIG_MAP)
     cluster.put("client", config_map({"x": "1"}, annotations={ANNOTATION: text}))
     with pytest.raises(ApplyConflict):
         cluster.apply("kubectl", config_map({"x": "2"}))
 
 
-def test_the_annotation_is_kept_current(cluster):
+def test_the_annotation_is_kept_current(cluster: Cluster) -> None:
     cluster.apply("kubectl", config_map({"y": "<1>", "x": "1"}, name="a"))
     assert cluster.object["metadata"]["annotations"][ANNOTATION] == (
         '{"apiVersion":"v1","data":{"x":"1","y":"\\u003c1\\u003e"},"kind":"ConfigMap",'
@@ -70,31 +70,31 @@ def test_the_annotation_is_kept_current(cluster):
     )
 
 
-def test_the_annotation_does_not_contain_itself(cluster):
+def test_the_annotation_does_not_contain_itself(cluster: Cluster) -> None:
     config = config_map({"x": "1"}, annotations={ANNOTATION: "{}", "n": "o"})
     cluster.apply("kubectl", config, force=True)
     shown = json.loads(cluster.object["metadata"]["annotations"][ANNOTATION])
     assert shown["metadata"]["annotations"] == {"n": "o"}
 
 
-def test_without_an_annotation_none_is_made():
+def test_without_an_annotation_none_is_made() -> None:
     cluster = Cluster(CONFIG_MAP)
     cluster.apply("kubectl", config_map({"x": "1"}))
     assert "annotations" not in cluster.object["metadata"]
 
 
-def test_other_managers_leave_the_annotation_alone(cluster):
+def test_other_managers_leave_the_annotation_alone(cluster: Cluster) -> None:
     before = cluster.object["metadata"]["annotations"]
     cluster.apply("other", config_map({"z": "1"}))
     assert cluster.object["metadata"]["annotations"] == before
 
 
-def test_an_annotation_that_grows_too_large_is_dropped(cluster):
+def test_an_annotation_that_grows_too_large_is_dropped(cluster: Cluster) -> None:
     cluster.apply("kubectl", config_map({"x": "1", "large": "x" * 300_000}))
     assert cluster.object["metadata"]["annotations"] == {}
 
 
-def test_a_second_apply_changes_nothing(cluster):
+def test_a_second_apply_changes_nothing(cluster: Cluster) -> None:
     config = config_map({"x": "1", "y": "1"})
     cluster.apply("kubectl", config)
     before = cluster.object
@@ -102,7 +102,7 @@ def test_a_second_apply_changes_nothing(cluster):
     assert cluster.object == before
 
 
-def test_the_annotation_has_the_domain_of_the_dialect():
+def test_the_annotation_has_the_domain_of_the_dialect() -> None:
     cluster = Cluster(CONFIG_MAP, dialect=CLUSTER)
     text = json.dumps(config_map({"x": "1"}))
     name = "kubectl.cluster.io/last-applied-configuration"

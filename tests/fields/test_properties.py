@@ -83,7 +83,7 @@ def _inner(fields: FieldSet) -> FieldSet:
 
 @settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING), _managers, objects_of(EVERYTHING))
-def test_apply_is_idempotent(writes, manager, config):
+def test_apply_is_idempotent(writes: list[Any], manager: str, config: Object) -> None:
     cluster = _after(EVERYTHING, writes)
     cluster.apply(manager, config, force=True)
     live, entries = cluster.object, cluster.entries
@@ -96,7 +96,7 @@ def test_apply_is_idempotent(writes, manager, config):
 
 @settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING), _managers, objects_of(EVERYTHING))
-def test_only_fields_of_others_conflict(writes, manager, config):
+def test_only_fields_of_others_conflict(writes: list[Any], manager: str, config: Object) -> None:
     cluster = _after(EVERYTHING, writes)
     others = {
         (entry["manager"], entry["operation"]): entry["fieldsV1"]
@@ -109,7 +109,7 @@ def test_only_fields_of_others_conflict(writes, manager, config):
 
 @settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING), _managers)
-def test_what_is_there_can_be_applied_by_anyone(writes, manager):
+def test_what_is_there_can_be_applied_by_anyone(writes: list[Any], manager: str) -> None:
     cluster = _after(EVERYTHING, writes)
     config = dict(cluster.object)
     config["metadata"] = {
@@ -120,7 +120,7 @@ def test_what_is_there_can_be_applied_by_anyone(writes, manager):
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(objects_of(EVERYTHING), min_size=2, max_size=5))
-def test_a_single_applier_never_conflicts(configs):
+def test_a_single_applier_never_conflicts(configs: list[Object]) -> None:
     cluster = Cluster(EVERYTHING)
     for config in configs:
         cluster.apply("only", config)
@@ -144,7 +144,7 @@ def _without_nulls(value: Object) -> Any:
 
 @settings(max_examples=150, deadline=None)
 @given(objects_of(EVERYTHING), objects_of(EVERYTHING))
-def test_what_is_merged_holds_what_was_applied(live, config):
+def test_what_is_merged_holds_what_was_applied(live: Any, config: Object) -> None:
     merged = merge(EVERYTHING, live, config)
     assert covers(held_fields(EVERYTHING, merged), applied_fields(EVERYTHING, config))
     assert merge(EVERYTHING, merged, config) is merged
@@ -160,7 +160,7 @@ def _as_read(value: Any) -> Any:
 # An empty struct that lost its items to another manager is the one known exception, found rarely.
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(_writes(EVERYTHING))
-def test_every_field_has_an_owner_and_every_owned_field_is_there(writes):
+def test_every_field_has_an_owner_and_every_owned_field_is_there(writes: list[Any]) -> None:
     cluster = _after(EVERYTHING, writes)
     held = recursive_difference(
         held_fields(EVERYTHING, _as_read(cluster.object)), {"f:metadata": {"f:managedFields": {}}}
@@ -173,7 +173,7 @@ def test_every_field_has_an_owner_and_every_owned_field_is_there(writes):
 
 @settings(max_examples=100, deadline=None)
 @given(_writes(POD_TEMPLATE))
-def test_the_same_holds_for_built_in_types(writes):
+def test_the_same_holds_for_built_in_types(writes: list[Any]) -> None:
     cluster = _after(POD_TEMPLATE, writes)
     held = held_fields(POD_TEMPLATE, cluster.object)
     assert covers(held, _owned(cluster))
@@ -181,7 +181,7 @@ def test_the_same_holds_for_built_in_types(writes):
 
 @settings(max_examples=200, deadline=None)
 @given(_writes(EVERYTHING), _managers)
-def test_writing_what_is_there_changes_nothing(writes, manager):
+def test_writing_what_is_there_changes_nothing(writes: list[Any], manager: str) -> None:
     cluster = _after(EVERYTHING, writes)
     entries = cluster.entries
     cluster.put(manager, {**cluster.object})
@@ -198,7 +198,7 @@ class Unread(Cluster):
 
 @settings(max_examples=50, deadline=None)
 @given(st.one_of(_writes(EVERYTHING), _writes(POD_TEMPLATE)), st.booleans())
-def test_owned_fields_that_were_not_read_come_to_the_same(writes, force):
+def test_owned_fields_that_were_not_read_come_to_the_same(writes: list[Any], force: bool) -> None:
     kind = POD_TEMPLATE if writes[0][2]["kind"] == "PodTemplate" else EVERYTHING
     read, unread = Cluster(kind), Unread(kind)
     for verb, manager, value in writes:

@@ -17,6 +17,7 @@ from fairlead.fields import ownership
 from fairlead.fields.conflicts import ApplyConflict, BadConfiguration, InvalidConfiguration
 from fairlead.fields.entries import applier, entries_of, entry_of, fields_of
 from fairlead.fields.field_sets import EMPTY
+from fairlead.fields.stored_entries import StoredEntry
 from fairlead.fields.unchanged import (
     Part,
     Settled,
@@ -80,7 +81,7 @@ def outcome(pods: Pods, manager: str, config: Object, **facts: Any) -> Any:
     """What an apply comes to, whoever stores it afterwards."""
     live, seconds = pods.live, pods.seconds
     try:
-        made = copy.deepcopy(pods.apply(manager, config, **facts))
+        made: Any = copy.deepcopy(pods.apply(manager, config, **facts))
     except (ApplyConflict, BadConfiguration, InvalidConfiguration, DecodeError) as error:
         made = f"{type(error).__name__}: {error}"
     pods.live, pods.seconds = live, seconds
@@ -134,26 +135,28 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("config", CHANGES.values(), ids=list(CHANGES))
-def test_a_changed_configuration_comes_to_what_merging_gives(pods, config):
+def test_a_changed_configuration_comes_to_what_merging_gives(pods: Pods, config: Object) -> None:
     both_ways(pods, config)
 
 
-def test_what_is_settled_is_found(pods):
+def test_what_is_settled_is_found(pods: Pods) -> None:
     owned = pods.owned_by("aa")
     found = settled_fields(POD, pods.object, changed_web(), owned, [])
     assert found == {"f:spec": owned["f:spec"]}
 
 
-def test_what_is_settled_is_found_without_reading_what_is_owned(pods):
+def test_what_is_settled_is_found_without_reading_what_is_owned(pods: Pods) -> None:
     pods.live = as_stored(pods.object)
     [last] = entries_of(pods.live)
     _, [entry] = ownership.apply(pods.versions, pods.live, changed_web(), **pods._options("aa", {}))
+    assert isinstance(last, StoredEntry)
+    assert isinstance(entry, StoredEntry)
     assert last._fields is None
     assert entry.written is last.written
     assert entry["time"] != last["time"]
 
 
-def test_items_of_others_may_stand_between(pods):
+def test_items_of_others_may_stand_between(pods: Pods) -> None:
     with_more = copy.deepcopy(pods.object)
     with_more["spec"]["containers"][0]["env"].insert(1, {"name": "INJECTED", "value": "x"})
     with_more["spec"]["volumes"].insert(0, {"name": "token", "emptyDir": {}})
@@ -162,20 +165,20 @@ def test_items_of_others_may_stand_between(pods):
     assert [one["name"] for one in made["spec"]["volumes"]] == ["token", "tmp"]
 
 
-def test_who_else_owns_a_reference_is_asked(pods):
+def test_who_else_owns_a_reference_is_asked(pods: Pods) -> None:
     """A reference is one field. The same manager sets it to what it is; for another it changes."""
     pods.apply("bb", pod(), force=True)
     assert both_ways(pods, changed_web(), manager="aa")
 
 
-def test_live_items_that_cannot_be_told_apart_are_refused_as_ever(pods):
+def test_live_items_that_cannot_be_told_apart_are_refused_as_ever(pods: Pods) -> None:
     live = copy.deepcopy(pods.object)
     live["spec"]["containers"][0]["env"] += [{"name": "X"}, {"name": "X"}]
     pods.live = live
     assert "InvalidConfiguration" in both_ways(pods, changed_web())
 
 
-def test_an_unchanged_configuration_leaves_the_object_alone(pods):
+def test_an_unchanged_configuration_leaves_the_object_alone(pods: Pods) -> None:
     """Though the server has filled in what version its references speak of."""
     before = pods.object["metadata"]["managedFields"]
     live = pods.live
@@ -184,11 +187,11 @@ def test_an_unchanged_configuration_leaves_the_object_alone(pods):
     assert entries is before
 
 
-def test_a_status_is_none_of_a_configurations_business(pods):
+def test_a_status_is_none_of_a_configurations_business(pods: Pods) -> None:
     both_ways(pods, {**changed_web(), "status": {"phase": "Running"}})
 
 
-def test_another_manager_starts_anew(pods):
+def test_another_manager_starts_anew(pods: Pods) -> None:
     both_ways(pods, pod(), manager="cc")
     both_ways(pods, pod(image="registry.example/web:9"), manager="cc")
 
@@ -198,9 +201,10 @@ def known_part(pods: Pods) -> Part:
     return part
 
 
-def test_a_part_that_was_settled_is_settled_again_while_its_owner_has_the_same(pods):
+def test_a_part_that_was_settled_is_settled_again_while_its_owner_has_the_same(pods: Pods) -> None:
     part = known_part(pods)
     again = recheck_unchanged(as_stored(pods.object), AA, "v1", part)
+    assert again is not None
     assert (list(again.fields), list(again.rest)) == (["f:spec"], ["f:metadata"])
     assert recheck_unchanged(as_stored(pods.object), applier("bb", ""), "v1", part) is None
     assert recheck_unchanged(as_stored(pods.object), AA, "v2", part) is None
@@ -208,7 +212,7 @@ def test_a_part_that_was_settled_is_settled_again_while_its_owner_has_the_same(p
     assert recheck_unchanged(as_stored(pods.object), AA, "v1", part) is None
 
 
-def test_a_part_is_not_settled_again_when_somebody_else_has_fields_there(pods):
+def test_a_part_is_not_settled_again_when_somebody_else_has_fields_there(pods: Pods) -> None:
     part = known_part(pods)
     pods.apply("bb", pod(), force=True)
     assert recheck_unchanged(as_stored(pods.object), AA, "v1", part) is None

@@ -12,12 +12,13 @@ from support.patching import CONFIG_MAP, Object
 
 from fairlead.base.dialect import KUBERNETES
 from fairlead.fields.entries import fields_of
+from fairlead.fields.field_sets import FieldSet
 from fairlead.fields.json_patch import apply_json_patch
 from fairlead.fields.ownership import OneVersion, track_update
 from fairlead.fields.stored_entries import StoredEntry, read_with_entries, with_plain_entries
 from fairlead.fields.values import copied
 
-FIELDS = {"f:data": {".": {}, "f:a": {}, 'k:{"name":"x"}': {".": {}, "f:b": {}}}}
+FIELDS: FieldSet = {"f:data": {".": {}, "f:a": {}, 'k:{"name":"x"}': {".": {}, "f:b": {}}}}
 VERSIONS = OneVersion("v1", CONFIG_MAP)
 
 
@@ -81,7 +82,7 @@ READ = {
 
 
 @pytest.mark.parametrize("value", [*CUT.values(), *READ.values()], ids=[*CUT, *READ])
-def test_an_object_is_read_as_it_was_written(value):
+def test_an_object_is_read_as_it_was_written(value: Any) -> None:
     found = cut(body_of(value))
     assert body_of(found) == body_of(value)
     assert found == value
@@ -91,18 +92,18 @@ def test_an_object_is_read_as_it_was_written(value):
 
 
 @pytest.mark.parametrize("value", CUT.values(), ids=CUT)
-def test_what_managers_own_is_not_read(value):
+def test_what_managers_own_is_not_read(value: Any) -> None:
     entries = cut(body_of(value))["metadata"]["managedFields"]
     assert {type(item) for item in entries} == {StoredEntry}
 
 
 @pytest.mark.parametrize("value", READ.values(), ids=READ)
-def test_what_is_not_sure_is_read(value):
+def test_what_is_not_sure_is_read(value: Any) -> None:
     entries = cut(body_of(value))["metadata"].get("managedFields", [])
     assert StoredEntry not in {type(item) for item in entries}
 
 
-def test_an_entry_is_like_any_other():
+def test_an_entry_is_like_any_other() -> None:
     [item] = unread(entry("a"))
     assert item["fieldsV1"] == item.get("fieldsV1") == fields_of(item) == FIELDS
     assert dict(item) == {**item} == copied(dict(item)) == entry("a")
@@ -124,13 +125,13 @@ def test_an_entry_is_like_any_other():
     ],
     ids=["manager", "fields", "more", "less", "list"],
 )
-def test_entries_that_differ_are_not_equal(other):
+def test_entries_that_differ_are_not_equal(other: Any) -> None:
     [item] = unread(entry("a"))
     assert item != other
     assert other != item
 
 
-def test_fields_in_another_order_are_equal():
+def test_fields_in_another_order_are_equal() -> None:
     [item] = unread(entry("a", {"f:a": {}, "f:b": {}}))
     assert item == entry("a", {"f:b": {}, "f:a": {}})
 
@@ -148,12 +149,12 @@ def test_fields_in_another_order_are_equal():
         ({}, False),
     ],
 )
-def test_whether_fields_may_be_held_is_told_without_reading_them(fields, may):
+def test_whether_fields_may_be_held_is_told_without_reading_them(fields: Any, may: bool) -> None:
     [item] = unread(entry("a"))
     assert item.may_contain(fields) is may
 
 
-def test_a_json_patch_reaches_into_the_entries():
+def test_a_json_patch_reaches_into_the_entries() -> None:
     value = cut(body_of(stored(entry("a"))))
     path = "/metadata/managedFields/0/fieldsV1/f:data/f:a"
     patched = apply_json_patch(value, [{"op": "remove", "path": path}])
@@ -161,8 +162,8 @@ def test_a_json_patch_reaches_into_the_entries():
     assert value == stored(entry("a"))
 
 
-def test_an_update_leaves_the_entries_of_others_as_they_are():
-    fields = {"f:data": {".": {}, "f:a": {}}}
+def test_an_update_leaves_the_entries_of_others_as_they_are() -> None:
+    fields: FieldSet = {"f:data": {".": {}, "f:a": {}}}
     live = cut(body_of(stored(entry("first", fields), data={"a": "1"})))
     [first] = live["metadata"]["managedFields"]
     new = {**live, "data": {"a": "1", "b": "2"}}
@@ -176,6 +177,6 @@ def test_an_update_leaves_the_entries_of_others_as_they_are():
     assert [fields_of(item) for item in entries] == [{"f:data": {}}, {"f:data": {"f:a": {}}}]
 
 
-def test_short_entries_are_not_worth_it():
+def test_short_entries_are_not_worth_it() -> None:
     [item] = read_with_entries(body_of(stored(entry("a"))))["metadata"]["managedFields"]
     assert type(item) is dict

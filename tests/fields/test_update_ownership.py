@@ -28,7 +28,7 @@ def cluster() -> Cluster:
 
 
 class TestAttribution:
-    def test_the_creator_owns_what_it_made(self, cluster):
+    def test_the_creator_owns_what_it_made(self, cluster: Cluster) -> None:
         cluster.put("creator", config_map({"k": "v"}))
         assert cluster.entries == [
             {
@@ -41,7 +41,9 @@ class TestAttribution:
             }
         ]
 
-    def test_nobody_owns_what_identifies_the_object_or_what_the_server_keeps(self, cluster):
+    def test_nobody_owns_what_identifies_the_object_or_what_the_server_keeps(
+        self, cluster: Cluster
+    ) -> None:
         metadata = {
             "namespace": "n",
             "uid": "u",
@@ -53,61 +55,65 @@ class TestAttribution:
         cluster.put("creator", config_map(None, **metadata))
         assert cluster.entries == []
 
-    def test_who_changes_a_field_owns_it_and_the_former_owner_does_not(self, cluster):
+    def test_who_changes_a_field_owns_it_and_the_former_owner_does_not(
+        self, cluster: Cluster
+    ) -> None:
         cluster.put("a", config_map({"x": "1", "y": "1"}))
         cluster.put("b", config_map({"x": "2", "y": "1", "z": "1"}))
         assert cluster.owned_by("a") == {"f:data": {".": {}, "f:y": {}}}
         assert cluster.owned_by("b") == data("x", "z")
 
-    def test_setting_an_equal_value_gives_nothing(self, cluster):
+    def test_setting_an_equal_value_gives_nothing(self, cluster: Cluster) -> None:
         cluster.put("a", config_map({"x": "1"}))
         before = cluster.entries
         cluster.put("b", config_map({"x": "1"}))
         assert cluster.entries is before
 
-    def test_what_is_removed_has_no_owner(self, cluster):
+    def test_what_is_removed_has_no_owner(self, cluster: Cluster) -> None:
         cluster.put("a", config_map({"x": "1", "y": "1"}))
         cluster.put("b", config_map({"x": "1"}))
         assert cluster.owners == {"a": {"f:data": {".": {}, "f:x": {}}}}
 
-    def test_removing_changes_no_time(self, cluster):
+    def test_removing_changes_no_time(self, cluster: Cluster) -> None:
         cluster.put("a", config_map({"x": "1", "y": "1"}))
         cluster.put("a", config_map({"x": "1"}))
         assert cluster.entries[0]["time"] == "2024-01-01T00:00:01Z"
 
-    def test_who_owns_only_the_map_itself_is_shown_with_an_empty_node(self, cluster):
+    def test_who_owns_only_the_map_itself_is_shown_with_an_empty_node(
+        self, cluster: Cluster
+    ) -> None:
         cluster.put("a", config_map({"x": "1"}))
         cluster.put("b", config_map({"x": "2"}))
         assert cluster.owned_by("a") == {"f:data": {}}
 
-    def test_who_owns_nothing_any_more_disappears(self, cluster):
+    def test_who_owns_nothing_any_more_disappears(self, cluster: Cluster) -> None:
         cluster.put("a", config_map({"x": "1"}))
         cluster.put("b", config_map())
         assert cluster.entries == []
 
-    def test_a_change_moves_the_time_of_its_manager_only(self, cluster):
+    def test_a_change_moves_the_time_of_its_manager_only(self, cluster: Cluster) -> None:
         cluster.put("a", config_map({"x": "1"}))
         cluster.put("b", config_map({"x": "1", "y": "1"}))
         cluster.put("b", config_map({"x": "1", "y": "2"}))
         times = {entry["manager"]: entry["time"][-3:-1] for entry in cluster.entries}
         assert times == {"a": "01", "b": "03"}
 
-    def test_a_writer_without_a_name_is_unknown(self, cluster):
+    def test_a_writer_without_a_name_is_unknown(self, cluster: Cluster) -> None:
         cluster.put("", config_map({"x": "1"}))
         assert list(cluster.owners) == ["unknown"]
 
-    def test_an_update_takes_fields_from_appliers(self, cluster):
+    def test_an_update_takes_fields_from_appliers(self, cluster: Cluster) -> None:
         cluster.apply("a", config_map({"x": "1", "y": "1"}))
         cluster.put("b", {**cluster.object, "data": {"x": "2", "y": "1"}})
         assert cluster.owners == {"a": data("y"), "b": data("x")}
 
-    def test_fields_the_request_cannot_write_are_not_owned(self):
+    def test_fields_the_request_cannot_write_are_not_owned(self) -> None:
         cluster = Cluster(POD, ignored=STATUS)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": "b"}}}
         cluster.put("creator", {**pod, "status": {"phase": "Pending"}})
         assert cluster.owners == {"creator": {"f:metadata": {"f:labels": {".": {}, "f:a": {}}}}}
 
-    def test_a_subresource_has_an_entry_of_its_own(self):
+    def test_a_subresource_has_an_entry_of_its_own(self) -> None:
         cluster = Cluster(POD, ignored=STATUS)
         cluster.put("a", {"metadata": {}, "spec": {"hostNetwork": True}, "status": {}})
         status = {**cluster.object, "status": {"phase": "Running"}}
@@ -117,7 +123,7 @@ class TestAttribution:
 
 
 class TestOrderAndNumber:
-    def test_appliers_come_first_then_the_oldest_then_by_name(self, cluster):
+    def test_appliers_come_first_then_the_oldest_then_by_name(self, cluster: Cluster) -> None:
         same_time = "2024-01-01T00:00:00Z"
         cluster.put("z", config_map({"a": "1"}), now=same_time)
         for number, name in enumerate(("y", "m", "n")):
@@ -127,7 +133,7 @@ class TestOrderAndNumber:
         cluster.put("a", {**cluster.object, "data": {**cluster.object["data"], "q": "1"}})
         assert list(cluster.owners) == ["late", "m", "n", "y", "z", "a"]
 
-    def test_more_than_ten_updaters_become_ten(self, cluster):
+    def test_more_than_ten_updaters_become_ten(self, cluster: Cluster) -> None:
         keys: dict[str, str] = {}
         for number in range(12):
             keys[f"k{number:02}"] = "v"
@@ -139,7 +145,7 @@ class TestOrderAndNumber:
         }
         assert cluster.entries[0]["time"] == "2024-01-01T00:00:03Z"
 
-    def test_appliers_are_not_counted(self, cluster):
+    def test_appliers_are_not_counted(self, cluster: Cluster) -> None:
         for number in range(12):
             cluster.apply(f"m{number:02}", config_map({f"k{number}": "v"}))
         cluster.put("upd", {**cluster.object, "data": {**cluster.object["data"], "z": "1"}})
@@ -153,48 +159,50 @@ class TestEntriesSentByClients:
         cluster.put("sender", value)
 
     @pytest.fixture
-    def tracked(self, cluster) -> Cluster:
+    def tracked(self, cluster: Cluster) -> Cluster:
         cluster.put("a", config_map({"x": "1"}))
         return cluster
 
-    def test_without_a_list_the_live_one_stands(self, tracked):
+    def test_without_a_list_the_live_one_stands(self, tracked: Cluster) -> None:
         tracked.put("b", config_map({"x": "1"}))
         assert list(tracked.owners) == ["a"]
 
-    def test_null_is_no_list(self, tracked):
+    def test_null_is_no_list(self, tracked: Cluster) -> None:
         self.sends(tracked, None)
         assert list(tracked.owners) == ["a"]
 
-    def test_a_list_with_one_empty_entry_resets(self, tracked):
+    def test_a_list_with_one_empty_entry_resets(self, tracked: Cluster) -> None:
         self.sends(tracked, [{}])
         assert tracked.entries == []
 
-    def test_an_empty_list_resets_in_the_kubernetes_dialect(self, tracked):
+    def test_an_empty_list_resets_in_the_kubernetes_dialect(self, tracked: Cluster) -> None:
         self.sends(tracked, [])
         assert tracked.entries == []
 
-    def test_an_empty_list_does_not_reset_in_the_cluster_dialect(self, tracked):
+    def test_an_empty_list_does_not_reset_in_the_cluster_dialect(self, tracked: Cluster) -> None:
         tracked.dialect = CLUSTER
         self.sends(tracked, [])
         assert list(tracked.owners) == ["a"]
 
-    def test_a_reset_with_changes_leaves_nothing_in_the_kubernetes_dialect(self, tracked):
+    def test_a_reset_with_changes_leaves_nothing_in_the_kubernetes_dialect(
+        self, tracked: Cluster
+    ) -> None:
         self.sends(tracked, [{}], y="2")
         assert tracked.entries == []
 
     def test_a_reset_with_changes_makes_the_sender_their_owner_in_the_cluster_dialect(
-        self, tracked
-    ):
+        self, tracked: Cluster
+    ) -> None:
         tracked.dialect = CLUSTER
         self.sends(tracked, [{}], y="2")
         assert tracked.owners == {"sender": data("y")}
 
-    def test_what_is_reset_is_not_tracked_by_later_updates(self, tracked):
+    def test_what_is_reset_is_not_tracked_by_later_updates(self, tracked: Cluster) -> None:
         self.sends(tracked, [{}])
         tracked.put("b", config_map({"x": "2"}))
         assert tracked.entries == []
 
-    def test_a_valid_list_takes_the_place_of_the_live_one(self, tracked):
+    def test_a_valid_list_takes_the_place_of_the_live_one(self, tracked: Cluster) -> None:
         entry = {
             "manager": "mine",
             "operation": "Apply",
@@ -207,7 +215,7 @@ class TestEntriesSentByClients:
         assert tracked.entries == [{**entry, "time": "2024-01-01T00:00:00Z", "fieldsV1": data("x")}]
 
     @pytest.mark.parametrize("operation", ["Apply", "Update"])
-    def test_an_entry_that_owns_nothing_is_dropped(self, tracked, operation):
+    def test_an_entry_that_owns_nothing_is_dropped(self, tracked: Cluster, operation: str) -> None:
         entry = {
             "manager": "mine",
             "operation": operation,
@@ -235,18 +243,18 @@ class TestEntriesSentByClients:
         ],
         ids=str,
     )
-    def test_an_invalid_list_is_ignored(self, tracked, wrong):
+    def test_an_invalid_list_is_ignored(self, tracked: Cluster, wrong: Any) -> None:
         self.sends(tracked, [{**tracked.entries[0], **wrong}])
         assert list(tracked.owners) == ["a"]
 
-    def test_a_subresource_cannot_send_entries(self, tracked):
+    def test_a_subresource_cannot_send_entries(self, tracked: Cluster) -> None:
         value = config_map({"x": "1"}, managedFields=[{}])
         tracked.put("b", value, subresource="status")
         assert list(tracked.owners) == ["a"]
 
 
 class TestUntrackable:
-    def test_items_that_cannot_be_told_apart_leave_the_object_without_owners(self):
+    def test_items_that_cannot_be_told_apart_leave_the_object_without_owners(self) -> None:
         cluster = Cluster(POD)
         env = [{"name": "E", "value": "a"}, {"name": "E", "value": "b"}]
         cluster.put("a", {"metadata": {}, "spec": {"containers": [{"name": "c", "env": env}]}})
@@ -257,28 +265,30 @@ class TestSchemaChanges:
     GRANULAR = custom({"spec": struct({"a": SCALARS["string"], "b": SCALARS["string"]})})
     ATOMIC = custom({"spec": struct({"a": SCALARS["string"], "b": SCALARS["string"]}, atomic=True)})
 
-    def test_granular_to_atomic_gives_the_whole_to_who_owned_a_part(self):
+    def test_granular_to_atomic_gives_the_whole_to_who_owned_a_part(self) -> None:
         cluster = Cluster(self.GRANULAR)
         cluster.put("a", {"metadata": {}, "spec": {"a": "1"}})
         cluster.versions = OneVersion("v1", self.ATOMIC)
         cluster.put("b", {"metadata": {"labels": {"x": "y"}}, "spec": {"a": "1"}})
         assert cluster.owned_by("a") == {"f:spec": {}}
 
-    def test_atomic_to_granular_leaves_the_top_owned(self):
+    def test_atomic_to_granular_leaves_the_top_owned(self) -> None:
         cluster = Cluster(self.ATOMIC)
         cluster.put("a", {"metadata": {}, "spec": {"a": "1"}})
         cluster.versions = OneVersion("v1", self.GRANULAR)
         cluster.put("b", {"metadata": {}, "spec": {"a": "2"}})
         assert cluster.owners == {"a": {"f:spec": {}}, "b": {"f:spec": {"f:a": {}}}}
 
-    def test_an_entry_of_a_version_no_longer_served_goes_with_the_next_change(self, cluster):
+    def test_an_entry_of_a_version_no_longer_served_goes_with_the_next_change(
+        self, cluster: Cluster
+    ) -> None:
         cluster.put("old", config_map({"x": "1"}))
         cluster.api_version = "v2"
         cluster.versions = OneVersion("v2", CONFIG_MAP)
         cluster.put("new", config_map({"x": "1", "y": "1"}))
         assert list(cluster.owners) == ["new"]
 
-    def test_a_list_that_becomes_atomic_is_owned_as_a_whole(self):
+    def test_a_list_that_becomes_atomic_is_owned_as_a_whole(self) -> None:
         set_list = custom({"set": ListOf(SCALARS["string"], "set")})
         atomic_list = custom({"set": ListOf(SCALARS["string"])})
         cluster = Cluster(set_list)
@@ -288,9 +298,9 @@ class TestSchemaChanges:
         assert cluster.owned_by("a") == {"f:set": {}}
 
 
-def test_a_patch_that_changes_nothing_keeps_the_list_itself():
+def test_a_patch_that_changes_nothing_keeps_the_list_itself() -> None:
     live = config_map({"x": "1"})
-    options = {"api_version": "v1", "dialect": KUBERNETES, "now": "2024-01-01T00:00:00Z"}
+    options: Any = {"api_version": "v1", "dialect": KUBERNETES, "now": "2024-01-01T00:00:00Z"}
     versions = OneVersion("v1", CONFIG_MAP)
     entries = track_update(versions, None, live, manager="a", **options)
     live["metadata"]["managedFields"] = entries

@@ -62,14 +62,16 @@ def _maybe_empty(value: Any, choose: st.DataObject) -> Any:
 
 @settings(max_examples=40, deadline=None)
 @given(objects_of(EVERYTHING), st.data())
-def test_of_a_type_with_every_sort_of_field(value, choose):
+def test_of_a_type_with_every_sort_of_field(value: Object, choose: st.DataObject) -> None:
     holds(EVERYTHING, value)
     holds(EVERYTHING, {**emptied(value, choose), "metadata": value["metadata"]}, EMPTY)
 
 
 @settings(max_examples=40, deadline=None)
 @given(objects_of(EVERYTHING), objects_of(POD_TEMPLATE), st.data())
-def test_what_a_configuration_states_is_what_its_applier_owns(value, template, choose):
+def test_what_a_configuration_states_is_what_its_applier_owns(
+    value: Object, template: Object, choose: st.DataObject
+) -> None:
     for kind, config in ((EVERYTHING, value), (POD_TEMPLATE, template)):
         for name, stated in emptied(config, choose).items():
             shape = shape_of(kind).members[name].shape
@@ -84,10 +86,10 @@ def test_what_a_configuration_states_is_what_its_applier_owns(value, template, c
 
 
 @pytest.mark.parametrize("kind", [POD, POD_TEMPLATE], ids=lambda kind: kind.name)
-def test_of_pods(kind):
+def test_of_pods(kind: Struct) -> None:
     @settings(max_examples=25, deadline=None)
     @given(objects_of(kind), st.data())
-    def test(value, choose):
+    def test(value: Object, choose: st.DataObject) -> None:
         holds(kind, value)
         for name in ("spec", "template"):
             if name in value:
@@ -97,12 +99,12 @@ def test_of_pods(kind):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_of_other_kinds_with_all_metadata_and_a_status(name):
+def test_of_other_kinds_with_all_metadata_and_a_status(name: str) -> None:
     kind = BuiltinTypes(KUBERNETES).struct(name)
 
     @settings(max_examples=15, deadline=None)
     @given(values_of(kind), values_of(kind.fields["metadata"].type))
-    def test(value, metadata):
+    def test(value: Object, metadata: Object) -> None:
         holds(kind, {**value, "metadata": metadata})
         holds(kind, {**value, "metadata": metadata}, EMPTY)
         holds(kind, {**value, "metadata": metadata}, of(("f:spec",)))
@@ -110,7 +112,7 @@ def test_of_other_kinds_with_all_metadata_and_a_status(name):
     test()
 
 
-def test_names_are_escaped_as_in_any_json():
+def test_names_are_escaped_as_in_any_json() -> None:
     metadata = {"name": "a", "labels": {ODD: "x", "b": "y"}, "finalizers": [ODD, "example.com/a"]}
     items = [{"name": ODD, "port": 80}, {"name": "b", "port": 81}]
     value = {
@@ -123,13 +125,13 @@ def test_names_are_escaped_as_in_any_json():
     assert orjson.loads(new_fields(EVERYTHING, value, EMPTY, UNOWNED) or b"")
 
 
-def test_what_is_stated_beside_the_type_is_owned_with_all_above_it():
+def test_what_is_stated_beside_the_type_is_owned_with_all_above_it() -> None:
     stated = {"a": "1", "more": {"b": {"c": 1}}}
     owned = applied_fields(EVERYTHING, {"open": stated})["f:open"]
     assert stated_fields(shape_of(EVERYTHING).members["open"].shape, stated) == orjson.dumps(owned)
 
 
-def test_an_object_with_nothing_to_own_has_no_fields():
+def test_an_object_with_nothing_to_own_has_no_fields() -> None:
     assert new_fields(EVERYTHING, {"metadata": {"name": "a"}}, EMPTY, UNOWNED) == b""
 
 
@@ -138,11 +140,11 @@ def test_an_object_with_nothing_to_own_has_no_fields():
     [{"items": [{"name": "a"}, {"name": "a"}]}, {"items": {}, "set": "x"}, {"inner": 5}],
     ids=str,
 )
-def test_what_cannot_be_told_apart_has_no_owner(wrong):
+def test_what_cannot_be_told_apart_has_no_owner(wrong: Any) -> None:
     with pytest.raises(Untrackable):
         new_fields(EVERYTHING, {"metadata": {"name": "a"}, **wrong}, EMPTY, UNOWNED)
 
 
-def test_what_is_ignored_in_parts_is_left_to_sets():
+def test_what_is_ignored_in_parts_is_left_to_sets() -> None:
     ignored = of(("f:inner", "f:a"))
     assert new_fields(EVERYTHING, {"metadata": {"name": "a"}}, ignored, UNOWNED) is None

@@ -15,7 +15,8 @@ from fairlead.codec.types.notation import SCALARS
 from fairlead.fields.entries import ManagedEntry, entries_of, fields_of
 from fairlead.fields.extract import extractor
 from fairlead.fields.field_sets import EMPTY, FieldSet
-from fairlead.fields.ownership import OneVersion, Versions, apply, track_update
+from fairlead.fields.ownership import OneVersion, apply, track_update
+from fairlead.fields.prune import Versions
 from fairlead.fields.shapes import shape_of
 from fairlead.fields.stored_entries import StoredEntry
 
