@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from support.client import Object
 from support.quotas import container, post_claim, post_pod
@@ -26,7 +28,7 @@ def _resources(space: Space, name: str, *containers: Object) -> list[Object]:
     return [one["resources"] for one in answer.body["spec"]["containers"]]
 
 
-def _refusal(space: Space, *containers: Object, **spec: object) -> str:
+def _refusal(space: Space, *containers: Object, **spec: Any) -> str:
     answer = post_pod(space, "p", *containers, **spec)
     assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
     said: str = answer.message.removeprefix('pods "p" is forbidden: ')

@@ -43,7 +43,7 @@ def _label(space: Space, mode: str) -> str:
     return space.dialect.label(f"pod-security.@/{mode}")
 
 
-def _ask(space: Space, dry_run: bool = False, **modes: str) -> Answer:
+def _ask(space: Space, dry_run: bool = False, **modes: Any) -> Answer:
     """Set the labels of the namespace."""
     labels = {_label(space, mode.replace("_", "-")): level for mode, level in modes.items()}
     query = {"dryRun": "All"} if dry_run else {}
@@ -52,7 +52,7 @@ def _ask(space: Space, dry_run: bool = False, **modes: str) -> Answer:
     )
 
 
-def _asked(space: Space, **modes: str) -> None:
+def _asked(space: Space, **modes: Any) -> None:
     answer = _ask(space, **modes)
     assert answer.status == 200, answer.text
 

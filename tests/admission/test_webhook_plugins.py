@@ -226,7 +226,7 @@ def test_a_webhook_that_does_not_say_what_it_does_fails_a_dry_run() -> None:
 
 def test_a_webhook_of_unknown_versions_follows_its_policy() -> None:
     asked = Asked()
-    old = {"admissionReviewVersions": ["v1alpha1"]}
+    old: Any = {"admissionReviewVersions": ["v1alpha1"]}
     asked.configure(ValidatingAdmissionWebhook, asked.webhook("old.w", **old))
     why = (
         "could not create admission objects: webhook does not accept known AdmissionReview"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.client import Answer, Object
+from support.client import Answer, Object, Query
 from support.things import Space
 from support.waiting import eventually
 
@@ -27,7 +27,7 @@ def post_pod(
         "metadata": {"name": name},
         "spec": {"containers": list(containers or (container(),)), **spec},
     }
-    query = {"dryRun": "All"} if dry_run else {}
+    query: dict[str, Query] = {"dryRun": "All"} if dry_run else {}
     return space.client.post(space.things("pods").path, body, **query)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.client import Answer, Object
+from support.client import Answer, Object, Query
 from support.webhook import Hooked, WebhookServer, allow, deny, encoded
 
 from fairlead.wire.outgoing.webhooks import MAX_CALLS
@@ -24,7 +24,7 @@ def _hook(hooked: Hooked, kind: str, respond: Any = allow, **webhook: Any) -> st
     return (hooked.mutate if kind == MUTATING else hooked.validate)(respond, **webhook)
 
 
-def _create(hooked: Hooked, name: str = "a", **query: str) -> Answer:
+def _create(hooked: Hooked, name: str = "a", **query: Query) -> Answer:
     things = hooked.space.config_maps
     return things.client.post(things.path, {"metadata": {"name": name}}, **query)
 

@@ -261,7 +261,7 @@ def test_an_equivalent_version_is_matched_and_told_in_the_version_of_the_rule(
 
 def test_an_event_is_the_same_in_either_group(hooks: Hooked) -> None:
     path = hooks.validate(apiGroups=["events.k8s.io"], resources=["events"])
-    event = {
+    event: Object = {
         "involvedObject": {"kind": "Pod", "name": "p", "namespace": hooks.space.name},
         "reason": "Because",
         "message": "note this",

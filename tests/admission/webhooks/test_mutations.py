@@ -23,7 +23,7 @@ def _put(path: str, value: Any) -> Object:
 def _appending(word: str) -> Respond:
     """Adds its word to what others wrote before it."""
 
-    def respond(request: Object) -> Object:
+    def respond(request: Object) -> Any:
         before = (request["object"].get("data") or {}).get("words", "")
         return patching(_put("/data", {"words": f"{before}{word}"}))(request)
 
@@ -293,9 +293,7 @@ def test_a_webhook_that_was_not_selected_is_not_asked_in_the_second_round(hooks:
 def test_built_in_plugins_run_again_after_a_webhook(hooks: Hooked) -> None:
     """DefaultTolerationSeconds gives every pod two tolerations; a webhook takes them away."""
 
-    def respond(request: Object) -> Object:
-        return patching({"op": "remove", "path": "/spec/tolerations"})(request)
-
+    respond = patching({"op": "remove", "path": "/spec/tolerations"})
     path = hooks.mutate(respond, resources=["pods"], operations=["CREATE"])
     pods = hooks.space.things("pods")
     spec = {"automountServiceAccountToken": False, "containers": [{"name": "c", "image": "i"}]}

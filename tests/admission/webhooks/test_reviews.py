@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from support.client import JSON, Object
+from support.client import JSON, Object, Query
 from support.running import run_pod
 from support.webhook import Hooked, deny
 
@@ -282,7 +282,7 @@ def test_a_binding_is_told_as_such(hooks: Hooked) -> None:
     ],
 )
 def test_a_connection_is_told_with_its_options(
-    hooks: Hooked, sub: str, kind: str, query: dict[str, str], seen: Object
+    hooks: Hooked, sub: str, kind: str, query: dict[str, Query], seen: Object
 ) -> None:
     run_pod(hooks.space, "p")
     path = hooks.validate(deny("stay out"), operations=["CONNECT"], resources=["pods/*"])
