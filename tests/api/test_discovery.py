@@ -192,9 +192,9 @@ def test_every_listable_resource_can_be_listed(client: Client) -> None:
     served = [("", "v1")]
     for group in built_in(client.get("/apis").body):
         served += [(group["name"], version["version"]) for version in group["versions"]]
-    for group, version in served:
-        base = f"/apis/{group}/{version}" if group else f"/api/{version}"
-        for name, entry in resources(client, group, version).items():
+    for group_name, version in served:
+        base = f"/apis/{group_name}/{version}" if group_name else f"/api/{version}"
+        for name, entry in resources(client, group_name, version).items():
             if "list" in entry["verbs"]:
                 answer = client.get(f"{base}/{name}", limit=1)
                 assert answer.status == 200, (base, name, answer.text)

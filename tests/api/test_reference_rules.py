@@ -68,9 +68,9 @@ def test_watching_an_item_with_a_selector_for_another_is_400(space: Space) -> No
 
 
 def test_a_delete_that_cascades_and_waits_is_202(space: Space) -> None:
-    held = {"metadata": {"finalizers": ["example.com/hold"]}}
+    held = {"finalizers": ["example.com/hold"]}
     for name in "abcd":
-        space.config_maps.create(name, **held)
+        space.config_maps.create(name, metadata=held)
     assert space.config_maps.delete("a", {"orphanDependents": False}).status == 202
     assert space.config_maps.delete("b", orphanDependents="false").status == 202
     assert space.config_maps.delete("c", {"propagationPolicy": "Background"}).status == 200
@@ -315,10 +315,11 @@ def test_a_wrong_type_is_named_as_the_field_has_it(
 
 def test_empty_labels_are_told_from_none_in_a_selector(space: Space) -> None:
     things = space.things("deployments", "apps")
-    for selector, shown in (
+    shown_selectors: list[tuple[dict[str, Any], str]] = [
         ({}, "MatchLabels:map[string]string(nil)"),
         ({"matchLabels": {}}, "MatchLabels:map[string]string{}"),
-    ):
+    ]
+    for selector, shown in shown_selectors:
         body = deployment()
         body["spec"]["selector"] = selector
         answer = things.client.post(things.path, body)

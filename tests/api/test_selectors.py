@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.client import Query
 from support.things import Space
 
 LABELS = {
@@ -266,7 +267,7 @@ def test_a_bare_operator_asks_for_no_field(space: Space, selector: str) -> None:
     ],
 )
 def test_component_statuses_are_selected(
-    space: Space, query: dict[str, str], found: list[str]
+    space: Space, query: dict[str, Query], found: list[str]
 ) -> None:
     assert space.client.get("/api/v1/componentstatuses", **query).names == found
 

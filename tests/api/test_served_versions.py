@@ -286,8 +286,8 @@ def test_a_deprecated_version_says_so_with_every_answer(
 @pytest.mark.parametrize("since", ["0", "1"])
 def test_a_deprecated_version_says_so_with_watches(space: Space, since: str) -> None:
     things = space.everywhere("horizontalpodautoscalers", "autoscaling", "v2beta2")
-    query = {"watch": "1", "timeoutSeconds": "1", "resourceVersion": since}
-    (warning,) = space.client.get(things.path, **query).warnings
+    answer = space.client.get(things.path, watch="1", timeoutSeconds="1", resourceVersion=since)
+    (warning,) = answer.warnings
     assert "is deprecated in v1.23+" in warning
 
 

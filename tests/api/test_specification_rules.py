@@ -160,7 +160,8 @@ def test_a_status_that_is_written_tells_the_replicas(cluster: Space, kubernetes:
 def test_a_csi_node_lists_its_drivers(cluster: Space) -> None:
     nodes = cluster.everywhere("csinodes", "storage.@")
     name = f"n-{random_word()}"
-    for spec, field in (({}, "spec"), ({"spec": {}}, "spec.drivers")):
+    without: list[tuple[dict[str, Any], str]] = [({}, "spec"), ({"spec": {}}, "spec.drivers")]
+    for spec, field in without:
         answer = nodes.client.post(nodes.path, {"metadata": {"name": name}, **spec})
         assert (answer.status, answer.causes[0][0]) == (422, field)
     made = nodes.create(name, spec={"drivers": []})

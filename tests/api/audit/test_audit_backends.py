@@ -83,7 +83,7 @@ def lost(plugin: str) -> float:
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), 20))  # type: ignore[arg-type]
+    asyncio.run(asyncio.wait_for(test(), 20))
 
 
 def test_blocking_goes_on_where_nothing_could_be_stored() -> None:

@@ -222,7 +222,8 @@ def test_the_use_of_a_token_that_stands_in_a_secret_is_noted(audited: Audited) -
     assert audited.client.post(secrets, secret).status == 201
 
     def token() -> str:
-        return audited.client.get(f"{secrets}/legacy").body.get("data", {}).get("token", "")
+        data: dict[str, str] = audited.client.get(f"{secrets}/legacy").body.get("data", {})
+        return data.get("token", "")
 
     eventually(lambda: bool(token()), "the token stands in the secret")
     client = audited.server.client(base64.b64decode(token()).decode())

@@ -8,6 +8,7 @@ import os
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.waiting import eventually
@@ -25,7 +26,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "logs" / "audit.log"
 
 
-def shared(path: Path, **rotation: int) -> SharedFile:
+def shared(path: Path, **rotation: Any) -> SharedFile:
     return SharedFile(path, Rotation(**rotation), path.parent.parent / "locks")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from support.client import Answer
+from support.client import Answer, Query
 from support.history import Granted, alice, as_alice, at, column, custom, history, items, revision
 from support.things import Space
 
 
-def everything(space: Space, **query: str | int) -> Answer:
+def everything(space: Space, **query: Query) -> Answer:
     return space.client.get("/history", namespace=space.name, **query)
 
 
@@ -150,7 +150,8 @@ def test_everything_is_what_somebody_may_list(space: Space) -> None:
     client = alice(space)
     assert items(client.get("/history", namespace=space.name)) == []
     Granted(space, "configmaps", "list")
-    for query in ({"namespace": space.name}, {}):
+    queries: list[dict[str, Query]] = [{"namespace": space.name}, {}]
+    for query in queries:
         found = [one for one in items(client.get("/history", **query)) if "namespace" in one]
         here = [one for one in found if one["namespace"] == space.name]
         assert {item["resource"] for item in here} == {"configmaps"}
@@ -176,6 +177,12 @@ def test_no_other_way_to_write_a_path_leads_around_the_rights(space: Space) -> N
     space.secrets.create("a", stringData={"k": "hidden-value"})
     inside = space.secrets.item("a")
     client = alice(space)
+    queries: list[dict[str, Query]] = [
+        {},
+        {"resourceVersion": str(10**6)},
+        {"watch": "true"},
+        {"mine": "1"},
+    ]
     for path in (
         f"/history/{inside}",
         f"//history{inside}",
@@ -192,7 +199,7 @@ def test_no_other_way_to_write_a_path_leads_around_the_rights(space: Space) -> N
         "/history/denied/.." + inside,
         f"/HISTORY{inside}",
     ):
-        for query in ({}, {"resourceVersion": str(10**6)}, {"watch": "true"}, {"mine": "1"}):
+        for query in queries:
             answer = client.get(path, **query)
             assert answer.status in (400, 403, 404), (path, query, answer.text)
             assert "uid" not in answer.text

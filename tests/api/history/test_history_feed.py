@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from support.client import Client, Event, Watch
+from support.client import Client, Event, Query, Watch
 from support.history import Granted, alice, column, custom, history, revision
 from support.things import Space
 from support.waiting import eventually
 
 
-def feed(space: Space, client: Client | None = None, **query: str | int) -> Watch:
+def feed(space: Space, client: Client | None = None, **query: Query) -> Watch:
     """The feed of the test's namespace."""
     return (client or space.client).watch("/history", namespace=space.name, **query)
 
