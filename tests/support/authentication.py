@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.keys import public_key
 from fairlead.wire.incoming.exchange import Peer
 
@@ -61,6 +62,7 @@ class FakeRequest:
         self.warnings: list[str] = []
         self.notes: dict[str, str] = {}
         self.facts: dict[Any, Any] = {}
+        self.impersonation: Impersonation | None = None
 
     def header(self, name: bytes) -> str:
         found = [value for key, value in self.raw_headers if key == name]

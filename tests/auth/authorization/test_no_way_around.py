@@ -378,17 +378,15 @@ def test_nobody_gives_more_than_they_have(space: Space, alice: Client) -> None:
     assert alice.patch(f"{roles}/new", apply_body, kind=APPLY, fieldManager="m").status == 403
     assert alice.patch(own, {"rules": [core("secrets", "get")]}).status == 403
     assert alice.patch(own, {"metadata": {"labels": {"a": "b"}}}).status == 200
+    role = {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"}
     admin = {
         "metadata": {"name": "new"},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
+        "roleRef": role,
         "subjects": [{"apiGroup": group, "kind": "User", "name": "alice"}],
     }
     assert alice.post(bindings, admin).status == 403
     assert alice.put(f"{bindings}/new", admin).status == 403
-    assert (
-        alice.post(bindings, {**admin, "roleRef": {**admin["roleRef"], "name": "none"}}).status
-        == 404
-    )  # type: ignore[dict-item]
+    assert alice.post(bindings, {**admin, "roleRef": {**role, "name": "none"}}).status == 404
     assert space.things("rolebindings", RBAC).names() == [name]
 
 

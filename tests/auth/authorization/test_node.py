@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -167,7 +168,10 @@ def test_volumes_of_claims_and_their_secrets(nodes: Nodes, pod_first: bool) -> N
         "nodeStageSecretRef": {"name": "stage", "namespace": "far"},
         "nodePublishSecretRef": {"name": "publish"},
     }
-    steps = [lambda: nodes.pod("p", "n1", volumes=CLAIM), lambda: nodes.volume("pv", "c", csi=csi)]
+    steps: list[Callable[[], None]] = [
+        lambda: nodes.pod("p", "n1", volumes=CLAIM),
+        lambda: nodes.volume("pv", "c", csi=csi),
+    ]
     for step in steps if pod_first else reversed(steps):
         step()
     assert nodes.reads(N1, "persistentvolumeclaims", "c")

@@ -54,6 +54,10 @@ path_rules = st.builds(
     lambda verbs, urls: {"verbs": verbs, "nonResourceURLs": urls}, some(VERBS), some(PATHS)
 )
 rules = st.lists(st.one_of(resource_rules, path_rules), max_size=3)
+Named = tuple[str, str]  # namespace and name
+Roles = dict[Named, list[Object]]
+Bindings = dict[Named, tuple[str, str, list[str]]]
+
 roles = st.dictionaries(
     st.tuples(st.sampled_from(("", *NAMESPACES)), st.sampled_from(ROLE_NAMES)), rules, max_size=5
 )
@@ -90,7 +94,7 @@ questions = st.one_of(
 # The plain reading: every binding, every subject, every rule, one after the other.
 
 
-def plain_allows(all_roles: Object, all_bindings: Object, question: Attributes) -> bool:
+def plain_allows(all_roles: Roles, all_bindings: Bindings, question: Attributes) -> bool:
     for (namespace, _), (kind, role, subjects) in all_bindings.items():
         if namespace not in ("", question.namespace):
             continue
@@ -139,7 +143,7 @@ def resource_matches(name: str, question: Attributes) -> bool:
     return question.subresource != "" and name == "*/" + question.subresource
 
 
-def fill(world: World, all_roles: Object, all_bindings: Object) -> None:
+def fill(world: World, all_roles: Roles, all_bindings: Bindings) -> None:
     for (namespace, name), granted in all_roles.items():
         world.role(name, *granted, namespace=namespace)
     for (namespace, name), (kind, role, subjects) in all_bindings.items():
@@ -148,7 +152,7 @@ def fill(world: World, all_roles: Object, all_bindings: Object) -> None:
 
 @settings(max_examples=400, deadline=None)
 @given(roles, bindings, st.lists(questions, min_size=1, max_size=12))
-def test_decisions(all_roles: Object, all_bindings: Object, asked: list[Attributes]) -> None:
+def test_decisions(all_roles: Roles, all_bindings: Bindings, asked: list[Attributes]) -> None:
     world = World()
     fill(world, all_roles, all_bindings)
     for question in asked:
@@ -159,10 +163,10 @@ def test_decisions(all_roles: Object, all_bindings: Object, asked: list[Attribut
 @settings(max_examples=150, deadline=None)
 @given(roles, bindings, roles, bindings, st.lists(questions, min_size=1, max_size=8))
 def test_decisions_after_changes(
-    old_roles: Object,
-    old_bindings: Object,
-    new_roles: Object,
-    new_bindings: Object,
+    old_roles: Roles,
+    old_bindings: Bindings,
+    new_roles: Roles,
+    new_bindings: Bindings,
     asked: list[Attributes],
 ) -> None:
     """An index that was changed object by object is the same as one that was filled anew."""
