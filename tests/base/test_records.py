@@ -78,7 +78,8 @@ def test_equal_fields_make_equal_objects_with_equal_hashes() -> None:
     assert Point(1, note="a") == Point(1, note="b")
     assert hash(Point(1, tags=["a"])) == hash(Point(1))
     assert Point(1) != Point(2)
-    assert Point(1) != (1, 2, [], "")
+    other: object = (1, 2, [], "")
+    assert Point(1) != other
 
 
 def test_objects_that_can_change_have_no_hash_and_others_may_be_only_themselves() -> None:
