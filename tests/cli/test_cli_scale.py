@@ -142,8 +142,7 @@ def test_custom_kinds_are_scaled_by_their_subresource(fairlead: Commands) -> Non
     _define(fairlead, plural, group)
     things = fairlead.space.things(plural, group)
     eventually(lambda: things.list().status == 200, "the custom resource is served")
-    value = {"apiVersion": f"{group}/v1", "kind": "Gadget", "spec": {"replicas": 1}}
-    things.create("g", **value)
+    things.create("g", apiVersion=f"{group}/v1", kind="Gadget", spec={"replicas": 1})
     name = f"{plural}.{group}"
     assert fairlead("scale", name, "g", "--replicas=5") == f"gadget.{group}/g scaled\n"
     assert things.read("g")["spec"]["replicas"] == 5
