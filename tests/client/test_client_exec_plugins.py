@@ -271,13 +271,13 @@ def test_input_that_somebody_else_reads_is_not_there_for_plugins(
     alone: Plugin, terminal: Callable[[str], int]
 ) -> None:
     alone.gives(token="t")
-    taken = {"stdin_taken": "used by another"}
-    said = refusal(alone, interactiveMode="Always", **taken)
+    taken = "used by another"
+    said = refusal(alone, interactiveMode="Always", stdin_taken=taken)
     assert said == (
         "the credential plugin wants to ask something, and standard input is unavailable: used by"
         " another"
     )
-    proof_of(access_with(alone, interactiveMode="IfAvailable", **taken))
+    proof_of(access_with(alone, interactiveMode="IfAvailable", stdin_taken=taken))
     assert alone.asked["spec"]["interactive"] is False
 
 
