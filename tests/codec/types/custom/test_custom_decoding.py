@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from support.custom_schemas import METADATA, compiled, decoded, found, of_field, of_spec, widget
 
-from fairlead.codec.types.decode import DecodeError, decoder, unknown_paths_of_custom
+from fairlead.codec.types.decode import decoder, unknown_paths_of_custom
+from fairlead.codec.types.mismatch import DecodeError
 from fairlead.resources.apiextensions.schema_defaults import check_embedded_metadata
 from fairlead.resources.custom.schema import CustomSchema
 
