@@ -167,7 +167,9 @@ def test_events_are_text_whatever_they_say(visit: Visit, kubernetes: Space) -> N
     about = {"kind": "ConfigMap", "apiVersion": "v1", "name": HOSTILE, "namespace": kubernetes.name}
     kubernetes.things("events").create(
         "odd",
-        **{"type": "Warning", "reason": HOSTILE, "message": f"{HOSTILE} said"},
+        type="Warning",
+        reason=HOSTILE,
+        message=f"{HOSTILE} said",
         involvedObject=about,
     )
     visitor = visit(kubernetes.server, namespace=kubernetes.name)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.browser import HOSTILE, PHONE, Visitor
+from support.client import Object
 from support.filling import fill
 from support.process import ServerProcess
 from support.things import Space, random_word
@@ -170,7 +171,7 @@ def test_whoever_may_not_look_is_told_why(visit: Visit, kubernetes: Space) -> No
 
 
 def test_markup_in_what_a_cluster_says_stays_text(visit: Visit, kubernetes: Space) -> None:
-    event = {
+    event: Object = {
         **{"reason": HOSTILE, "message": f"{HOSTILE}<script>alert(2)</script>", "type": "Warning"},
         "involvedObject": {"kind": HOSTILE, "name": "b", "namespace": kubernetes.name},
     }

@@ -15,7 +15,7 @@ from support.waiting import eventually
 expect = pytest.importorskip("playwright.sync_api").expect
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Route
+    from playwright.sync_api import Request, Route
 
 Visit = Callable[..., Visitor]
 WATCHES = "**/configmaps?watch=true*"
@@ -191,10 +191,14 @@ def test_one_who_may_not_watch_is_told_and_asks_for_no_lists_in_vain(
     visitor = visit(kubernetes.server, "#/kinds", "alice-token", namespace=kubernetes.name)
     visitor.go(route_of(kubernetes, "a"))
     expect(visitor.page.get_by_text('not current: configmaps "a" is forbidden')).to_be_visible()
-    refused: list[str] = []
-    visitor.page.on(
-        "requestfinished", lambda it: it.response().status == 403 and refused.append(it)
-    )
+    refused: list[Request] = []
+
+    def note_refusal(request: Request) -> None:
+        response = request.response()
+        if response is not None and response.status == 403:
+            refused.append(request)
+
+    visitor.page.on("requestfinished", note_refusal)
     visitor.go("#/travel")
     expect(visitor.page.get_by_text("kinds may not be listed")).to_be_visible()
     assert refused == []
