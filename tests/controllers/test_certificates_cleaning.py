@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from support.process import MOVABLE_CLOCK, FreshServer
 from support.signing_requests import Requests, request_pem
 from support.waiting import eventually
@@ -15,7 +17,7 @@ def test_requests_go_by_what_became_of_them(fresh_server: FreshServer) -> None:
     requests = Requests(server.client(), server.dialect)
     signer, pem = server.dialect.signer_client, request_pem("jane")
 
-    def request(decision: str = "", usages: str = "client auth", **spec: int) -> str:
+    def request(decision: str = "", usages: str = "client auth", **spec: Any) -> str:
         name = requests.create(signer, [usages], pem, **spec)
         if decision:
             requests.decide(name, decision)

@@ -33,8 +33,11 @@ class World:
         self._budgets = store.collection("policy/budgets")
         self.members = SelectedPods(self._pods, lambda one: one.get("selector"), _name)
         self.told: list[str] = []
-        store.follow(self._budgets, self.members.owner_changed, essential=False)
+        store.follow(self._budgets, self._budget_changed, essential=False)
         store.follow(self._pods, self._pod_changed, essential=False)
+
+    def _budget_changed(self, change: Change) -> None:
+        self.members.owner_changed(change)
 
     def _pod_changed(self, change: Change) -> None:
         self.told += filter(None, self.members.pod_changed(change))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from support.client import Object
@@ -31,9 +32,13 @@ def owners(things: Things, name: str) -> list[str]:
     return [one["name"] for one in listed]
 
 
+def is_gone(things: Things, name: str) -> bool:
+    return things.get(name).status == 404
+
+
 def goes(things: Things, *names: str) -> None:
     for name in names:
-        eventually(lambda name=name: things.get(name).status == 404, f"{name} goes")
+        eventually(partial(is_gone, things, name), f"{name} goes")
 
 
 def is_going(things: Things, name: str) -> bool:
@@ -75,5 +80,6 @@ class Widgets:
         return self
 
     def create(self, name: str, **metadata: Any) -> Object:
-        typed = {"apiVersion": self.api_version, "kind": "Widget"}
-        return self.things.create(name, metadata=metadata, **typed)
+        return self.things.create(
+            name, metadata=metadata, apiVersion=self.api_version, kind="Widget"
+        )

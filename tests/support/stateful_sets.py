@@ -8,7 +8,7 @@ from support.client import Object
 from support.waiting import eventually
 from support.workloads import Workloads, replicated, template
 
-CLAIM = {
+CLAIM: Object = {
     "metadata": {"name": "data"},
     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
 }

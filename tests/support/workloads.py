@@ -10,7 +10,7 @@ from support.things import Space, Things
 from support.waiting import eventually
 
 LABELS = {"app": "web"}
-READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+READY: Object = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
 
 def template(image: str = "one", **spec: Any) -> Object:

@@ -52,7 +52,7 @@ class Described:
         self.extended.api_services.delete(self.name)
         self.server.close()
 
-    def say_old(self, value: Any, code: int = 200, **headers: str) -> None:
+    def say_old(self, value: Any, code: int = 200, **headers: Any) -> None:
         self.server.say(V2, value, code, **headers)
 
     def say_new(self, tag: str) -> None:
@@ -265,7 +265,7 @@ def test_what_is_new_takes_the_place_of_the_old(described: Described) -> None:
     ],
 )
 def test_a_document_that_cannot_be_used_is_refused_with_a_word(
-    described: Described, value: Any, headers: dict[str, str], why: str
+    described: Described, value: Any, headers: dict[str, Any], why: str
 ) -> None:
     before = described.client.get(V2)
     described.say_old(value, **headers)

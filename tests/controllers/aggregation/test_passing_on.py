@@ -9,6 +9,7 @@ import ssl
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.extension import (
@@ -415,7 +416,7 @@ def test_the_server_shows_its_certificate(front: ServerProcess, tmp_path: Path) 
 
     def talk(caller: Caller, head: bytes) -> None:
         assert isinstance(caller.sock, ssl.SSLSocket)
-        shown = caller.sock.getpeercert() or {}
+        shown: Any = caller.sock.getpeercert() or {}
         names.append(dict(part[0] for part in shown["subject"])["commonName"])
         caller.answer()
 

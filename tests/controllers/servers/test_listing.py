@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 from support.shared_store import Servers, on_servers
@@ -234,12 +235,16 @@ def test_leases_of_others_are_not_touched() -> None:
     on_fleet(course)
 
 
+def _lists(fleet: Fleet, count: int) -> bool:
+    return len(fleet.listed()) == count
+
+
 def test_with_a_count_the_last_so_many_are_listed() -> None:
     async def course(fleet: Fleet) -> None:
         for number in (1, 2, 3):
             api = await fleet.servers.start()
             fleet.take(api, MasterCount(Server(f"10.1.0.{number}", 6443), 3))
-            await comes_true(lambda count=number: len(fleet.listed()) == count, "it is listed")
+            await comes_true(partial(_lists, fleet, number), "it is listed")
         await fleet.running[1].end()
         await fleet.lists("10.1.0.1:6443", "10.1.0.3:6443")
         assert not fleet.records()

@@ -204,8 +204,9 @@ def test_a_spread_wants_a_number_of_domains(nodes: Nodes) -> None:
 
 def test_a_spread_counts_only_nodes_where_the_pod_can_go(nodes: Nodes) -> None:
     nodes.place("a", "n0", labels={"app": "web"})
-    here = {"nodeSelector": {ZONE: "z0"}, "topologySpreadConstraints": spread()}
-    assert nodes.fitting(pod(labels={"app": "web"}, **here)) == ["n0", "n2"]
+    here = {ZONE: "z0"}
+    spreading = pod(labels={"app": "web"}, nodeSelector=here, topologySpreadConstraints=spread())
+    assert nodes.fitting(spreading) == ["n0", "n2"]
 
 
 def test_a_spread_that_is_only_wished_for_decides_between_nodes(nodes: Nodes) -> None:

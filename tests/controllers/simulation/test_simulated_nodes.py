@@ -72,7 +72,8 @@ def test_a_lease_of_a_clock_that_was_ahead_is_renewed(pods: Pods) -> None:
 def test_nodes_report_every_five_minutes(pods: Pods) -> None:
     def reported() -> str:
         conditions = pods.nodes.read("simulated-0")["status"]["conditions"]
-        return min(one["lastHeartbeatTime"] for one in conditions)
+        times: list[str] = [condition["lastHeartbeatTime"] for condition in conditions]
+        return min(times)
 
     before = reported()
     pods.server.advance(301)
@@ -185,7 +186,7 @@ def test_extended_resources_of_a_node_are_offered(fresh_server: FreshServer) -> 
 
     def is_offered(amount: str) -> bool:
         offered = pods.nodes.read("simulated-0")["status"]["allocatable"]
-        return offered.get("example.com/gpu") == amount
+        return bool(offered.get("example.com/gpu") == amount)
 
     give("4")
     eventually(lambda: is_offered("4"), "all of it is allocatable")

@@ -70,8 +70,8 @@ def test_a_delayed_pod_is_being_created_meanwhile(pods: Pods) -> None:
 
 def test_a_pod_can_stay_unready_for_a_while_or_for_ever(pods: Pods) -> None:
     pods.create("late", annotations=told(ready_after="1h"))
-    probe = {"readinessProbe": {"exec": {"command": ["true"]}}}
-    pods.create("never", container(**probe), annotations=told(never_ready="true"))
+    probe = {"exec": {"command": ["true"]}}
+    pods.create("never", container(readinessProbe=probe), annotations=told(never_ready="true"))
     pods.await_event("Unhealthy", "never", "Readiness probe failed")
     pods.await_phase("Running", "late")
     assert not pods.is_ready("late")

@@ -104,7 +104,7 @@ def priority(pods: Pods) -> str:
     return name
 
 
-def filled(pods: Pods, **spec: object) -> Object:
+def filled(pods: Pods, **spec: Any) -> Object:
     return pods.create("low", asking(cpu="15"), nodeSelector=on("simulated-2", pods), **spec)
 
 
@@ -171,8 +171,8 @@ def delayed_class(pods: Pods, provisioner: str) -> str:
     return name
 
 
-def using(name: str) -> dict[str, list[Object]]:
-    return {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]}
+def using(name: str) -> list[Object]:
+    return [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
 
 
 def volume(pods: Pods, class_name: str, node: str) -> str:
@@ -194,7 +194,7 @@ def test_a_pod_goes_to_the_node_that_has_a_volume_for_it(any_pods: Pods) -> None
     pods = any_pods
     class_name = delayed_class(pods, pods.space.dialect.label("@/no-provisioner"))
     claim(pods, "data", class_name)
-    pods.create("p", container(), **using("data"))
+    pods.create("p", container(), volumes=using("data"))
     event = pods.await_event("FailedScheduling")
     assert "3 node(s) didn't find available persistent volumes to bind" in event["message"]
     name = volume(pods, class_name, "simulated-1")
@@ -208,7 +208,7 @@ def test_a_pod_goes_to_the_node_that_has_a_volume_for_it(any_pods: Pods) -> None
 
 def test_a_volume_is_asked_for_on_the_node_that_was_chosen(pods: Pods) -> None:
     claim(pods, "data", delayed_class(pods, "example.com/maker"))
-    pods.create("p", container(), **using("data"))
+    pods.create("p", container(), volumes=using("data"))
     eventually(lambda: bool(selected_node(pods)), "a node is chosen")
     node = selected_node(pods)
     claims = pods.space.things("persistentvolumeclaims")
@@ -252,7 +252,7 @@ def test_a_pod_goes_where_the_driver_of_its_claim_has_room(any_pods: Pods) -> No
     pods = any_pods
     class_name = delayed_class(pods, publishing_driver(pods))
     claim(pods, "data", class_name)
-    pods.create("p", container(), **using("data"))
+    pods.create("p", container(), volumes=using("data"))
     assert f"3 {NO_SPACE}" in pods.await_event("FailedScheduling")["message"]
     publish(pods, class_name, capacity="1Gi")
     pods.server.advance(2)
@@ -277,7 +277,7 @@ def test_capacity_that_does_not_hold_a_claim_is_no_place_for_it(
     publish(pods, class_name, **published)
     publish(pods, delayed_class(pods, "example.com/other"), "", capacity="10Gi")
     claim(pods, "data", class_name)
-    pods.create("p", container(), **using("data"))
+    pods.create("p", container(), volumes=using("data"))
     assert f"3 {NO_SPACE}" in pods.await_event("FailedScheduling")["message"]
 
 
@@ -286,7 +286,7 @@ def test_the_largest_volume_counts_alone_only_for_the_reference(any_pods: Pods) 
     class_name = delayed_class(pods, publishing_driver(pods))
     publish(pods, class_name, maximumVolumeSize="1Gi")
     claim(pods, "data", class_name)
-    pods.create("p", container(), **using("data"))
+    pods.create("p", container(), volumes=using("data"))
     if pods.space.dialect.volume_capacity_required:
         assert f"3 {NO_SPACE}" in pods.await_event("FailedScheduling")["message"]
     else:
@@ -294,7 +294,7 @@ def test_the_largest_volume_counts_alone_only_for_the_reference(any_pods: Pods) 
 
 
 def test_a_pod_waits_for_its_claims(pods: Pods) -> None:
-    pods.create("p", container(), **using("data"))
+    pods.create("p", container(), volumes=using("data"))
     event = pods.await_event("FailedScheduling")
     missing = '3 persistentvolumeclaim "data" not found'
     assert event["message"] == f"0/3 nodes are available: {missing}. {NONE_HELPS}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from support.things import Space
 from support.volumes import Storage
@@ -84,7 +86,7 @@ def test_a_volume_that_does_not_fit_is_left_alone(storage: Storage, spec: dict[s
         {"size": "2Gi"},
     ],
 )
-def test_a_claim_that_nothing_fits_waits(storage: Storage, spec: dict[str, str]) -> None:
+def test_a_claim_that_nothing_fits_waits(storage: Storage, spec: dict[str, Any]) -> None:
     storage.free_volume("v")
     storage.claim("c", **spec)
     storage.claim("other")
@@ -178,7 +180,7 @@ def test_a_claim_waits_for_the_volume_that_it_names(storage: Storage) -> None:
     ],
 )
 def test_a_named_volume_that_does_not_fit_is_refused(
-    storage: Storage, spec: dict[str, str], why: str
+    storage: Storage, spec: dict[str, Any], why: str
 ) -> None:
     storage.volume("v", **spec)
     name = storage.name("v")

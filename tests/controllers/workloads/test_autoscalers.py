@@ -177,8 +177,7 @@ def test_custom_resources_are_scaled(work: Scaling) -> None:
     definitions.create(f"webs.{group}", spec=definition)
     webs = work.space.things("webs", group)
     eventually(lambda: webs.list().status == 200, "it is served")
-    body = {"apiVersion": f"{group}/v1", "kind": "Web"}
-    webs.create("web", spec={"size": 7}, **body)
+    webs.create("web", apiVersion=f"{group}/v1", kind="Web", spec={"size": 7})
     work.autoscale("Web", f"{group}/v1", maxReplicas=4)
     work.pass_time()
     work.told("AbleToScale", "SucceededRescale")

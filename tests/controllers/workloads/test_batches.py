@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -50,7 +51,7 @@ def test_all_are_done_and_failures_are_told() -> None:
             if number % 50 == 0:
                 raise ValueError(number)
 
-        return await all_of([lambda number=number: act(number) for number in range(101)])
+        return await all_of([partial(act, number) for number in range(101)])
 
     assert [str(failure) for failure in asyncio.run(work())] == ["0", "50", "100"]
     assert len(done) == 101

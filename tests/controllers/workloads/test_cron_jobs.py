@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -121,8 +122,12 @@ def test_time_zones_count(work: CronJobs) -> None:
     work.schedule("TZ=Asia/Kathmandu 0 0 * * *", "t")
     work.advance(24 * HOUR)
     work.await_jobs(2)
+
+    def is_active(name: str) -> bool:
+        return bool(work.active(name))
+
     for name in ("z", "t"):
-        eventually(lambda name=name: bool(work.active(name)), "it is told")
+        eventually(partial(is_active, name), "it is told")
         moment = parse_time(work.status(work.cron_jobs, name)["lastScheduleTime"])
         assert (moment.hour, moment.minute) == (18, 15)
     work.await_event("UnsupportedSchedule", "TZ=Asia/Kathmandu 0 0 * * *")
@@ -199,11 +204,15 @@ def test_a_suspended_one_makes_none_and_catches_up(work: CronJobs) -> None:
 def test_only_so_many_ended_jobs_are_kept(work: CronJobs) -> None:
     work.schedule(successfulJobsHistoryLimit=2, job={"backoffLimit": 0})
     ended: list[str] = []
+
+    def has_pods(job: str) -> bool:
+        return bool(work.names(labelSelector=f"job-name={job}"))
+
     for turn in range(5):
         work.to_next()
         eventually(lambda: bool(work.active()), "a job runs")
         (name,) = work.active()
-        eventually(lambda name=name: bool(work.names(labelSelector=f"job-name={name}")), "a pod")
+        eventually(partial(has_pods, name), "a pod")
         pods = work.names(labelSelector=f"job-name={name}")
         (work.fail if turn in (1, 2) else work.succeed)(pods)
         work.await_end(name)

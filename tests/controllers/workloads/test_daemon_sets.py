@@ -220,8 +220,7 @@ def test_a_finished_pod_is_replaced(work: Daemons, phase: str, reason: str, end:
 
 def test_pods_that_are_refused_are_told_in_events(work: Daemons) -> None:
     work.add_nodes("a")
-    quota = {"spec": {"hard": {"pods": "0"}}}
-    work.space.things("resourcequotas").create("none", **quota)
+    work.space.things("resourcequotas").create("none", spec={"hard": {"pods": "0"}})
     work.create()
     told = work.await_event("FailedCreate")
     assert told["message"].startswith("Error creating: pods ")

@@ -30,7 +30,7 @@ def by_index(work: Jobs, count: int) -> dict[int, str]:
 
 def test_pods_know_their_index(space: Space) -> None:
     work, key = Jobs(space), annotation(space)
-    containers = [
+    containers: list[Object] = [
         {"name": "c", "image": "one"},
         {"name": "own", "image": "one", "env": [{"name": "JOB_COMPLETION_INDEX", "value": "x"}]},
     ]
