@@ -56,7 +56,7 @@ def needed_programs(found: list[Block]) -> set[str]:
     return {name for name in PROGRAMS if re.search(rf"(?:\$ |\| |\()\b{name}\b", text)}
 
 
-@pytest.mark.parametrize("page", list(filter(has_work, PAGES)), ids=name_of)
+@pytest.mark.parametrize("page", [page for page in PAGES if has_work(page)], ids=name_of)
 def test_the_snippets_of_a_page_run_as_they_are_printed(
     page: Path, terminal: Terminal, request: pytest.FixtureRequest
 ) -> None:
