@@ -431,7 +431,8 @@ class Changing:
         self._collection = api.collection(api.resources.named(resource))
         self._key = key
         self._put = api.store.put
-        api.store.put = self.put  # type: ignore[method-assign]
+        # The store's method is replaced on purpose; the last arguments are passed on unseen.
+        api.store.put = self.put  # type: ignore[method-assign, assignment]
 
     async def put(self, collection: Any, key: str, value: Object, over: Any, *more: Any) -> Any:
         if collection is self._collection and key == self._key:

@@ -15,6 +15,7 @@ from fairlead.controllers.namespace_remains import NoRemoteResources
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client, system_user
 from fairlead.operations.options import DeleteOptions
+from fairlead.storage.change import Change
 
 Meanwhile = Callable[[str], Awaitable[None]]
 
@@ -60,9 +61,11 @@ class Scene:
 
     def _follow(self, resource: str, keys: Any, *, replay: bool = True) -> Callable[[], None]:
         collection = self.api.collection(self.api.resources.named(resource))
-        self.api.store.follow(
-            collection, lambda change: list(keys(change)) and None, essential=True
-        )
+
+        def read_keys(change: Change) -> None:
+            list(keys(change))
+
+        self.api.store.follow(collection, read_keys, essential=True)
         return lambda: None
 
     async def create(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,9 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
 from fairlead.operations.update import update
 from fairlead.operations.watch import open_watch
+from fairlead.storage.backend import Outcome, Write
 from fairlead.storage.selection import EVERYTHING
+from fairlead.storage.sqlite.log import EmbeddedLog
 
 
 def test_an_object_is_created_read_replaced_and_deleted_by_plain_calls(tmp_path: Path) -> None:
@@ -101,11 +104,15 @@ def test_deletes_of_a_collection_share_their_commits(tmp_path: Path) -> None:
                 CONFIG_MAPS, {"metadata": {"name": f"c{number}", "namespace": "work"}}
             )
         batches: list[int] = []
-        append = api.store.log._backend.append
-        api.store.log._backend.append = lambda writes: (  # type: ignore[method-assign]
-            batches.append(len(writes)),
-            append(writes),
-        )[1]
+        assert isinstance(api.store.log, EmbeddedLog)
+        backend = api.store.log._backend
+        append = backend.append
+
+        def counted(writes: Sequence[Write]) -> list[Outcome]:
+            batches.append(len(writes))
+            return append(writes)
+
+        backend.append = counted  # type: ignore[method-assign]  # replaced to count its calls
         wanted = operation(api, "deletecollection")
         await delete_collection(api, wanted, DeleteOptions(), ListOptions(), EVERYTHING)
         assert sum(batches) == 40

@@ -100,7 +100,7 @@ def _with_quota(
         hard |= {"pods": str(MAX_PODS), "requests.cpu": str(MAX_CPU)}
         quota_object = {"metadata": {"name": "q", "namespace": "work"}, "spec": {"hard": hard}}
         await system(api).create(QUOTAS, {**quota_object, "status": {}})
-        await comes_true(lambda: _told(api) == (0, 0), "the quota is counted")
+        await comes_true(lambda: _told(api) == (0, Decimal(0)), "the quota is counted")
         try:
             await work(api)
         finally:
@@ -155,7 +155,7 @@ def test_a_large_quota_stays_right_while_others_write() -> None:
 def test_a_hundred_at_once_fill_it_to_the_brim() -> None:
     async def work(api: Api) -> None:
         await asyncio.gather(*(_do(api, ("create", f"p{n}", 1, n % 4)) for n in range(100)))
-        assert _held(api) == _told(api) == (MAX_PODS, MAX_PODS)
+        assert _held(api) == _told(api) == (MAX_PODS, Decimal(MAX_PODS))
 
     for pausing_last in (True, False):
         _with_quota(work, pausing_last=pausing_last)
