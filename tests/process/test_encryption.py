@@ -42,7 +42,7 @@ def kept(
 ) -> Iterator[tuple[ServerProcess, Path, Path]]:
     """A server that was not started, its configuration, and where its objects lie."""
     configuration = tmp_path / "encryption.yaml"
-    flags = ("--encryption-provider-config", str(configuration))
+    flags: tuple[str, ...] = ("--encryption-provider-config", str(configuration))
     if request.param == "workers":
         server = ServerProcess(tmp_path, "kubernetes", (*flags, "--workers", "2"))
         yield server, configuration, server.data
@@ -98,8 +98,8 @@ def test_keys_are_changed_by_writing_everything_once_more(
     configure(configuration, NEW)
     client = server.start().client()
     assert client.get(f"{SECRETS}/a").body["data"] == secret("a")["data"]
-    exact = {"resourceVersion": first.version, "resourceVersionMatch": "Exact"}
-    assert client.get(SECRETS, **exact).status == 410  # of that time nobody has the key
+    old = client.get(SECRETS, resourceVersion=first.version, resourceVersionMatch="Exact")
+    assert old.status == 410  # of that time nobody has the key
     with closing(client.watch(SECRETS, resourceVersion=first.version)) as watch:
         assert watch.next().object["code"] == 410
     assert server.stop() == 0

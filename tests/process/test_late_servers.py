@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -169,7 +170,7 @@ def test_custom_objects_are_served_as_soon_as_their_definition_is(pair: Pair) ->
         }
         made(pair.one, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
         path = f"/apis/example.com/v1/{kind}s"
-        eventually(lambda path=path: pair.one.get(path).status == 200, "it is served")
+        eventually(partial(_is_served, pair.one, path), "it is served")
         head = {"apiVersion": "example.com/v1", "kind": kind.title()}
         made(pair.late, path, {**head, **config_map()})
 
@@ -207,12 +208,20 @@ def test_a_collection_is_deleted_with_all_that_was_created(pair: Pair) -> None:
         assert pair.one.get(item).status == 404
 
 
+def _is_served(client: Client, path: str) -> bool:
+    return client.get(path).status == 200
+
+
+def _is_counted(client: Client, quota: str) -> bool:
+    return "hard" in client.get(quota).body["status"]
+
+
 def test_a_quota_counts_as_soon_as_it_is_told(pair: Pair) -> None:
     path = config_maps(namespace := pair.namespace())
     quota = {"metadata": {"name": "none"}, "spec": {"hard": {"count/configmaps": "0"}}}
     for _ in range(ROUNDS):
         item = made(pair.one, f"/api/v1/namespaces/{namespace}/resourcequotas", quota)
-        eventually(lambda item=item: "hard" in pair.one.get(item).body["status"], "it is known")
+        eventually(partial(_is_counted, pair.one, item), "it is known")
         assert "exceeded quota" in pair.late.post(path, config_map()).message
         assert pair.one.delete(item).status == 200
         pair.late.delete(made(pair.late, path, config_map()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,10 +40,14 @@ def has_controllers(member: Member) -> bool:
     return True
 
 
+def lists_both(member: Member) -> bool:
+    return listed(member) == list(ADDRESSES)
+
+
 def test_both_serve_and_are_listed_and_one_leads(fleet: Fleet) -> None:
     leader, other = fleet.leader_and_other()
     for member in (leader, other):
-        eventually(lambda member=member: listed(member) == list(ADDRESSES), "both are listed")
+        eventually(partial(lists_both, member), "both are listed")
         assert has_controllers(member)
 
 

@@ -171,10 +171,12 @@ def test_what_fails_in_the_middle_leaves_nothing(error: BaseException) -> None:
 
 def test_what_is_cancelled_in_the_middle_leaves_nothing() -> None:
     shared = Shared()
+    filling: asyncio.Task[int] | None = None
 
     class Stopping(Source):
         async def write(self, group: Sequence[Write]) -> list[int]:
             if len(self.groups) == 3:
+                assert filling is not None
                 filling.cancel()
             return await super().write(group)
 
@@ -186,7 +188,6 @@ def test_what_is_cancelled_in_the_middle_leaves_nothing() -> None:
         )
         await filling
 
-    filling: asyncio.Task[int]
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(run())
     assert len(shared.kept.rows) > 3
