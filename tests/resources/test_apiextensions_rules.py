@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.client import Object
 from support.group_rules import (
     DIALECTS,
     DROP,
@@ -446,7 +447,7 @@ def test_a_schema_in_a_message_is_printed_whole() -> None:
 
 
 def test_a_schema_too_long_for_a_message_is_not_printed() -> None:
-    schema = {"properties": {f"p{index}": {} for index in range(MAX_SHOWN)}}
+    schema: Object = {"properties": {f"p{index}": {} for index in range(MAX_SHOWN)}}
     shown = shown_schema(schema, DIALECTS["kubernetes"].marked)
     assert shown == "apiextensions.JSONSchemaProps{...}"
 

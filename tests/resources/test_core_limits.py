@@ -244,7 +244,8 @@ def test_scopes_of_a_quota_are_fixed_but_not_their_order() -> None:
     kind = Kind("core/v1/resourcequotas")
     old = kind.existing({"spec": {"scopes": ["BestEffort", "Terminating"]}})
     assert kind.update(old, {"spec": {"scopes": ["Terminating", "BestEffort"]}})[1] == []
-    for spec, shown in (({}, "(nil)"), ({"scopes": []}, "{}")):
+    without: list[tuple[Object, str]] = [({}, "(nil)"), ({"scopes": []}, "{}")]
+    for spec, shown in without:
         assert kind.update(old, {"spec": spec})[1] == [
             invalid("spec.scopes", f"[]core.ResourceQuotaScope{shown}", "field is immutable")
         ]

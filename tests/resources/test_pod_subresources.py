@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.client import Answer, Object
+from support.client import Answer, Object, Query
 from support.process import ServerProcess
 from support.things import Space, Things
 
@@ -185,7 +185,7 @@ def test_logs_of_a_pod_without_a_node_are_empty(pods: Things) -> None:
 )
 @pytest.mark.parametrize("what", ["log", "exec", "attach"])
 def test_containers_must_be_named(
-    pods: Things, what: str, query: dict[str, str], message: str
+    pods: Things, what: str, query: dict[str, Query], message: str
 ) -> None:
     pods.create("p", spec=SPEC)
     answer = pods.client.get(pods.item("p", what), **query)

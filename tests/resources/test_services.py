@@ -33,7 +33,7 @@ BASE: Object = {"spec": {"ports": [PORT]}}
 class Services(Kind):
     """Services of a server with its own addresses; what is created there is committed."""
 
-    def __init__(self, networks: str = DEFAULT_NETWORKS, **gates: bool) -> None:
+    def __init__(self, networks: str = DEFAULT_NETWORKS, **gates: Any) -> None:
         self.allocators = ServiceAllocators(parse_networks(networks), (30000, 30009))
         self.dry_run = False
         super().__init__("core/v1/services", **gates)

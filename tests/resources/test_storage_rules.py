@@ -374,7 +374,7 @@ def test_dropping_a_class_field_by_hand() -> None:
     assert kind.wrong(changed(CLASS, {"provisioner": DROP})) == [required("provisioner")]
 
 
-ZONE = "failure-domain.beta.kubernetes.io/zone"
+OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 NEWER = 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'
 
 
@@ -386,7 +386,7 @@ NEWER = 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'
             {
                 **CLASS,
                 "allowedTopologies": [
-                    {"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]},
+                    {"matchLabelExpressions": [{"key": OLD_ZONE, "values": ["a"]}]},
                 ],
             },
             [f"allowedTopologies[0].matchLabelExpressions[0].key: {NEWER}"],
@@ -396,18 +396,18 @@ NEWER = 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'
             {
                 "storageClassName": "fast",
                 "nodeTopology": {
-                    "matchLabels": {ZONE: "a"},
-                    "matchExpressions": [{"key": ZONE, "operator": "Exists"}],
+                    "matchLabels": {OLD_ZONE: "a"},
+                    "matchExpressions": [{"key": OLD_ZONE, "operator": "Exists"}],
                 },
             },
             [
-                f"nodeTopology.matchExpressions[0].key: {ZONE} is {NEWER}",
-                f"nodeTopology.matchLabels.{ZONE}: {NEWER}",
+                f"nodeTopology.matchExpressions[0].key: {OLD_ZONE} is {NEWER}",
+                f"nodeTopology.matchLabels.{OLD_ZONE}: {NEWER}",
             ],
         ),
         (
             "node/v1/runtimeclasses",
-            {"handler": "h", "scheduling": {"nodeSelector": {ZONE: "a"}}},
+            {"handler": "h", "scheduling": {"nodeSelector": {OLD_ZONE: "a"}}},
             [f"scheduling.nodeSelector: {NEWER}"],
         ),
     ],
