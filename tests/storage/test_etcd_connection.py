@@ -42,7 +42,7 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
 # Against grpcio: what it is asked says what it does.
 
 
-class Handlers(grpc.GenericRpcHandler):
+class Handlers(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in its stubs alone
     def service(self, details: Any) -> Any:
         if details.method == RANGE:
             return grpc.unary_unary_rpc_method_handler(self.answer)

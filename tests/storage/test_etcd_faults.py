@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,10 @@ from support.backends import THINGS, write
 from support.etcd import Etcd, EtcdCluster, Tls, make_tls, needs_etcd
 from support.etcd_links import LinkedCluster
 from support.plain_codec import PlainCodec
+from support.sources import closing_feed
 from support.waiting import comes_true
 
-from fairlead.storage.backend import Compacted, Conflict, StorageError, Unanswered
+from fairlead.storage.backend import Compacted, Conflict, Row, StorageError, Unanswered
 from fairlead.storage.etcd.calls import Stream
 from fairlead.storage.etcd.client import Client, Timing
 from fairlead.storage.etcd.failures import CallFailed
@@ -151,7 +152,7 @@ class Follower:
     async def _follow(self) -> None:
         while True:
             try:
-                async with aclosing(self._source.feed(self.reached)) as feed:
+                async with closing_feed(self._source, self.reached) as feed:
                     async for reached in feed:
                         self.keys += [row.key for row in reached.rows]
                         self.reached = reached.revision
@@ -374,11 +375,11 @@ def test_values_that_cannot_be_read_are_left_out_and_said_once(
         async with opened(etcd.url, "/bad") as source:
             first = await created(source, "a")
             await created(source, "b")
-            async with aclosing(source.feed(first)) as feed:
+            async with closing_feed(source, first) as feed:
                 for _ in range(3):
                     etcdctl(etcd, "put", "/bad/core/things/a", "nothing of ours")
                 newest = await source.ask_newest()
-                rows = []
+                rows: list[Row] = []
                 async for reached in feed:
                     rows += reached.rows
                     if reached.revision >= newest:
@@ -414,7 +415,7 @@ def test_what_has_a_time_to_live_is_deleted_by_etcd_and_the_feed_tells(etcd: Etc
     async def test() -> None:
         async with opened(etcd.url, "/ttl", ttl=ttl) as source:
             start = await source.ask_newest()
-            async with aclosing(source.feed(start)) as feed:
+            async with closing_feed(source, start) as feed:
                 await asyncio.gather(*(created(source, key) for key in ("event1", "event2", "x")))
                 leases = {
                     etcdctl(etcd, "get", f"/ttl/core/things/{key}", "-w", "fields")

@@ -66,7 +66,7 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
     made = Faults()
 
     class Faulty(sqlite3.Connection):
-        def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:  # type: ignore[override]
+        def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
             for start, answer in made.answers.items():
                 if sql.startswith(start):
                     return super().execute(f"SELECT {answer!r}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from support.client import WatchEnded
+from support.client import Client, WatchEnded
 from support.process import ServerProcess, failed_start
 from support.things import Space
 from support.waiting import eventually
@@ -102,6 +103,10 @@ def test_a_failed_fsync_ends_the_process_with_one_line(fresh_server: FreshServer
     assert client.get(space.secrets.item("b")).status == 404
 
 
+def has_readiness(client: Client, status: int) -> bool:
+    return client.get("/readyz").status == status
+
+
 def test_workers_tell_of_a_full_disk_and_one_that_must_stop_is_replaced(
     fresh_server: FreshServer,
 ) -> None:
@@ -114,11 +119,11 @@ def test_workers_tell_of_a_full_disk_and_one_that_must_stop_is_replaced(
     path = fault(server, 13)
     assert space.client.post(space.secrets.path, {"metadata": {"name": "b"}}).status == 503
     for client in clients:
-        eventually(lambda one=client: one.get("/readyz").status == 500, "it is not ready")
+        eventually(partial(has_readiness, client, 500), "it is not ready")
     assert space.secrets.names() == ["a"]
     path.unlink()
     for client in clients:
-        eventually(lambda one=client: one.get("/readyz").status == 200, "it is ready again")
+        eventually(partial(has_readiness, client, 200), "it is ready again")
     space.secrets.create("b")
     path = fault(server, 1034)  # a failed fsync
     assert space.client.post(space.secrets.path, {"metadata": {"name": "c"}}).status == 503

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, aclosing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from support.backends import OTHERS, THINGS, write
 from support.etcd import Etcd, needs_etcd
 from support.local import owner_elsewhere
 from support.plain_codec import PlainCodec
-from support.sources import MemorySource, Shared
+from support.sources import MemorySource, Shared, closing_feed
 
 from fairlead.storage.backend import (
     Compacted,
@@ -60,7 +60,7 @@ FACTORIES: dict[str, Factory] = {"memory": memory, "local": owner_elsewhere}
 @pytest.fixture(params=[*FACTORIES, pytest.param("etcd", marks=needs_etcd)])
 def connect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connect]:
     if request.param == "etcd":
-        made = shared_etcd(request.getfixturevalue("etcd"))
+        made: AbstractContextManager[Connect] = shared_etcd(request.getfixturevalue("etcd"))
     else:
         made = FACTORIES[request.param](tmp_path)
     with made as found:
@@ -238,7 +238,7 @@ def test_a_large_snapshot_is_whole_and_of_one_moment(connect: Connect) -> None:
         before = await put(one, *(write(f"k{n:04}", b"x" * 3000) for n in range(50)))
         await asyncio.gather(*(put(one, write(f"l{n:04}", b"x" * 3000)) for n in range(1500)))
         moving = [put(other, write(f"a{n}"), write(f"z{n}")) for n in range(50)]
-        [(revision, rows), *_] = await asyncio.gather(one.snapshot(), *moving)
+        (revision, rows), _ = await asyncio.gather(one.snapshot(), asyncio.gather(*moving))
         assert revision > before
         keys = [row.key for row in rows]
         assert len(set(keys)) == len(keys)
@@ -254,7 +254,7 @@ def test_a_large_snapshot_is_whole_and_of_one_moment(connect: Connect) -> None:
 def test_the_feed_tells_everything_in_order_whoever_wrote_it(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
         start = await put(one, write("before"))
-        async with aclosing(one.feed(start)) as feed:
+        async with closing_feed(one, start) as feed:
             first = await put(other, write("a", b"1"))
             await put(one, write("b", b"2"), write("c", b"3"))
             last = await put(other, write("a", None, first))
@@ -271,7 +271,7 @@ def test_the_feed_tells_the_past_as_well_and_then_what_comes(connect: Connect) -
     async def test(one: Source, other: Source) -> None:
         start = await put(one, write("a", b"1"))
         second = await put(one, write("a", b"2", start))
-        async with aclosing(other.feed(start)) as feed:
+        async with closing_feed(other, start) as feed:
             assert facts(await told(feed, second)) == [("a", b"2")]
             third = await put(one, write("a", b"3", second))
             assert facts(await told(feed, third)) == [("a", b"3")]
@@ -285,7 +285,7 @@ def test_nothing_is_lost_or_told_twice_when_the_feed_is_taken_up_again(connect: 
         writing = asyncio.gather(*(put(other, write(f"k{n}")) for n in range(200)))
         rows: list[Row] = []
         while len(rows) < 200:
-            async with aclosing(one.feed(last)) as feed:
+            async with closing_feed(one, last) as feed:
                 async for reached in feed:
                     rows += reached.rows
                     if reached.revision > last:
@@ -416,10 +416,10 @@ def test_a_feed_from_before_the_floor_says_that_it_is_compacted(connect: Connect
         third = await put(one, write("a", b"3", second))
         await _compact(one, third)
         with pytest.raises(Compacted):
-            async with aclosing(other.feed(first)) as feed:
+            async with closing_feed(other, first) as feed:
                 await told(feed, third)
         assert other.floor > first
-        async with aclosing(other.feed(third)) as feed:
+        async with closing_feed(other, third) as feed:
             last = await put(one, write("a", b"4", third))
             assert facts(await told(feed, last)) == [("a", b"4")]
 

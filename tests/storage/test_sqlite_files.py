@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def backend(tmp_path: Path) -> Iterator[SqliteBackend]:
     made.close()
 
 
-def opened(directory: Path, dialect: str = "", **options: bool) -> SqliteBackend:
+def opened(directory: Path, dialect: str = "", **options: Any) -> SqliteBackend:
     made = SqliteBackend(directory, dialect, **options)
     made.open()
     list(made.heads())

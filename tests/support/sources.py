@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 
 from fairlead.storage.backend import (
     Compacted,
@@ -17,7 +18,7 @@ from fairlead.storage.backend import (
     StorageError,
     Write,
 )
-from fairlead.storage.log import Reached, Snapshot
+from fairlead.storage.log import Reached, Snapshot, Source
 from support.backends import MemoryBackend
 
 AWAY = StorageError("the other side is away", Fault.PASSING)
@@ -167,3 +168,10 @@ class MemorySource:
 
     async def size(self) -> int:
         return self._kept.size()
+
+
+def closing_feed(source: Source, after: int) -> aclosing[AsyncGenerator[Reached, None]]:
+    """The feed of a source, to be closed at the end of an `async with`."""
+    feed = source.feed(after)
+    assert isinstance(feed, AsyncGenerator)
+    return aclosing(feed)
