@@ -83,9 +83,8 @@ def test_it_gets_the_request_if_it_takes_two(kit: Cluster, space: str) -> None:
     async def judge(value: Object, request: Object) -> Any:
         return f"{request['operation']} by {request['userInfo']['username']}"
 
-    fields = {"operations": ["DELETE"], "failurePolicy": "Fail"}
     kit.admin.resource("configmaps").create({"metadata": {"name": "a"}}, space)
-    kit.admission(judge, resources=["configmaps"], **fields)
+    kit.admission(judge, resources=["configmaps"], operations=["DELETE"], failurePolicy="Fail")
     with pytest.raises(Forbidden, match="DELETE by admin"):
         kit.admin.resource("configmaps").delete("a", space)
 

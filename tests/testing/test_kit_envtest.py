@@ -153,7 +153,7 @@ def test_its_command_line_reads_the_configuration_of_a_user(
     environment: Environment, assets: Path
 ) -> None:
     config = environment.add_user("ben", ["system:masters"])
-    words = [assets / "kubectl", f"--kubeconfig={config}", "get", "namespaces", "-o", "name"]
+    words = [str(assets / "kubectl"), f"--kubeconfig={config}", "get", "namespaces", "-o", "name"]
     shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "namespace/default" in shown.split()
 

@@ -88,7 +88,8 @@ def test_kubernetes_asyncio(kit: Cluster, space: str) -> None:
     async def work() -> None:
         async with await kit.clients.kubernetes_asyncio() as api:
             core = client.CoreV1Api(api)
-            await core.create_namespaced_config_map(space, _map("a", k="1"))
+            body: Any = _map("a", k="1")  # the library also takes plain objects
+            await core.create_namespaced_config_map(space, body)
             listed = await core.list_namespaced_config_map(space)
             assert "a" in [one.metadata.name for one in listed.items]
 

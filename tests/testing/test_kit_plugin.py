@@ -267,7 +267,7 @@ def test_a_run_that_is_killed_leaves_nothing_behind(pytester: pytest.Pytester) -
     )
     running = subprocess.Popen([sys.executable, "-m", "pytest", *FLAGS], cwd=pytester.path)
     place = pytester.path / "place"
-    eventually(lambda: place.exists() and place.read_text(), "the server is there", 60)
+    eventually(lambda: place.exists() and bool(place.read_text()), "the server is there", 60)
     number, directory = place.read_text().split()
     running.send_signal(signal.SIGKILL)
     running.wait()

@@ -210,7 +210,7 @@ def test_the_clock_can_be_put_back(kit: Cluster, space: str) -> None:
         {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}, space
     )
     pods = robot.client.resource("pods")
-    pods.wait("p", lambda pod: bool(pod) and pod["status"]["phase"] == "Running", space)
+    pods.wait("p", lambda pod: pod is not None and pod["status"]["phase"] == "Running", space)
     # Nodes go on to renew their leases.
     nodes = kit.admin.resource("nodes")
     kit.advance("1m")
