@@ -80,7 +80,7 @@ SERVER = {"server": "https://s"}
     [
         ("{", "is not YAML"),
         ("[]", "is not a client configuration"),
-        (config(SERVER, **{"current-context": "y"}), "there is no context named 'y'"),
+        ({**config(SERVER), "current-context": "y"}, "there is no context named 'y'"),
         (config(SERVER, clusters=[]), "there is no cluster named 'c'"),
         (config({}), "is not an http or https URL"),
         (config({"server": "ftp://x"}), "is not an http or https URL"),
@@ -195,7 +195,7 @@ def test_tls(answering: Callable[..., Answering], pki: Pki) -> None:
     server = answering(context)
     server.answers = [(200, b"{}")] * 3
     address, ca = f"https://127.0.0.1:{server.port}", pki.ca.certificate.read_bytes()
-    pair = {
+    pair: Any = {
         "certificate": pki.admin.certificate.read_bytes(),
         "key": pki.admin.key.read_bytes(),
     }

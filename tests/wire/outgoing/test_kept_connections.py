@@ -330,7 +330,8 @@ def test_a_webhook_has_only_so_many_connections(certificates: Any) -> None:
         calls = [asyncio.create_task(webhook.post(b"{}", 30.0)) for _ in range(MAX_CALLS + 10)]
         await full.wait()
         released.set()
-        return await asyncio.gather(*calls)
+        answers: list[bytes] = await asyncio.gather(*calls)
+        return answers
 
     assert talk.run(work) == [b"ok"] * (MAX_CALLS + 10)
     assert talk.connections == MAX_CALLS
