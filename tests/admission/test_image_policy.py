@@ -187,7 +187,7 @@ def test_what_the_webhook_wants_audited_goes_to_the_audit_log(webhook: Answering
         contexts.append(make(**options))
         return contexts[-1]
 
-    world.context = remembered  # type: ignore[method-assign]
+    world.context = remembered  # type: ignore[method-assign]  # to see what it returns
     plugin = _plugin(webhook, default_allow=True)
     _says(webhook, allowed=True, auditAnnotations={"seen": "yes", "odd": 1})
     world.create(plugin, PODS, pod())

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from support.admission import NAMESPACE, PODS, World, both_dialects, pod, refused
+from support.admission import NAMESPACE, PODS, USER, World, both_dialects, pod, refused
 
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins import service_account
@@ -90,7 +90,7 @@ def test_default_account_that_is_still_being_made_is_awaited() -> None:
         "a",
         value,
         None,
-        None,  # type: ignore[arg-type]
+        USER,
         world.context(),
     )
 

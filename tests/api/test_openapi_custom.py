@@ -16,7 +16,7 @@ from fairlead.resources.registry import GroupVersion, Resource, Resources
 
 NAME = "com.example.stable.v1.Widget"
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "spec": {
@@ -69,7 +69,7 @@ class Widgets:
 
 def test_a_custom_kind_is_published_with_what_all_objects_have() -> None:
     kind = Widgets(SCHEMA).new["components"]["schemas"][NAME]
-    assert kind["properties"]["spec"] == SCHEMA["properties"]["spec"]  # type: ignore[index]
+    assert kind["properties"]["spec"] == SCHEMA["properties"]["spec"]
     assert kind["properties"]["kind"]["type"] == "string"
     assert kind["properties"]["metadata"]["$ref"].endswith("meta.v1.ObjectMeta")
     group_version_kind = {"group": "stable.example.com", "kind": "Widget", "version": "v1"}

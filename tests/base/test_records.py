@@ -65,10 +65,17 @@ def test_a_field_that_is_not_given_has_its_default_or_what_the_class_makes_of_it
     assert Slotted(1).left == 7
     assert Open("a", 4).doubled == 8
     with pytest.raises(TypeError):
-        Slotted(1, 2)  # type: ignore[call-arg]
+        Slotted(1, 2)  # type: ignore[call-arg]  # one too many
 
 
-@pytest.mark.parametrize("call", [lambda: Point(), lambda: Point(1, z=2), lambda: Own(1, 2)])  # type: ignore[call-arg]
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Point(),  # type: ignore[call-arg]  # one is missing
+        lambda: Point(1, z=2),  # type: ignore[call-arg]  # one is unknown
+        lambda: Own(1, 2),  # type: ignore[call-arg]  # one too many
+    ],
+)
 def test_what_does_not_fit_the_fields_is_refused(call: Callable[[], Any]) -> None:
     with pytest.raises(TypeError, match="__init__"):
         call()
@@ -92,7 +99,7 @@ def test_objects_that_can_change_have_no_hash_and_others_may_be_only_themselves(
 def test_what_is_frozen_cannot_be_changed() -> None:
     point = Point(1)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        point.x = 2  # type: ignore[misc]
+        point.x = 2  # type: ignore[misc]  # it is frozen
     with pytest.raises(dataclasses.FrozenInstanceError):
         del point.x
     assert point.x == 1
@@ -100,7 +107,7 @@ def test_what_is_frozen_cannot_be_changed() -> None:
 
 def test_slots_leave_no_room_for_other_attributes() -> None:
     with pytest.raises(AttributeError):
-        Slotted(1).other = 1  # type: ignore[attr-defined]
+        Slotted(1).other = 1  # type: ignore[attr-defined]  # it has no such slot
 
 
 def test_it_shows_its_fields() -> None:

@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from support.linearizability import Violation, check, check_revisions
@@ -95,9 +96,8 @@ def test_many_lost_answers_are_no_reason_to_give_up() -> None:
     assert not check(simulate(1, count=600, unsure=0.4))
 
 
-def done(verb: Verb, at: float, value: str | None = None, **more: object) -> Operation:
-    facts = {"revision": None, "expected": None, **more}
-    return Operation("c", "key", verb, at, at + 0.5, Outcome.DONE, value, **facts)  # type: ignore[arg-type]
+def done(verb: Verb, at: float, value: str | None = None, **facts: Any) -> Operation:
+    return Operation("c", "key", verb, at, at + 0.5, Outcome.DONE, value, **facts)
 
 
 def get(at: float, value: str | None, revision: int | None) -> Operation:

@@ -326,7 +326,8 @@ class Elsewhere:
 
 
 def test_the_history_of_a_server_whose_watches_reach_farther_back_than_its_lists() -> None:
-    named = Named(Elsewhere(), "a", "default")  # type: ignore[arg-type]
+    elsewhere: Any = Elsewhere()  # a resource and its session at once
+    named = Named(elsewhere, "a", "default")
     found = asyncio.run(retained.history_of(named))
     assert found.since == 40
     assert [(one.revision, one.change) for one in found.versions] == [

@@ -221,11 +221,10 @@ def test_a_plan_for_a_secret_shows_that_its_value_differs(
 
 def test_each_manager_has_a_colour_on_a_terminal(shared: Commands) -> None:
     said = on_terminal(shared, "owners", "cm", "a")
-    colours = {
-        name: re.search(rf"\x1b\[(\d+)m *{field}", said)[1]  # type: ignore[index]
-        for name, field in (("one", "mine:"), ("two", "yours:"))
-    }
-    assert colours["one"] != colours["two"]
+    one, two = (re.search(rf"\x1b\[(\d+)m *{field}", said) for field in ("mine:", "yours:"))
+    assert one is not None
+    assert two is not None
+    assert one[1] != two[1]
     assert "\x1b" not in on_terminal(shared, "owners", "cm", "a", NO_COLOR="1")
     assert "\x1b" not in shared("owners", "cm", "a")
 

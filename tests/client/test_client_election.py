@@ -105,8 +105,8 @@ def test_one_that_cannot_renew_ends_before_another_begins(kubernetes: Space) -> 
             async def unreachable(*_: Any, **__: Any) -> Any:
                 await asyncio.Event().wait()
 
-            first._leases.get = unreachable  # type: ignore[method-assign]
-            first._leases.replace = unreachable  # type: ignore[method-assign]
+            leases: Any = first._leases
+            leases.get = leases.replace = unreachable
             await ours.until("second leads")
             assert ours.log == ["first leads", "first ends", "second leads"]
             await one

@@ -300,7 +300,8 @@ class Proxy(ScriptedServer):
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             host, _, port = seen.line.split()[1].rpartition(":")
             there, back = await asyncio.open_connection(host.strip("[]"), int(port))
-            reader = writer.transport.get_protocol()._stream_reader  # type: ignore[attr-defined]
+            protocol: Any = writer.transport.get_protocol()
+            reader = protocol._stream_reader  # the reader that belongs to the writer
             try:
                 await asyncio.gather(_pumped(reader, back), _pumped(there, writer))
             finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -16,7 +15,7 @@ from fairlead.client import Client, Resource, ResourceType
 from fairlead.client.errors import Expired, Forbidden, NotFound
 from fairlead.client.resources import TABLE
 from fairlead.client.transport.errors import Unreachable
-from fairlead.client.watch import Event, Watch
+from fairlead.client.watch import Watch
 
 Told = tuple[str, str, str]
 PATIENCE = 20.0
@@ -48,10 +47,10 @@ async def quiet(writer: asyncio.StreamWriter) -> None:
     await asyncio.sleep(PATIENCE)
 
 
-async def first(watch: AsyncIterator[Event] | Watch, count: int) -> list[Told]:
+async def first(watch: Watch, count: int) -> list[Told]:
     """What is told first: type, name and version."""
     found: list[Told] = []
-    async with asyncio.timeout(PATIENCE), aclosing(watch.__aiter__()) as told:  # type: ignore[type-var]
+    async with asyncio.timeout(PATIENCE), aclosing(watch.__aiter__()) as told:
         while len(found) < count:
             type, value = await anext(told)
             metadata = value["metadata"]

@@ -39,6 +39,7 @@ from fairlead.resources.core.services.allocation import ServiceAllocators
 from fairlead.storage.backend import Fault, Outcome, StorageError, Write
 from fairlead.storage.change import Change
 from fairlead.storage.selection import EVERYTHING
+from fairlead.storage.sqlite.log import EmbeddedLog
 
 SERVICES, PODS = "core/v1/services", "core/v1/pods"
 DRY = WriteOptions(True, "tester", "Strict")
@@ -50,9 +51,10 @@ class Disk:
     """The file under an API: commits wait while it is held, and fail while it has a failure."""
 
     def __init__(self, api: Api) -> None:
-        backend: Any = api.store.log._backend  # type: ignore[attr-defined]
-        self._append = backend.append
-        backend.append = self.append
+        assert isinstance(api.store.log, EmbeddedLog)
+        self.backend = api.store.log._backend
+        self._append = self.backend.append
+        self.backend.append = self.append  # type: ignore[method-assign]  # to hold and fail commits
         self.free = threading.Event()
         self.free.set()
         self.failure: StorageError | None = None
@@ -339,7 +341,7 @@ def test_who_would_be_refused_because_of_a_write_that_is_lost_is_not(
             finally:
                 disk.failure = None
 
-        api.store.log._backend.append = fail_once  # type: ignore[attr-defined]
+        disk.backend.append = fail_once  # type: ignore[method-assign]  # the next commit alone
         disk.let_go(failure)
         done = await asyncio.gather(one, other, return_exceptions=True)
         if failure is None:

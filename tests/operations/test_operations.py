@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.api import (
@@ -185,8 +186,8 @@ class _LabelsTheNamespace(_DeletesTheNamespace):
         if self.api is not None and attributes.resource.key == CONFIG_MAPS:
             api, self.api = self.api, None
 
-            def labelled(old: dict[str, object]) -> dict[str, object]:
-                return {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}  # type: ignore[dict-item]
+            def labelled(old: dict[str, Any]) -> dict[str, Any]:
+                return {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}
 
             await system(api).change(NAMESPACES, "", "work", labelled)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
 from support.group_rules import DROP, Found, Kind, Object, changed, invalid, required
 
 import fairlead.resources.events  # noqa: F401  (declares the conversion)
 from fairlead.codec.types.decode import decoder
+from fairlead.resources.context import Context
 from fairlead.resources.conversion import from_stored, to_stored
 
 ELSEWHERE = "does not match event.namespace"
@@ -30,8 +32,8 @@ class Events(Kind):
         self.version = version
         super().__init__("core/v1/events")
 
-    def _context(self, *args: object, **more: object):  # type: ignore[no-untyped-def]
-        made = super()._context(*args, **more)  # type: ignore[arg-type]
+    def _context(self, *args: Any, **more: Any) -> Context:
+        made = super()._context(*args, **more)
         made.group_version = self.version
         return made
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
 import pytest
 
@@ -42,8 +43,8 @@ class Things:
         return [int(found.name) for found in await select(self.collection, "", selection)]
 
 
-def run(test: Callable[[Things], Awaitable[None]]) -> None:
-    asyncio.run(test(Things()))  # type: ignore[arg-type]
+def run(test: Callable[[Things], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(test(Things()))
 
 
 def test_what_an_index_finds_is_not_looked_for_among_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from base64 import b64decode
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from zlib import decompress
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from fairlead.base.dialect import DIALECTS, KUBERNETES
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.resources.registry import Resources
-from fairlead.storage.backend import StorageError, Write
+from fairlead.storage.backend import Row, StorageError, Write
 from fairlead.storage.sqlite import format as file_format
 from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.format import FORMAT, OldNames
@@ -99,8 +101,8 @@ def test_a_migration_that_is_cut_off_starts_over(
 ) -> None:
     rows = file_format._old_rows
 
-    def cut_off(*arguments: object) -> object:
-        for number, row in enumerate(rows(*arguments)):  # type: ignore[arg-type]
+    def cut_off(*arguments: Any) -> Iterator[Row]:
+        for number, row in enumerate(rows(*arguments)):
             if number == 5:
                 raise OSError("killed")
             yield row

@@ -117,6 +117,10 @@ class Kind:
         found = self.condition(kind)
         return (found["status"], found["reason"], found["message"]) if found else None
 
+    def has(self, kind: str, status: str) -> bool:
+        found = self.said(kind)
+        return found is not None and found[0] == status
+
     def change(self, patch: Object) -> None:
         answer = self.definitions.patch(self.name, patch)
         assert answer.status == 200, answer.text

@@ -18,4 +18,4 @@ class Failing(handlers.Handler):
 
 
 if not PRELUDE:
-    handlers.Handler = Failing  # type: ignore[misc]
+    handlers.Handler = Failing  # type: ignore[misc]  # every handler made from now on

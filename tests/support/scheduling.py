@@ -29,7 +29,8 @@ class Nodes:
         names = ("n0", "n1", "n2", "n3")
         spaces = {"red": {"colour": "red"}}
         self.cluster = Cluster(names, KUBERNETES, lambda name: spaces.get(name, {}))
-        self.judge = Judge(self.cluster, _NoVolumes())  # type: ignore[arg-type]
+        no_volumes: Any = _NoVolumes()  # in place of a VolumeRule, which needs a server
+        self.judge = Judge(self.cluster, no_volumes)
         for number, name in enumerate(names):
             self.describe(name, {ZONE: f"z{number % 2}", HOST: name})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from support.client import Object, Query
@@ -88,7 +89,7 @@ class Pods:
 
     def await_ready(self, *names: str) -> None:
         for name in names or ("p",):
-            eventually(lambda one=name: self.is_ready(one), f"{name} is ready")  # type: ignore[misc]
+            eventually(partial(self.is_ready, name), f"{name} is ready")
 
     def await_phase(self, phase: str, name: str = "p") -> Object:
         eventually(lambda: self.status(name).get("phase") == phase, f"{name} is {phase}")
@@ -110,9 +111,12 @@ class Pods:
         found: Object = self.status(name)["containerStatuses"][0]
         return found
 
+    def is_gone(self, name: str = "p") -> bool:
+        return self.things.get(name).status == 404
+
     def await_gone(self, *names: str) -> None:
         for name in names or ("p",):
-            eventually(lambda one=name: self.things.get(one).status == 404, f"{name} is gone")  # type: ignore[misc]
+            eventually(partial(self.is_gone, name), f"{name} is gone")
 
     def events(self, name: str = "p") -> list[Object]:
         found = self._events.list().body["items"]

@@ -47,4 +47,5 @@ def widgets(api: Api, group: str = "example.com", size: str = "size") -> Resourc
 
 def make(api: Api, resource: Resource, name: str, size: str) -> dict[str, object]:
     value: dict[str, object] = {"metadata": {"name": name}, "size": size}
-    return decoder(resource.struct)(value, [])  # type: ignore[no-any-return]
+    decoded: dict[str, object] = decoder(resource.struct)(value, [])
+    return decoded

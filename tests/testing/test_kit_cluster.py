@@ -116,8 +116,8 @@ def test_what_is_no_object_is_refused(kit: Cluster, source: Any, why: str) -> No
 
 
 def test_namespaces_and_definitions_come_before_what_needs_them(kit: Cluster) -> None:
-    site = {"apiVersion": "example.org/v1", "kind": "Site", "metadata": {"name": "a"}}
-    site["metadata"]["namespace"] = "sites"  # type: ignore[index]
+    metadata = {"name": "a", "namespace": "sites"}
+    site = {"apiVersion": "example.org/v1", "kind": "Site", "metadata": metadata}
     place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sites"}}
     kit.apply([site, place, _definition("sites", "Site")])
     assert kit.admin.resource("sites").get("a", "sites")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from support.backends import MemoryBackend, thing
@@ -126,7 +127,8 @@ def test_the_newest_writers_are_remembered_and_never_more_than_twice_as_many(
 ) -> None:
     monkeypatch.setattr(module, "_A_GENERATION", 10)
     known = RevisionAuthors()
-    operation = Operation(User("u" * 1000), "create", None)  # type: ignore[arg-type]
+    no_resource: Any = None  # authors are noted whatever the resource is
+    operation = Operation(User("u" * 1000), "create", no_resource)
     for revision in range(1, 96):
         known.note(revision, operation)
         assert len(known) <= 20

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from support.authorization import GROUP, World, aggregate, ask, user
 
+from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.reconciliation import reconcile_bootstrap_objects
 from fairlead.base.dialect import KUBERNETES
 
@@ -138,5 +139,5 @@ SCHEDULER = user("system:kube-scheduler", "system:authenticated")
         (user("system:node:n", "system:nodes"), "get", "pods", False),
     ],
 )
-def test_bootstrap_bindings(world: World, who: object, verb: str, what: str, allowed: bool) -> None:
-    assert world.rbac.decide(ask(who, verb, what)).allowed is allowed  # type: ignore[arg-type]
+def test_bootstrap_bindings(world: World, who: User, verb: str, what: str, allowed: bool) -> None:
+    assert world.rbac.decide(ask(who, verb, what)).allowed is allowed

@@ -114,9 +114,10 @@ def test_aggregation_needs_everything(guarded: Guarded) -> None:
 
 
 def test_what_the_garbage_collector_changes_is_no_escalation(guarded: Guarded) -> None:
-    old = {"metadata": {"name": "new", "finalizers": ["x/y"]}, "rules": [rule("*", "*", "*")]}
+    metadata: Object = {"name": "new", "finalizers": ["x/y"]}
+    old = {"metadata": metadata, "rules": [rule("*", "*", "*")]}
     assert guarded.write_role(rule("*", "*", "*"), old=old) == ""
-    old["metadata"]["labels"] = {"a": "b"}  # type: ignore[index]
+    metadata["labels"] = {"a": "b"}
     assert guarded.write_role(rule("*", "*", "*"), old=old) != ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from support.client import Object
@@ -31,8 +32,8 @@ def chosen(nodes: Nodes, wish: PendingPod, *budgets: Object) -> tuple[str, list[
     return found.node.name, [one.key.partition("/")[2] for one in found.victims], why
 
 
-def high(**fields: object) -> PendingPod:
-    return pod("high", **{"requests": FULL, "priority": 100, **fields})  # type: ignore[arg-type]
+def high(**fields: Any) -> PendingPod:
+    return pod("high", **{"requests": FULL, "priority": 100, **fields})
 
 
 def fill(nodes: Nodes, **priorities: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from functools import partial
 
 from support.process import FreshServer
 from support.simulation import Pods, container, told
@@ -146,14 +147,13 @@ def test_only_what_failed_is_restarted_on_failure(pods: Pods) -> None:
 
 
 def test_crashing_containers_are_restarted_after_pauses_that_grow(pods: Pods) -> None:
+    def has_restarted(times: int) -> bool:
+        status = pods.status().get("containerStatuses", [{}])[0]
+        return bool(status.get("restartCount") == times)
+
     pods.create(annotations=told(exit_code="1", exit_after="0s"))
     for restarts, pause in ((1, "10s"), (2, "20s"), (3, "40s"), (4, "1m20s")):
-        eventually(
-            lambda count=restarts: (  # type: ignore[misc]
-                pods.status().get("containerStatuses", [{}])[0].get("restartCount") == count
-            ),
-            f"{restarts} restarts",
-        )
+        eventually(partial(has_restarted, restarts), f"{restarts} restarts")
         status = pods.await_waiting("CrashLoopBackOff")
         metadata = pods.read()["metadata"]
         whole = f"p_{metadata['namespace']}({metadata['uid']})"

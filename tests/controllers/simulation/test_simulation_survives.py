@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 from support.process import MOVABLE_CLOCK, FreshServer
 from support.simulation import Pods, told
-from support.things import Space
+from support.things import Space, Things
 from support.waiting import eventually
 from support.workloads import LABELS, is_complete, template
 
 REPLICAS = 40
+
+
+def has_ready(deployments: Things, least: int) -> bool:
+    return bool(deployments.read("web")["status"].get("readyReplicas", 0) >= least)
 
 
 def test_a_rollout_is_finished_by_the_next_server(fresh_server: FreshServer) -> None:
@@ -22,12 +27,7 @@ def test_a_rollout_is_finished_by_the_next_server(fresh_server: FreshServer) -> 
     for image in ("two", "three"):
         deployments = space.things("deployments", "apps")
         wanted = random.randrange(REPLICAS)
-        eventually(
-            lambda found=deployments, least=wanted: (  # type: ignore[misc]
-                found.read("web")["status"].get("readyReplicas", 0) >= least
-            ),
-            f"{wanted} are ready",
-        )
+        eventually(partial(has_ready, deployments, wanted), f"{wanted} are ready")
         change = {"spec": {"template": template(image)}}
         assert deployments.patch("web", change).status == 200
         server.kill()

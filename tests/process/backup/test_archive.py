@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from hashlib import sha256
 
 import pytest
@@ -133,7 +134,7 @@ def test_a_wrong_number_of_rows_is_refused() -> None:
 def test_rows_are_taken_as_they_are_written() -> None:
     taken = 0
 
-    def rows() -> object:
+    def rows() -> Iterator[Row]:
         nonlocal taken
         for number in range(1, 40):
             taken = number
@@ -142,7 +143,7 @@ def test_rows_are_taken_as_they_are_written() -> None:
     def noise(number: int) -> bytes:
         return b"".join(sha256(b"%d %d" % (number, part)).digest() for part in range(4096))
 
-    stream = pieces(Header("cluster", 40, ""), rows())  # type: ignore[arg-type]
+    stream = pieces(Header("cluster", 40, ""), rows())
     first = next(stream)
     assert taken < 10
     assert archive(first + b"".join(stream)).verify() == 39

@@ -58,7 +58,7 @@ def test_a_kind_that_another_definition_has_is_a_conflict_until_that_goes(space:
     assert second.definition()["status"]["acceptedNames"] == {"plural": "gadgets", "kind": ""}
     assert space.client.get(second.things().path).status == 404
     assert first.remove().status == 200
-    eventually(lambda: second.said("Established")[0] == "True", "it is so")  # type: ignore[index]
+    eventually(lambda: second.has("Established", "True"), "it is so")
     second.wait()
 
 
@@ -89,7 +89,7 @@ def test_definitions_of_protected_groups_say_whether_they_are_approved(space: Sp
     text = "approved in https://example.com/approved"
     assert kind.said(approved) == ("True", "ApprovedAnnotation", text)
     kind.change({"metadata": {"annotations": {key: "unapproved, a trial"}}})
-    eventually(lambda: kind.said(approved)[0] == "False", "it is so")  # type: ignore[index]
+    eventually(lambda: kind.has(approved, "False"), "it is so")
     text = 'not approved: "unapproved, a trial"'
     assert kind.said(approved) == ("False", "UnapprovedAnnotation", text)
     kind.remove()
