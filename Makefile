@@ -113,6 +113,7 @@ lint: $(TESTING) console-check ## check style, types and the direction of import
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
+	$(BIN)/mypy examples/control-plane/*.py
 	$(BIN)/lint-imports
 
 # What the console is checked with is nothing that serving or testing needs.

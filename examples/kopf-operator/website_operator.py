@@ -15,7 +15,7 @@ SECONDS_TO_NEXT_TRY = 0.5
 
 @kopf.on.startup()
 def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-    kubernetes.config.load_kube_config()  # type: ignore[no-untyped-call]
+    kubernetes.config.load_kube_config()
     settings.posting.enabled = False  # events of kopf's own
     settings.watching.server_timeout = 60
 

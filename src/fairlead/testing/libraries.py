@@ -29,7 +29,7 @@ class Libraries:
         """Return an `ApiClient` of `kubernetes`: pass it to `CoreV1Api(...)` and the like."""
         from kubernetes import config
 
-        return config.new_client_from_config(config_file=self._path)  # type: ignore[no-untyped-call]
+        return config.new_client_from_config(config_file=self._path)
 
     async def kubernetes_asyncio(self) -> Any:
         """Return an `ApiClient` of `kubernetes_asyncio`."""
@@ -66,7 +66,7 @@ class Libraries:
 
     def pykube(self) -> Any:
         """Return a `pykube.HTTPClient`."""
-        import pykube  # type: ignore[import-untyped]
+        import pykube
 
         return pykube.HTTPClient(pykube.KubeConfig.from_file(self._path))
 
