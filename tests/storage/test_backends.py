@@ -46,7 +46,7 @@ def compact(backend: Backend, floor: int) -> None:
         pass
 
 
-def test_revisions_are_given_in_the_order_of_writes(backend: Backend) -> None:
+def test_backend_gives_revisions_in_the_order_of_writes(backend: Backend) -> None:
     assert backend.append([write("a"), write("b")]) == [1, 2]
     assert backend.append([write("c")]) == [3]
     assert backend.revision == 3
@@ -69,7 +69,7 @@ def test_a_write_can_build_on_one_of_the_same_batch(backend: Backend) -> None:
     assert [row.value for row in backend.heads()] == [b"4"]
 
 
-def test_what_builds_on_a_refused_write_is_refused(backend: Backend) -> None:
+def test_backend_refuses_a_write_that_builds_on_a_refused_write(backend: Backend) -> None:
     backend.append([write("a")])
     refused = write("a", b"1", 9)
     outcomes = backend.append([refused, write("a", b"2", refused)])
@@ -83,7 +83,7 @@ def test_a_deleted_key_can_be_used_again(backend: Backend) -> None:
     assert backend.append([write("a", b"again")]) == [3]
 
 
-def test_equal_keys_of_two_resources_never_meet(backend: Backend) -> None:
+def test_backend_keeps_equal_keys_of_two_resources_apart(backend: Backend) -> None:
     assert backend.append([write("a"), write("a", resource=OTHERS)]) == [1, 2]
     assert state(backend, 2) == {"a": 1}
     assert state(backend, 2, OTHERS) == {"a": 2}
@@ -118,7 +118,7 @@ def test_a_precondition_sees_what_comes_before_it_in_the_batch(backend: Backend)
     assert isinstance(outcomes[3], ConditionFailed)
 
 
-def test_changes_tell_what_was_before_and_after(backend: Backend) -> None:
+def test_backend_changes_have_the_value_before_and_after(backend: Backend) -> None:
     backend.append([write("a", b"1"), write("b", b"2")])
     backend.append([write("a", b"3", 1)])
     backend.append([write("a", None, 3)])
@@ -132,7 +132,7 @@ def test_changes_tell_what_was_before_and_after(backend: Backend) -> None:
     assert backend.changes(THINGS, 5, 5) == []
 
 
-def test_many_changes_come_in_pieces_that_make_up_all(backend: Backend) -> None:
+def test_backend_changes_come_in_pieces_that_make_up_all(backend: Backend) -> None:
     backend.append([write(f"k{n}", b"x" * 20_000) for n in range(1200)])
     found: list[int] = []
     sizes: list[int] = []
@@ -143,7 +143,7 @@ def test_many_changes_come_in_pieces_that_make_up_all(backend: Backend) -> None:
     assert max(sizes) < 600
 
 
-def test_the_state_at_every_revision_can_be_told(backend: Backend) -> None:
+def test_backend_has_the_state_at_every_revision(backend: Backend) -> None:
     backend.append([write("a"), write("b")])
     backend.append([write("a", b"3", 1)])
     backend.append([write("b", None, 2)])
@@ -193,13 +193,13 @@ def test_compaction_leaves_nothing_of_what_was_deleted(backend: Backend) -> None
     assert backend.append([write("a")]) == [4001]
 
 
-def test_rows_say_what_was_written(backend: Backend) -> None:
+def test_backend_rows_say_what_was_written(backend: Backend) -> None:
     value = bytes(range(256))
     backend.append([Write(OTHERS, "ns/é☃", "example.com/v1", value, 0)])
     assert list(backend.heads()) == [Row(1, OTHERS, "ns/é☃", 0, "example.com/v1", value)]
 
 
-def test_what_is_proved_sound_goes_on_as_before(backend: Backend) -> None:
+def test_backend_that_was_probed_and_recovered_takes_further_writes(backend: Backend) -> None:
     backend.append([write("a")])
     backend.probe()
     backend.recover()
@@ -208,7 +208,7 @@ def test_what_is_proved_sound_goes_on_as_before(backend: Backend) -> None:
     assert state(backend, 3) == {"a": 2}
 
 
-def test_the_steps_of_all_resources_are_told_in_the_order_of_revisions(backend: Backend) -> None:
+def test_backend_steps_of_all_resources_come_in_the_order_of_revisions(backend: Backend) -> None:
     backend.append([write("a"), write("b", resource=OTHERS)])
     backend.append([write("a", None, 1), write("c")])
     told: list[Row] = []

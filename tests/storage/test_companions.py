@@ -42,7 +42,7 @@ def test_a_companion_is_committed_right_behind_the_write() -> None:
     run(test)
 
 
-def test_what_is_refused_takes_its_companion_along() -> None:
+def test_companion_of_a_refused_write_is_refused_too() -> None:
     async def test(store: Store, things: Collection, sums: Collection) -> None:
         total = await store.put(sums, "n", thing(0), None)
         await store.put(things, "a", thing(), None)
@@ -64,7 +64,7 @@ def test_a_companion_that_moved_refuses_the_write() -> None:
     run(test)
 
 
-def test_many_at_once_build_on_each_other_in_one_commit() -> None:
+def test_companions_of_many_writes_build_on_each_other_in_one_commit() -> None:
     async def test(store: Store, things: Collection, sums: Collection) -> None:
         await store.put(sums, "n", thing(0), None)
 
@@ -82,7 +82,7 @@ def test_many_at_once_build_on_each_other_in_one_commit() -> None:
     run(test)
 
 
-def test_a_group_may_begin_with_a_deletion() -> None:
+def test_group_of_writes_may_begin_with_a_deletion() -> None:
     async def test(store: Store, things: Collection, sums: Collection) -> None:
         old = await store.put(things, "a", thing(), None)
         deletion = Write("core/things", "a", "v1", None, old.revision)
@@ -94,7 +94,7 @@ def test_a_group_may_begin_with_a_deletion() -> None:
 
 
 @pytest.mark.parametrize("stale", [0, 1, 2])
-def test_of_a_group_all_are_written_or_none(stale: int) -> None:
+def test_group_of_writes_is_written_as_a_whole_or_not_at_all(stale: int) -> None:
     async def test(store: Store, things: Collection, sums: Collection) -> None:
         group = [Write("core/things", key, "v1", b"{}", 0) for key in "abc"]
         group[stale].expected = 7
@@ -108,7 +108,7 @@ def test_of_a_group_all_are_written_or_none(stale: int) -> None:
     run(test)
 
 
-def test_a_group_waits_for_what_is_under_way_under_its_keys() -> None:
+def test_group_of_writes_waits_for_pending_writes_of_its_keys() -> None:
     async def test(store: Store, things: Collection, sums: Collection) -> None:
         first = asyncio.create_task(store.put(things, "a", thing(), None))
         await asyncio.sleep(0)
@@ -121,7 +121,7 @@ def test_a_group_waits_for_what_is_under_way_under_its_keys() -> None:
 
 
 @pytest.mark.parametrize("has_companion", [False, True])
-def test_what_rests_on_a_write_that_is_refused_is_refused_too(has_companion: bool) -> None:
+def test_write_whose_precondition_is_a_refused_write_is_refused_too(has_companion: bool) -> None:
     async def test(store: Store, things: Collection, sums: Collection) -> None:
         total = await store.put(sums, "n", thing(0), None)
         stale = Write("core/things", "x", "v1", b"{}", 7)

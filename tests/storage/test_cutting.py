@@ -54,7 +54,9 @@ def body(metadata: dict[str, Any], rest: dict[str, Any]) -> bytes:
 
 @settings(deadline=None, max_examples=60)
 @given(metadatas, rests)
-def test_what_is_cut_out_is_the_metadata(metadata: dict[str, Any], rest: dict[str, Any]) -> None:
+def test_metadata_cut_out_of_a_body_is_the_metadata_of_the_object(
+    metadata: dict[str, Any], rest: dict[str, Any]
+) -> None:
     stored = body(metadata, rest)
     whole = orjson.loads(b"{" + stored)
     assert orjson.loads(stored[METADATA_START : metadata_end(stored)]) == whole["metadata"]
@@ -62,7 +64,9 @@ def test_what_is_cut_out_is_the_metadata(metadata: dict[str, Any], rest: dict[st
 
 @settings(deadline=None, max_examples=60)
 @given(metadatas, rests)
-def test_only_managed_fields_are_left_out(metadata: dict[str, Any], rest: dict[str, Any]) -> None:
+def test_body_without_managed_fields_lacks_nothing_else(
+    metadata: dict[str, Any], rest: dict[str, Any]
+) -> None:
     stored = body(metadata, rest)
     left, end = without_managed_fields(stored)
     whole, read = orjson.loads(b"{" + stored), orjson.loads(b"{" + left)
@@ -74,7 +78,7 @@ def test_only_managed_fields_are_left_out(metadata: dict[str, Any], rest: dict[s
 
 @pytest.mark.parametrize("managed", [None, [], [{"manager": "m", "fieldsV1": {"f:data": {}}}]])
 @pytest.mark.parametrize("rest", [{}, {"data": {"a": "b"}}, {"spec": {"list": [{}]}, "status": {}}])
-def test_usual_objects_are_not_read(
+def test_metadata_of_usual_objects_is_found_without_parsing_the_body(
     managed: list[Any] | None, rest: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metadata: dict[str, Any] = {
@@ -91,7 +95,7 @@ def test_usual_objects_are_not_read(
     assert orjson.loads(stored[METADATA_START : metadata_end(stored)])["name"] == "a"
 
 
-def test_a_template_has_managed_fields_of_its_own() -> None:
+def test_managed_fields_of_a_template_stay_in_the_body() -> None:
     template = {"metadata": {"managedFields": [{"manager": "other"}]}, "spec": {}}
     stored = body({"name": "a", "uid": "u"}, {"spec": {"template": template}})
     version = Version("a", 7, "v1", stored)

@@ -83,7 +83,7 @@ async def serving() -> AsyncIterator[tuple[aio.Server, Member]]:
 
 
 @pytest.mark.parametrize("size", [0, 1, 16_384, 70_000, 3_000_000])
-def test_messages_of_any_size_go_both_ways(size: int) -> None:
+def test_grpc_messages_of_any_size_go_both_ways(size: int) -> None:
     async def test() -> None:
         async with serving() as (_, member):
             assert await member.call(RANGE, b"x" * size, PATIENCE) == b"%d" % size
@@ -92,7 +92,7 @@ def test_messages_of_any_size_go_both_ways(size: int) -> None:
     run(test)
 
 
-def test_more_than_the_window_goes_both_ways() -> None:
+def test_grpc_messages_larger_than_the_flow_window_go_both_ways() -> None:
     async def test() -> None:
         async with serving() as (_, member):
             size = 2 * STREAM_WINDOW
@@ -101,7 +101,7 @@ def test_more_than_the_window_goes_both_ways() -> None:
     run(test)
 
 
-def test_many_calls_share_a_connection() -> None:
+def test_grpc_calls_share_a_connection() -> None:
     async def test() -> None:
         async with serving() as (_, member):
             calls = [member.call(RANGE, b"x" * (n * 1000), PATIENCE) for n in range(200)]
@@ -110,7 +110,7 @@ def test_many_calls_share_a_connection() -> None:
     run(test)
 
 
-def test_a_connection_without_numbers_for_streams_is_followed_by_another(
+def test_grpc_connection_without_stream_numbers_is_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("fairlead.storage.etcd.http2._LAST_STREAM", 9)
@@ -123,7 +123,7 @@ def test_a_connection_without_numbers_for_streams_is_followed_by_another(
     run(test)
 
 
-def test_a_refusal_says_why() -> None:
+def test_grpc_refusal_has_its_code_and_message() -> None:
     async def test() -> None:
         async with serving() as (_, member):
             with pytest.raises(CallFailed) as failed:
@@ -134,7 +134,7 @@ def test_a_refusal_says_why() -> None:
     run(test)
 
 
-def test_a_call_has_its_time_and_the_next_one_another() -> None:
+def test_grpc_call_times_out_and_the_next_one_does_not() -> None:
     async def test() -> None:
         async with serving() as (_, member):
             with pytest.raises(CallFailed) as failed:
@@ -150,7 +150,7 @@ def test_a_call_has_its_time_and_the_next_one_another() -> None:
     run(test)
 
 
-def test_a_stream_tells_all_in_order_and_waits_for_its_reader() -> None:
+def test_grpc_stream_gives_all_in_order_and_waits_for_its_reader() -> None:
     async def test() -> None:
         async with serving() as (_, member):
             count, size = 60, 1 << 20
@@ -167,7 +167,7 @@ def test_a_stream_tells_all_in_order_and_waits_for_its_reader() -> None:
     run(test)
 
 
-def test_a_server_that_goes_away_finishes_what_it_took() -> None:
+def test_grpc_goaway_lets_accepted_calls_finish() -> None:
     async def test() -> None:
         async with serving() as (server, member):
             slow = asyncio.create_task(member.call(RANGE, b"size 5000000", PATIENCE))
@@ -243,7 +243,7 @@ def speaking(*answers: bytes, stays: bool = True) -> AbstractAsyncContextManager
     return server_that(speak)
 
 
-def test_heads_in_parts_padding_and_unknown_frames_are_understood() -> None:
+def test_http2_continuation_padding_and_unknown_frames_are_understood() -> None:
     async def test() -> None:
         padded = b"\x03" + message(b"answer") + b"\0\0\0"
         async with speaking(
@@ -259,7 +259,7 @@ def test_heads_in_parts_padding_and_unknown_frames_are_understood() -> None:
     run(test)
 
 
-def test_an_answer_that_comes_byte_by_byte_is_one() -> None:
+def test_grpc_answer_that_comes_byte_by_byte_is_read_whole() -> None:
     async def test() -> None:
         whole = (
             HELLO
@@ -290,7 +290,9 @@ def test_an_answer_that_comes_byte_by_byte_is_one() -> None:
         HELLO + frame(RESET, 0, 1, b"\0\0\0\x02"),
     ],
 )
-def test_whatever_it_sends_the_call_fails_and_is_not_taken_for_unsent(answer: bytes) -> None:
+def test_grpc_call_with_a_malformed_answer_fails_and_does_not_count_as_unsent(
+    answer: bytes,
+) -> None:
     async def test() -> None:
         async with speaking(answer) as member:
             with pytest.raises(CallFailed) as failed:
@@ -307,7 +309,7 @@ def test_whatever_it_sends_the_call_fails_and_is_not_taken_for_unsent(answer: by
         frame(RESET, 0, 1, b"\0\0\0\x07"),
     ],
 )
-def test_what_was_certainly_not_taken_is_known_as_unsent(answer: bytes) -> None:
+def test_grpc_call_that_the_server_did_not_take_counts_as_unsent(answer: bytes) -> None:
     async def test() -> None:
         async with speaking(HELLO + answer) as member:
             with pytest.raises(CallFailed) as failed:
@@ -317,7 +319,7 @@ def test_what_was_certainly_not_taken_is_known_as_unsent(answer: bytes) -> None:
     run(test)
 
 
-def test_a_connection_that_ends_fails_what_is_under_way_and_the_next_call_makes_another() -> None:
+def test_grpc_connection_that_ends_fails_its_calls_and_the_next_call_reconnects() -> None:
     async def test() -> None:
         async with speaking(HELLO, stays=False) as member:
             for _ in range(2):
@@ -328,7 +330,7 @@ def test_a_connection_that_ends_fails_what_is_under_way_and_the_next_call_makes_
     run(test)
 
 
-def test_no_more_is_sent_than_the_other_side_allows() -> None:
+def test_grpc_sends_no_more_than_the_flow_window_allows() -> None:
     async def test() -> None:
         sent: list[int] = []
 

@@ -54,7 +54,7 @@ async def put(source: EtcdSource, *group: Write) -> int:
     return (await source.write(group))[-1]
 
 
-def test_what_does_not_weigh_lets_others_rest(etcd: Etcd) -> None:
+def test_epoch_stays_when_a_write_does_not_change_it(etcd: Etcd) -> None:
     async def test(one: EtcdSource, other: EtcdSource) -> None:
         since = await put(one, write("a"))
         assert await put(other, write("b")) > since
@@ -63,7 +63,7 @@ def test_what_does_not_weigh_lets_others_rest(etcd: Etcd) -> None:
     run(etcd, test)
 
 
-def test_what_weighs_refuses_all_that_rest_on_what_was_before(etcd: Etcd) -> None:
+def test_epoch_that_changed_refuses_writes_that_rest_on_the_one_before(etcd: Etcd) -> None:
     async def test(one: EtcdSource, other: EtcdSource) -> None:
         since = await put(one, write("a"))
         moved = 0
@@ -78,7 +78,7 @@ def test_what_weighs_refuses_all_that_rest_on_what_was_before(etcd: Etcd) -> Non
     run(etcd, test)
 
 
-def test_a_write_that_rests_on_nothing_is_not_refused(etcd: Etcd) -> None:
+def test_epoch_does_not_matter_to_a_write_that_rests_on_none(etcd: Etcd) -> None:
     async def test(one: EtcdSource, other: EtcdSource) -> None:
         moved = await put(other, write("x", resource=OTHERS))
         assert await put(one, write("a")) > moved
@@ -86,7 +86,7 @@ def test_a_write_that_rests_on_nothing_is_not_refused(etcd: Etcd) -> None:
     run(etcd, test)
 
 
-def test_a_key_that_has_moved_is_told_before_the_epoch(etcd: Etcd) -> None:
+def test_epoch_conflict_comes_after_a_conflict_of_the_key(etcd: Etcd) -> None:
     async def test(one: EtcdSource, other: EtcdSource) -> None:
         since = await put(one, write("a"))
         await put(other, write("x", resource=OTHERS))
@@ -97,7 +97,7 @@ def test_a_key_that_has_moved_is_told_before_the_epoch(etcd: Etcd) -> None:
     run(etcd, test)
 
 
-def test_what_goes_along_with_a_write_does_not_weigh(etcd: Etcd) -> None:
+def test_epoch_is_not_changed_by_companions(etcd: Etcd) -> None:
     async def test(one: EtcdSource, other: EtcdSource) -> None:
         since = await put(one, write("a"))
         await put(other, write("b"), write("x", resource=OTHERS))
@@ -106,7 +106,7 @@ def test_what_goes_along_with_a_write_does_not_weigh(etcd: Etcd) -> None:
     run(etcd, test)
 
 
-def test_the_epoch_is_nothing_that_is_told(etcd: Etcd) -> None:
+def test_epoch_is_not_part_of_feed_or_snapshot(etcd: Etcd) -> None:
     async def test(one: EtcdSource, other: EtcdSource) -> None:
         first = await put(one, write("a"))
         moved = await put(one, write("x", resource=OTHERS))

@@ -166,7 +166,9 @@ class Follower:
 
 
 @pytest.mark.parametrize("fault", ["kill", "pause"])
-def test_the_others_go_on_when_the_member_in_use_is_lost(cluster: EtcdCluster, fault: str) -> None:
+def test_etcd_calls_go_to_other_members_when_the_one_in_use_is_lost(
+    cluster: EtcdCluster, fault: str
+) -> None:
     async def test() -> None:
         async with opened(cluster.urls, f"/{fault}") as source, Follower(source) as follower:
             await created(source, "before")
@@ -234,7 +236,7 @@ def test_a_member_that_is_cut_off_from_the_others_is_left(tmp_path: Path) -> Non
         linked.close()
 
 
-def test_all_members_can_go_away_and_come_back(tmp_path: Path) -> None:
+def test_etcd_members_can_all_go_away_and_come_back(tmp_path: Path) -> None:
     member = Etcd(tmp_path).start()
 
     async def test() -> None:
@@ -260,7 +262,7 @@ def test_all_members_can_go_away_and_come_back(tmp_path: Path) -> None:
         member.close()
 
 
-def test_no_call_hangs_where_the_only_member_stalls(tmp_path: Path) -> None:
+def test_etcd_call_to_a_stalled_only_member_does_not_hang(tmp_path: Path) -> None:
     member = Etcd(tmp_path).start()
 
     async def test() -> None:
@@ -319,7 +321,7 @@ def test_an_etcd_that_went_back_in_time_is_not_followed(etcd: Etcd) -> None:
     run(test)
 
 
-def test_one_of_several_servers_compacts_at_a_time(etcd: Etcd) -> None:
+def test_etcd_compaction_is_done_by_one_of_several_servers_at_a_time(etcd: Etcd) -> None:
     async def test() -> None:
         async with opened(etcd.url, "/compact") as one, opened(etcd.url, "/compact") as other:
             first, second = await created(one, "a"), await created(one, "b")
@@ -338,7 +340,7 @@ def test_one_of_several_servers_compacts_at_a_time(etcd: Etcd) -> None:
     run(test)
 
 
-def test_a_follower_hears_from_the_feed_what_others_compacted(etcd: Etcd) -> None:
+def test_etcd_compaction_by_another_server_is_heard_from_the_feed(etcd: Etcd) -> None:
     async def test() -> None:
         async with (
             opened(etcd.url, "/hears") as one,
@@ -355,7 +357,7 @@ def test_a_follower_hears_from_the_feed_what_others_compacted(etcd: Etcd) -> Non
     run(test)
 
 
-def test_what_is_outside_the_prefix_only_moves_the_revision(etcd: Etcd) -> None:
+def test_etcd_writes_outside_the_prefix_only_move_the_revision(etcd: Etcd) -> None:
     async def test() -> None:
         async with opened(etcd.url, "/own") as source, Follower(source) as follower:
             etcdctl(etcd, "put", "/owner/core/things/x", "v1\n{}")
@@ -368,7 +370,7 @@ def test_what_is_outside_the_prefix_only_moves_the_revision(etcd: Etcd) -> None:
     run(test)
 
 
-def test_values_that_cannot_be_read_are_left_out_and_said_once(
+def test_etcd_values_that_cannot_be_read_are_left_out_and_logged_once(
     etcd: Etcd, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test() -> None:
@@ -408,7 +410,7 @@ def test_a_value_that_is_too_large_for_etcd_is_refused_clearly(etcd: Etcd) -> No
     run(test)
 
 
-def test_what_has_a_time_to_live_is_deleted_by_etcd_and_the_feed_tells(etcd: Etcd) -> None:
+def test_etcd_lease_deletes_rows_with_a_time_to_live_and_the_feed_tells(etcd: Etcd) -> None:
     def ttl(resource: str, key: str) -> int | None:
         return 1 if key.startswith("event") else None
 
@@ -502,7 +504,7 @@ def limited(directory: Path, tls: Tls, permission: str) -> Iterator[Etcd]:
         member.close()
 
 
-def test_where_only_the_prefix_is_allowed_that_is_enough(tmp_path: Path, tls: Tls) -> None:
+def test_etcd_rights_to_the_prefix_alone_are_enough(tmp_path: Path, tls: Tls) -> None:
     async def test() -> None:
         async with opened(member.url, trust=trust_of(tls)) as source, Follower(source) as follower:
             first = await created(source, "a")
@@ -521,7 +523,7 @@ def test_where_only_the_prefix_is_allowed_that_is_enough(tmp_path: Path, tls: Tl
         run(test)
 
 
-def test_who_may_only_read_the_prefix_follows_it_and_writes_nothing(
+def test_etcd_rights_to_read_the_prefix_let_a_server_follow_it_and_write_nothing(
     tmp_path: Path, tls: Tls
 ) -> None:
     async def test() -> None:

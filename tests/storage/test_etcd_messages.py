@@ -44,7 +44,9 @@ def header_of(cluster: int, revision: int, *, turned: bool) -> bytes:
 
 
 @given(st.lists(entries, max_size=4), numbers, st.integers(0, 2**63 - 1), st.booleans())
-def test_a_range(found: list[KeyValue], cluster: int, lease: int, turned: bool) -> None:
+def test_etcd_range_response_is_read_in_any_order_of_fields(
+    found: list[KeyValue], cluster: int, lease: int, turned: bool
+) -> None:
     fields: list[tuple[int, int | bytes]] = [(1, header_of(cluster, 77, turned=turned))]
     fields += ((2, entry_of(one, 5, lease, turned=turned)) for one in found)
     raw = message([*fields, (4, 9)], turned=turned)
@@ -56,7 +58,9 @@ def test_a_range(found: list[KeyValue], cluster: int, lease: int, turned: bool) 
 
 
 @given(st.lists(st.tuples(entries, st.booleans(), st.none() | entries), max_size=4), st.booleans())
-def test_a_watch(found: list[tuple[KeyValue, bool, KeyValue | None]], turned: bool) -> None:
+def test_etcd_watch_response_is_read_in_any_order_of_fields(
+    found: list[tuple[KeyValue, bool, KeyValue | None]], turned: bool
+) -> None:
     events = [Event(*one) for one in found]
     raw_events: list[tuple[int, int | bytes]] = []
     for event in events:
@@ -75,7 +79,9 @@ def test_a_watch(found: list[tuple[KeyValue, bool, KeyValue | None]], turned: bo
 
 
 @given(st.booleans(), st.booleans())
-def test_a_transaction(succeeded: bool, turned: bool) -> None:
+def test_etcd_transaction_response_is_read_in_any_order_of_fields(
+    succeeded: bool, turned: bool
+) -> None:
     looks = message([(1, b"look")], turned=turned)
     raw = message(
         [(1, header_of(1, 300, turned=turned)), (2, int(succeeded)), (3, looks)], turned=turned
@@ -83,6 +89,6 @@ def test_a_transaction(succeeded: bool, turned: bool) -> None:
     assert read_txn(raw) == (300, succeeded, [] if succeeded else [looks])
 
 
-def test_a_watch_that_ends_says_why() -> None:
+def test_etcd_watch_that_ends_says_why() -> None:
     told = read_watch(message([(4, 1), (5, 12), (6, b"too old")], turned=False))
     assert (told.is_cancelled, told.compacted, told.reason) == (True, 12, "too old")

@@ -164,7 +164,7 @@ def test_a_write_error_fails_the_batch_and_the_file_proves_itself(
     assert run(tmp_path, test) == ["a", "b"]
 
 
-def test_a_statement_that_committed_though_it_failed_is_taken_back(
+def test_commit_that_reached_the_file_though_it_failed_is_rolled_back(
     tmp_path: Path, faults: Faults
 ) -> None:
     async def test(running: Running) -> None:
@@ -191,7 +191,7 @@ def test_a_resource_that_is_new_in_a_failed_commit_can_be_written_later(
     assert run(tmp_path, test) == ["a", "o"]
 
 
-def test_a_rollback_that_fails_leads_to_a_proof(tmp_path: Path, faults: Faults) -> None:
+def test_failed_rollback_makes_the_store_verify_its_file(tmp_path: Path, faults: Faults) -> None:
     async def test(running: Running) -> None:
         faults.plan("COMMIT", sqlite_error(sqlite3.SQLITE_FULL))
         faults.plan("ROLLBACK", sqlite_error(WRITE_ERROR))
@@ -223,7 +223,7 @@ def test_a_failed_fsync_is_fatal_at_once(tmp_path: Path, faults: Faults, at: str
 
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY])
-def test_a_full_or_read_only_disk_is_over_when_it_is_over(
+def test_full_or_read_only_disk_fails_writes_until_it_is_writable_again(
     tmp_path: Path, faults: Faults, code: int
 ) -> None:
     async def test(running: Running) -> None:
@@ -272,7 +272,7 @@ def test_a_really_full_disk_loses_nothing_and_is_over_when_there_is_room(
 
 
 @pytest.mark.parametrize("error", [ValueError("odd"), MemoryError(), SystemExit(3)], ids=repr)
-def test_whatever_is_raised_fails_its_batch_and_the_writer_goes_on(
+def test_any_exception_fails_its_batch_and_the_writer_goes_on(
     tmp_path: Path, faults: Faults, error: BaseException
 ) -> None:
     async def test(running: Running) -> None:
@@ -314,7 +314,9 @@ def test_a_file_that_lost_what_was_acknowledged_is_fatal(tmp_path: Path, faults:
         run(tmp_path, test)
 
 
-def test_a_proof_that_fails_for_want_of_room_is_tried_again(tmp_path: Path, faults: Faults) -> None:
+def test_verification_that_fails_on_a_full_disk_is_tried_again(
+    tmp_path: Path, faults: Faults
+) -> None:
     async def test(running: Running) -> None:
         faults.plan("INSERT INTO log", sqlite_error(WRITE_ERROR))
         faults.plan("UPDATE state", sqlite_error(sqlite3.SQLITE_FULL), times=3)
@@ -342,9 +344,7 @@ def test_damage_that_the_check_at_start_finds_is_fatal(tmp_path: Path, faults: F
     asyncio.run(main())
 
 
-def test_a_check_that_still_runs_ends_with_the_store_and_holds_nobody_up(
-    tmp_path: Path, faults: Faults
-) -> None:
+def test_check_at_start_ends_when_the_store_is_closed(tmp_path: Path, faults: Faults) -> None:
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
     faults.instead["PRAGMA quick_check"] = endless
 
@@ -366,7 +366,7 @@ def test_a_check_that_still_runs_ends_with_the_store_and_holds_nobody_up(
     asyncio.run(asyncio.wait_for(main(), 30))
 
 
-def test_the_loop_goes_on_while_a_store_lets_go_of_its_file(tmp_path: Path) -> None:
+def test_event_loop_goes_on_while_a_store_closes_its_file(tmp_path: Path) -> None:
     release = threading.Event()
 
     class Slow(SqliteBackend):
@@ -418,7 +418,7 @@ def test_a_compaction_that_fails_is_done_later(tmp_path: Path, faults: Faults, s
     assert run(tmp_path, test) == ["a"]
 
 
-def test_a_failure_is_one_line_in_the_log(
+def test_storage_failure_is_one_line_in_the_log(
     tmp_path: Path, faults: Faults, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(running: Running) -> None:

@@ -69,7 +69,7 @@ def run(test: Test) -> None:
     asyncio.run(main())
 
 
-def test_what_one_wrote_the_other_has_after_catching_up() -> None:
+def test_followed_log_has_the_writes_of_another_store_after_catching_up() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         revision = await one.put("a", 1)
         await other.store.catch_up()
@@ -80,7 +80,7 @@ def test_what_one_wrote_the_other_has_after_catching_up() -> None:
     run(test)
 
 
-def test_a_writer_is_answered_when_its_own_cache_has_the_write() -> None:
+def test_followed_log_answers_a_write_when_its_own_cache_has_it() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         shared.moving.clear()
         writing = asyncio.create_task(one.put("a", 1))
@@ -93,7 +93,7 @@ def test_a_writer_is_answered_when_its_own_cache_has_the_write() -> None:
     run(test)
 
 
-def test_what_another_wrote_with_the_same_content_stays_the_others() -> None:
+def test_followed_log_does_not_take_an_equal_write_of_another_store_for_its_own() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         one.source.sending.clear()
         writing = asyncio.create_task(one.put("a", 1))
@@ -112,7 +112,7 @@ def test_what_another_wrote_with_the_same_content_stays_the_others() -> None:
     run(test)
 
 
-def test_what_a_writer_made_is_what_the_cache_keeps() -> None:
+def test_followed_log_keeps_the_version_that_the_writer_made() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         made = await one.store.put(one.things, "a", thing(1), None)
         assert one.things.heads["a"] is made
@@ -120,7 +120,7 @@ def test_what_a_writer_made_is_what_the_cache_keeps() -> None:
     run(test)
 
 
-def test_a_write_over_what_another_has_changed_is_refused_and_can_be_tried_again() -> None:
+def test_followed_log_refuses_a_write_over_a_change_of_another_store() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         await one.put("a", 1)
         await other.store.catch_up()
@@ -135,7 +135,7 @@ def test_a_write_over_what_another_has_changed_is_refused_and_can_be_tried_again
     run(test)
 
 
-def test_writes_of_one_key_queue_up_behind_each_other() -> None:
+def test_followed_log_queues_writes_of_one_key() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         revisions = await asyncio.gather(*(one.put("a", number) for number in range(20)))
         assert revisions == sorted(revisions)
@@ -145,7 +145,7 @@ def test_writes_of_one_key_queue_up_behind_each_other() -> None:
     run(test)
 
 
-def test_what_builds_on_a_refused_write_is_refused_too() -> None:
+def test_followed_log_refuses_what_builds_on_a_refused_write() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         await one.put("a", 0)
         await other.store.catch_up()
@@ -161,7 +161,7 @@ def test_what_builds_on_a_refused_write_is_refused_too() -> None:
     run(test)
 
 
-def test_what_builds_on_a_refused_companion_is_refused_for_the_companions_sake() -> None:
+def test_followed_log_refuses_what_builds_on_a_refused_companion() -> None:
     """A new object's writer would take a conflict for an object of that name."""
 
     async def test(shared: Shared, one: Side, other: Side) -> None:
@@ -188,7 +188,7 @@ def test_what_builds_on_a_refused_companion_is_refused_for_the_companions_sake()
     run(test)
 
 
-def test_a_condition_can_be_of_a_write_that_is_still_under_way() -> None:
+def test_followed_log_takes_a_precondition_on_a_pending_write() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         first = asyncio.create_task(one.put("a", 0))
         await asyncio.sleep(0)
@@ -204,7 +204,7 @@ def test_a_condition_can_be_of_a_write_that_is_still_under_way() -> None:
     run(test)
 
 
-def test_companions_happen_together_with_their_write_or_not_at_all() -> None:
+def test_followed_log_writes_companions_together_with_their_write_or_not_at_all() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         total = await one.store.put(one.things, "sum", thing(0), None)
         companion = Companion(one.things, thing(1), total)
@@ -223,7 +223,7 @@ def test_companions_happen_together_with_their_write_or_not_at_all() -> None:
     run(test)
 
 
-def test_those_who_catch_up_together_ask_together() -> None:
+def test_followed_log_asks_the_source_once_for_all_that_catch_up_together() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         await one.put("a", 1)
         before = shared.asked
@@ -235,7 +235,7 @@ def test_those_who_catch_up_together_ask_together() -> None:
     run(test)
 
 
-def test_a_lost_connection_is_made_again_and_nothing_is_missed() -> None:
+def test_followed_log_reconnects_and_misses_nothing() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         seen: list[int] = []
         other.store.follow(
@@ -258,7 +258,7 @@ def test_a_lost_connection_is_made_again_and_nothing_is_missed() -> None:
     run(test)
 
 
-def test_after_a_gap_followers_hear_the_difference_and_watches_end() -> None:
+def test_followed_log_tells_followers_the_difference_after_a_gap_and_ends_watches() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         for key in ("changed", "gone", "same"):
             await one.put(key, 1)
@@ -300,7 +300,7 @@ async def _elsewhere(source: MemorySource, shared: Shared) -> None:
     await source.compact(shared.kept.revision)
 
 
-def test_older_states_and_changes_come_from_the_source() -> None:
+def test_followed_log_reads_older_states_and_changes_from_the_source() -> None:
     async def test(shared: Shared, one: Side, other: Side) -> None:
         first = await one.put("a", 1)
         await one.put("b", 1)

@@ -65,7 +65,7 @@ def test_a_follower_is_told_of_what_there_is_and_then_of_every_change(essential:
     run(test)
 
 
-def test_who_begins_between_a_commit_and_its_delivery_hears_of_it_once() -> None:
+def test_follower_that_begins_between_a_commit_and_its_delivery_hears_of_it_once() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         made = await store.put(things, "a", thing(1), None)
@@ -84,7 +84,7 @@ def test_who_begins_between_a_commit_and_its_delivery_hears_of_it_once() -> None
     run(test)
 
 
-def test_one_that_is_no_longer_there_hears_nothing() -> None:
+def test_follower_that_was_removed_hears_nothing() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         heard: list[str] = []
@@ -187,7 +187,7 @@ def test_a_forgotten_resource_has_no_readers_but_keeps_its_objects() -> None:
     run(test)
 
 
-def test_what_is_committed_is_told_before_a_resource_is_forgotten() -> None:
+def test_followers_hear_of_commits_before_their_resource_is_forgotten() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         heard: list[str] = []
@@ -199,7 +199,7 @@ def test_what_is_committed_is_told_before_a_resource_is_forgotten() -> None:
     run(test)
 
 
-def test_who_has_looked_is_told_of_what_comes_only() -> None:
+def test_follower_without_replay_hears_of_later_changes_only() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         heard: list[str] = []
@@ -213,7 +213,7 @@ def test_who_has_looked_is_told_of_what_comes_only() -> None:
     run(test)
 
 
-def test_a_large_batch_is_handed_out_in_turns_and_in_order() -> None:
+def test_followers_hear_of_a_large_batch_in_steps_and_in_order() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         heard: list[tuple[int, int]] = []
@@ -234,7 +234,7 @@ def test_a_large_batch_is_handed_out_in_turns_and_in_order() -> None:
     run(test)
 
 
-def test_what_watchers_were_told_of_never_runs_ahead_of_them() -> None:
+def test_delivered_revision_never_runs_ahead_of_watchers() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         heard = [0]

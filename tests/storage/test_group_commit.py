@@ -187,7 +187,7 @@ def test_what_was_queued_behind_a_failed_commit_fails_with_it() -> None:
     run(test)
 
 
-def test_later_writes_work_and_revisions_do_not_come_twice() -> None:
+def test_writes_after_a_failed_commit_work_and_get_new_revisions() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         before = await store.put(things, "a", thing(1), None)
@@ -313,7 +313,7 @@ def test_closing_commits_what_is_queued() -> None:
     asyncio.run(main())
 
 
-def test_waiting_for_a_revision_ends_when_it_is_reached_or_time_is_up() -> None:
+def test_wait_for_a_revision_ends_when_it_is_reached_or_time_is_up() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         assert await store.wait_for(0, 0.01)
@@ -328,7 +328,7 @@ def test_waiting_for_a_revision_ends_when_it_is_reached_or_time_is_up() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.001, 60])
-def test_who_no_longer_waits_for_a_revision_leaves_nothing_behind(seconds: float) -> None:
+def test_cancelled_wait_for_a_revision_leaves_nothing_behind(seconds: float) -> None:
     def futures() -> int:
         gc.collect()
         return sum(isinstance(one, asyncio.Future) for one in gc.get_objects())
@@ -344,7 +344,7 @@ def test_who_no_longer_waits_for_a_revision_leaves_nothing_behind(seconds: float
     run(test)
 
 
-def test_each_waits_for_its_own_revision() -> None:
+def test_wait_for_a_revision_ends_at_that_revision() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         waiting = {n: asyncio.create_task(store.wait_for(n, 10)) for n in (3, 1, 2, 4)}
@@ -384,7 +384,7 @@ def test_compaction_goes_on_after_it_failed_once() -> None:
     asyncio.run(main())
 
 
-def test_the_cache_has_a_change_before_anybody_is_told_of_it() -> None:
+def test_cache_has_a_change_before_followers_and_watchers_hear_of_it() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         seen: list[tuple[str, int, int]] = []
@@ -403,7 +403,7 @@ def test_the_cache_has_a_change_before_anybody_is_told_of_it() -> None:
     run(test)
 
 
-def test_a_writer_that_gives_up_takes_nobody_along() -> None:
+def test_write_cancelled_during_its_commit_still_settles_for_others() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         backend.gate.clear()
@@ -452,7 +452,7 @@ class Shared(MemoryBackend):
         return super().append(writes)
 
 
-def test_revisions_are_the_backends_whatever_was_foreseen() -> None:
+def test_revision_of_a_write_is_the_backends_not_the_predicted_one() -> None:
     async def main() -> None:
         backend = Shared()
         store = Store(EmbeddedLog(backend))
@@ -471,7 +471,7 @@ def test_revisions_are_the_backends_whatever_was_foreseen() -> None:
     asyncio.run(main())
 
 
-def test_what_the_backend_refuses_is_a_conflict_and_leaves_the_state_before() -> None:
+def test_write_that_the_backend_refuses_is_a_conflict_and_leaves_the_state_before() -> None:
     """Another process moved the key on; what was built on the refused write goes with it."""
 
     async def test(store: Store, backend: MemoryBackend) -> None:
@@ -491,7 +491,7 @@ def test_what_the_backend_refuses_is_a_conflict_and_leaves_the_state_before() ->
     run(test)
 
 
-def test_what_waits_is_told_at_once_that_the_store_is_given_up() -> None:
+def test_queued_writes_fail_at_once_when_the_store_is_given_up() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         store.log.on_fatal = lambda message: None
         things = store.collection("core/things")
@@ -516,7 +516,7 @@ def test_what_waits_is_told_at_once_that_the_store_is_given_up() -> None:
     run(test)
 
 
-def test_a_store_that_ends_while_it_mends_itself_refuses_what_waits() -> None:
+def test_queued_writes_are_refused_when_the_store_closes_during_a_repair() -> None:
     class Mending(MemoryBackend):
         proof = threading.Event()
 
@@ -544,7 +544,7 @@ def test_a_store_that_ends_while_it_mends_itself_refuses_what_waits() -> None:
     asyncio.run(main())
 
 
-def test_who_gives_up_a_write_takes_nobody_along() -> None:
+def test_write_cancelled_before_its_commit_still_settles_for_others() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         backend.gate.clear()
@@ -563,7 +563,7 @@ def test_who_gives_up_a_write_takes_nobody_along() -> None:
     run(test)
 
 
-def test_what_is_on_disk_is_settled_at_once() -> None:
+def test_settled_ends_at_once_for_a_write_that_is_on_disk() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         made = await store.put(things, "a", thing(), None)
@@ -574,7 +574,7 @@ def test_what_is_on_disk_is_settled_at_once() -> None:
     run(test)
 
 
-def test_revisions_that_were_foreseen_for_lost_writes_are_free_again() -> None:
+def test_predicted_revisions_of_lost_writes_are_free_again() -> None:
     async def test(store: Store, backend: MemoryBackend) -> None:
         things = store.collection("core/things")
         backend.fail_once = FULL

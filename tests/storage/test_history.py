@@ -174,7 +174,7 @@ def test_a_replay_from_disk_that_compaction_overtakes_is_refused(tmp_path: Path)
     run(Store(EmbeddedLog(SqliteBackend(tmp_path)), history_memory=100_000), test)
 
 
-def test_pages_of_an_older_snapshot_go_on_after_memory_let_go_of_it(tmp_path: Path) -> None:
+def test_history_pages_go_on_from_disk_after_memory_forgot_their_revision(tmp_path: Path) -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         await asyncio.gather(*(store.put(things, f"k{n}", thing(n), None) for n in range(9)))
@@ -194,7 +194,7 @@ def test_pages_of_an_older_snapshot_go_on_after_memory_let_go_of_it(tmp_path: Pa
     run(Store(EmbeddedLog(SqliteBackend(tmp_path)), history_memory=20_000), test)
 
 
-def test_what_is_older_than_the_floor_is_refused() -> None:
+def test_history_older_than_the_floor_is_refused() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         for number in range(5):
@@ -219,7 +219,7 @@ class Slow(MemoryBackend):
         return super().append(writes)
 
 
-def test_a_hot_key_does_not_hold_on_to_its_past() -> None:
+def test_history_of_a_hot_key_is_freed_from_memory() -> None:
     """Each write builds on one that is still pending, and there is always a next one."""
 
     def depth(write: Write) -> int:
@@ -243,7 +243,7 @@ def test_a_hot_key_does_not_hold_on_to_its_past() -> None:
     run(Store(EmbeddedLog(Slow()), history_memory=10_000), test)
 
 
-def test_others_have_their_turn_while_a_long_history_is_forgotten() -> None:
+def test_forgetting_a_long_history_yields_to_the_event_loop() -> None:
     async def test(store: Store) -> None:
         things = store.collection("core/things")
         for number in range(3 * history._CHANGES_A_STEP):

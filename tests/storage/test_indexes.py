@@ -47,7 +47,7 @@ def run(test: Callable[[Things], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(test(Things()))
 
 
-def test_what_an_index_finds_is_not_looked_for_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_saves_a_search_through_all_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[str] = []
     matches = Selection.matches
 
@@ -77,7 +77,7 @@ def test_an_index_is_kept_current() -> None:
     run(test)
 
 
-def test_what_changes_while_an_index_is_made_is_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_has_what_changed_while_it_was_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairlead.storage.scans._SLICE_SECONDS", 0.0)
 
     async def test(things: Things) -> None:
@@ -95,7 +95,9 @@ def test_what_changes_while_an_index_is_made_is_in_it(monkeypatch: pytest.Monkey
     run(test)
 
 
-def test_those_who_ask_meanwhile_wait_for_the_same_index(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_that_is_being_built_is_awaited_by_other_lists(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     made: list[object] = []
     build_index = scans._build_index
 
@@ -118,7 +120,7 @@ def test_those_who_ask_meanwhile_wait_for_the_same_index(monkeypatch: pytest.Mon
     run(test)
 
 
-def test_of_too_many_indexes_the_one_that_was_unused_for_longest_goes() -> None:
+def test_index_that_was_unused_for_longest_goes_when_there_are_too_many() -> None:
     async def test(things: Things) -> None:
         await things.find("l=1")
         for number in range(indexes.MAX_INDEXES - 1):
@@ -133,7 +135,7 @@ def test_of_too_many_indexes_the_one_that_was_unused_for_longest_goes() -> None:
     run(test)
 
 
-def test_few_objects_need_no_index() -> None:
+def test_index_is_not_built_for_few_objects() -> None:
     async def test(things: Things) -> None:
         for number in range(100, MANY):
             things.delete(number)

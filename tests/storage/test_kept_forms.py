@@ -35,7 +35,7 @@ def test_a_kept_form_is_found_again_under_its_key_only(forms: DerivedCache) -> N
     assert forms.get(other, "protobuf") is None
 
 
-def test_what_was_kept_first_stays(forms: DerivedCache) -> None:
+def test_derived_cache_keeps_the_first_form_of_a_key(forms: DerivedCache) -> None:
     one = with_form(forms)
     before = forms.bytes
     forms.keep(one, "protobuf", b"again", _SIZE)
@@ -43,7 +43,9 @@ def test_what_was_kept_first_stays(forms: DerivedCache) -> None:
     assert forms.bytes == before
 
 
-def test_forms_go_with_their_version_without_the_collector(forms: DerivedCache) -> None:
+def test_derived_cache_drops_forms_with_their_version_without_the_collector(
+    forms: DerivedCache,
+) -> None:
     gc.disable()
     try:
         one = with_form(forms)
@@ -57,7 +59,7 @@ def test_forms_go_with_their_version_without_the_collector(forms: DerivedCache) 
         gc.enable()
 
 
-def test_many_versions_leave_nothing_behind(forms: DerivedCache) -> None:
+def test_derived_cache_is_empty_after_many_versions_went(forms: DerivedCache) -> None:
     for turn in range(1000):
         with_form(forms, str(turn))
     assert forms.bytes == 0
@@ -65,14 +67,14 @@ def test_many_versions_leave_nothing_behind(forms: DerivedCache) -> None:
     assert not forms._old
 
 
-def test_all_forms_together_stay_below_the_bound(forms: DerivedCache) -> None:
+def test_derived_cache_stays_below_its_bound(forms: DerivedCache) -> None:
     kept = [with_form(forms, str(turn)) for turn in range(200)]
     assert 0 < forms.bytes <= forms.limit
     found = [one for one in kept if forms.get(one, "protobuf") is not None]
     assert sum(one.forms.size for one in found if one.forms is not None) == forms.bytes
 
 
-def test_what_is_looked_at_all_the_time_outlives_what_is_not(forms: DerivedCache) -> None:
+def test_derived_cache_evicts_the_least_recently_used(forms: DerivedCache) -> None:
     used = with_form(forms)
     others = []
     for turn in range(200):
@@ -81,7 +83,7 @@ def test_what_is_looked_at_all_the_time_outlives_what_is_not(forms: DerivedCache
     assert forms.get(others[0], "protobuf") is None
 
 
-def test_what_made_room_can_be_kept_again(forms: DerivedCache) -> None:
+def test_derived_cache_takes_an_evicted_form_again(forms: DerivedCache) -> None:
     kept = [with_form(forms, str(turn)) for turn in range(200)]
     dropped = next(one for one in kept if forms.get(one, "protobuf") is None)
     forms.keep(dropped, "protobuf", b"again", _SIZE)
@@ -89,14 +91,14 @@ def test_what_made_room_can_be_kept_again(forms: DerivedCache) -> None:
     assert forms.bytes <= forms.limit
 
 
-def test_a_form_that_would_fill_the_bound_is_not_kept(forms: DerivedCache) -> None:
+def test_derived_cache_does_not_take_a_form_as_large_as_its_bound(forms: DerivedCache) -> None:
     small, huge = with_form(forms), version("b")
     forms.keep(huge, "protobuf", b"", forms.limit)
     assert forms.get(huge, "protobuf") is None
     assert forms.get(small, "protobuf") == b"a"
 
 
-def test_a_bound_of_nothing_keeps_nothing() -> None:
+def test_derived_cache_with_a_bound_of_zero_keeps_nothing() -> None:
     forms = DerivedCache(limit=0)
     assert forms.get(with_form(forms), "protobuf") is None
     assert forms.bytes == 0
@@ -110,14 +112,14 @@ def test_a_version_that_settles_at_another_revision_has_no_forms(forms: DerivedC
     assert forms.bytes == 0
 
 
-def test_versions_come_each_with_what_is_kept_of_it(forms: DerivedCache) -> None:
+def test_derived_cache_gives_versions_each_with_its_form(forms: DerivedCache) -> None:
     kept, bare, gone = with_form(forms, "a"), version("b"), with_form(forms, "c")
     gone.drop_facts()
     found = list(forms.each([kept, bare, gone], "protobuf"))
     assert found == [(kept, b"a"), (bare, None), (gone, None)]
 
 
-def test_what_many_are_asked_for_at_once_counts_as_used(forms: DerivedCache) -> None:
+def test_derived_cache_counts_a_lookup_of_many_as_use(forms: DerivedCache) -> None:
     used = with_form(forms, "a")
     others = []
     for turn in range(300):

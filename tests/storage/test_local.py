@@ -57,7 +57,7 @@ def numbers(store: Store) -> dict[str, str]:
     return {version.key: version.object()["data"]["n"] for version in versions}
 
 
-def test_a_follower_begins_with_everything_as_it_is_stored(run: Run) -> None:
+def test_worker_begins_with_everything_as_it_is_stored(run: Run) -> None:
     async def test(family: Family) -> None:
         for turn in range(2):
             await asyncio.gather(*(put(family.owner, f"k{n}", n + turn) for n in range(1500)))
@@ -72,7 +72,7 @@ def test_a_follower_begins_with_everything_as_it_is_stored(run: Run) -> None:
     run(test)
 
 
-def test_what_one_wrote_all_have_after_catching_up(run: Run) -> None:
+def test_workers_have_each_others_writes_after_catching_up(run: Run) -> None:
     async def test(family: Family) -> None:
         stores = [family.owner, await family.follower(), await family.follower()]
         for number in range(30):
@@ -85,7 +85,7 @@ def test_what_one_wrote_all_have_after_catching_up(run: Run) -> None:
     run(test)
 
 
-def test_the_page_tells_a_revision_before_its_writer_knows_it(run: Run) -> None:
+def test_workers_page_has_a_revision_before_its_writer_is_answered(run: Run) -> None:
     async def test(family: Family) -> None:
         for number in range(10):
             revision = await put(family.owner, "a", number)
@@ -94,7 +94,7 @@ def test_the_page_tells_a_revision_before_its_writer_knows_it(run: Run) -> None:
     run(test)
 
 
-def test_a_refusal_is_told_with_a_revision_that_shows_why(run: Run) -> None:
+def test_workers_conflict_comes_with_a_revision_that_shows_why(run: Run) -> None:
     async def test(family: Family) -> None:
         source = family.source()
         taken = await put(family.owner, "a")
@@ -112,7 +112,7 @@ def test_a_refusal_is_told_with_a_revision_that_shows_why(run: Run) -> None:
     run(test)
 
 
-def test_of_writes_that_go_together_all_are_taken_or_none(run: Run) -> None:
+def test_workers_group_of_writes_is_taken_as_a_whole_or_not_at_all(run: Run) -> None:
     async def test(family: Family) -> None:
         source = family.source()
         taken = await put(family.owner, "a")
@@ -138,7 +138,7 @@ def test_of_writes_that_go_together_all_are_taken_or_none(run: Run) -> None:
     run(test)
 
 
-def test_writes_of_many_stores_to_one_key_are_taken_one_after_the_other(run: Run) -> None:
+def test_workers_writes_to_one_key_are_taken_one_after_the_other(run: Run) -> None:
     async def test(family: Family) -> None:
         stores = [family.owner, await family.follower(), await family.follower()]
         await put(family.owner, "hot", 0)
@@ -164,7 +164,7 @@ def test_writes_of_many_stores_to_one_key_are_taken_one_after_the_other(run: Run
     run(test)
 
 
-def test_history_is_asked_of_the_owner(run: Run) -> None:
+def test_workers_read_history_from_the_owner(run: Run) -> None:
     async def test(family: Family) -> None:
         for number in range(4):
             await put(family.owner, "a", number)
@@ -212,7 +212,7 @@ def test_a_watch_at_a_follower_goes_on_when_the_owner_was_lost(run: Run) -> None
     run(test)
 
 
-def test_a_follower_whose_past_is_gone_begins_again(run: Run) -> None:
+def test_worker_whose_revision_was_compacted_begins_again(run: Run) -> None:
     async def test(family: Family) -> None:
         await put(family.owner, "a")
         source = family.source()
@@ -230,9 +230,7 @@ def test_a_follower_whose_past_is_gone_begins_again(run: Run) -> None:
     run(test)
 
 
-def test_a_follower_that_does_not_read_is_cut_off(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worker_that_does_not_read_is_cut_off(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channel, "MAX_UNREAD", 100_000)
 
     async def test(family: Family) -> None:
@@ -256,7 +254,7 @@ def test_a_follower_that_does_not_read_is_cut_off(
     run(test)
 
 
-def test_processes_of_other_users_are_turned_away(
+def test_workers_socket_refuses_processes_of_other_users(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test(family: Family) -> None:
@@ -271,7 +269,7 @@ def test_processes_of_other_users_are_turned_away(
     run(test)
 
 
-def test_an_owner_that_says_nothing_any_more_is_not_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_owner_that_falls_silent_is_unhealthy(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 17
     monkeypatch.setattr(page_module, "monotonic_ns", lambda: now)
     page = Page(2)
@@ -286,7 +284,7 @@ def test_an_owner_that_says_nothing_any_more_is_not_well(monkeypatch: pytest.Mon
     assert not page.healthy
 
 
-def test_the_page_counts_for_all_and_forgets_who_died() -> None:
+def test_workers_page_counts_for_all_and_forgets_dead_processes() -> None:
     page = Page(3)
     for number in range(3):
         slot = page.slot(number)

@@ -44,7 +44,7 @@ def migrated(directory: Path) -> SqliteBackend:
     return made
 
 
-def test_every_object_is_there_under_its_group_with_its_version(directory: Path) -> None:
+def test_migrated_file_has_every_object_under_its_group_with_its_version(directory: Path) -> None:
     backend = migrated(directory)
     found = {(row.resource, row.key): (row.api_version, row.revision) for row in backend.heads()}
     assert found == {
@@ -60,7 +60,7 @@ def test_every_object_is_there_under_its_group_with_its_version(directory: Path)
     backend.close()
 
 
-def test_its_history_can_still_be_told(directory: Path) -> None:
+def test_migrated_file_has_its_history(directory: Path) -> None:
     backend = migrated(directory)
     assert (backend.revision, backend.floor) == (14, 7)
     steps = [
@@ -78,7 +78,7 @@ def test_its_history_can_still_be_told(directory: Path) -> None:
     backend.close()
 
 
-def test_it_is_written_on_as_before(directory: Path) -> None:
+def test_migrated_file_takes_further_writes(directory: Path) -> None:
     backend = migrated(directory)
     list(backend.heads())
     assert backend.append([Write(MAPS, "default/a", "v1", b"{}", 8)]) == [15]
@@ -130,7 +130,7 @@ def test_a_migration_that_was_killed_before_its_space_was_ordered_goes_on(
     backend.close()
 
 
-def test_the_dialect_is_told_by_the_system_namespace(directory: Path) -> None:
+def test_migration_tells_the_dialect_by_the_system_namespace(directory: Path) -> None:
     made = SqliteBackend(directory, "cluster", NAMES)
     with pytest.raises(StorageError, match="of the kubernetes dialect"):
         made.open()
@@ -151,7 +151,7 @@ def test_a_damaged_row_stops_the_migration_and_leaves_the_file(directory: Path) 
     db.close()
 
 
-def test_objects_of_a_resource_that_nobody_knows_are_kept(directory: Path) -> None:
+def test_migration_keeps_objects_of_unknown_resources(directory: Path) -> None:
     made = SqliteBackend(directory, "kubernetes", OldNames({}, SYSTEMS))
     made.open()
     assert ("unknown/configmaps", "default/a") in {(row.resource, row.key) for row in made.heads()}

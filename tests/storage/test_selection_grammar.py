@@ -53,11 +53,11 @@ def test_a_label_selector_matches(text: str, expected: bool) -> None:
     assert matches(text, FACTS) is expected
 
 
-def test_white_space_does_not_count() -> None:
+def test_label_selector_may_have_white_space() -> None:
     assert parse_labels(" a = 1 , b in ( x , y ) ,! c ") == parse_labels("a=1,b in (x,y),!c")
 
 
-def test_words_that_are_operators_can_be_keys_and_values() -> None:
+def test_label_selector_keys_and_values_may_be_words_of_operators() -> None:
     assert matches("in in (notin)", {"in": "notin"})
     assert matches("notin=in", {"notin": "in"})
     assert matches("!in", {"x": "y"})
@@ -109,14 +109,16 @@ values = st.one_of(st.just(""), words)
 
 
 @given(st.dictionaries(words, values, max_size=5))
-def test_the_equalities_of_a_set_of_labels_select_it(labels: dict[str, str]) -> None:
+def test_label_selector_of_all_labels_of_a_set_selects_it(labels: dict[str, str]) -> None:
     text = ",".join(f"{key}={value}" for key, value in labels.items())
     assert matches(text, labels)
     assert matches(",".join(labels), labels)
 
 
 @given(st.dictionaries(words, words, max_size=5), words, st.lists(words, min_size=1, max_size=4))
-def test_in_and_notin_are_opposites(labels: dict[str, str], key: str, found: list[str]) -> None:
+def test_label_selector_in_and_notin_are_opposites(
+    labels: dict[str, str], key: str, found: list[str]
+) -> None:
     listed = ",".join(found)
     inside = matches(f"{key} in ({listed})", labels)
     assert inside == (labels.get(key) in found)
@@ -124,7 +126,7 @@ def test_in_and_notin_are_opposites(labels: dict[str, str], key: str, found: lis
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_read_or_refused_in_good_order(text: str) -> None:
+def test_selector_of_any_text_is_read_or_refused_with_an_error(text: str) -> None:
     for parse in (parse_labels, parse_fields):
         with suppress(SelectorError):
             parse(text)
@@ -181,7 +183,7 @@ def test_values_of_field_selectors_escape_what_would_end_them(text: str, message
         ("a>3,a>20,a<9,a<80", "a>20,a<9"),
     ],
 )
-def test_conditions_on_one_key_become_one(text: str, folds_to: str) -> None:
+def test_selector_conditions_on_one_key_become_one(text: str, folds_to: str) -> None:
     assert folded(parse_labels(text)) == parse_labels(folds_to)
 
 
@@ -194,7 +196,9 @@ def test_conditions_on_one_key_become_one(text: str, folds_to: str) -> None:
     ),
     facts=st.dictionaries(st.just("a"), st.sampled_from(["", "0", "1", "2", "3", "x"])),
 )
-def test_folding_changes_nothing_of_what_matches(terms: list[str], facts: dict[str, str]) -> None:
+def test_selector_folding_changes_nothing_of_what_matches(
+    terms: list[str], facts: dict[str, str]
+) -> None:
     rules = parse_labels(",".join(terms))
     assert all(rule.matches(facts) for rule in folded(rules)) == all(
         rule.matches(facts) for rule in rules

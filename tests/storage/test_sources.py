@@ -116,7 +116,7 @@ async def all_changes(source: Source, after: int, upto: int) -> list[list[Step]]
     return found
 
 
-def test_revisions_rise_and_are_the_same_for_all(connect: Connect) -> None:
+def test_source_revisions_rise_and_are_the_same_for_all(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
         first = await put(one, write("a"))
         second = await put(other, write("b"))
@@ -139,7 +139,7 @@ def test_a_write_over_another_revision_than_the_expected_is_refused(connect: Con
     run(connect, test)
 
 
-def test_of_two_who_want_the_same_one_gets_it(connect: Connect) -> None:
+def test_source_lets_one_of_two_writes_of_the_same_key_win(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
         tries = [put(source, write("a", b"%d" % n)) for n in range(10) for source in (one, other)]
         outcomes = await asyncio.gather(*tries, return_exceptions=True)
@@ -162,7 +162,7 @@ def test_a_deleted_key_can_be_used_again(connect: Connect) -> None:
     run(connect, test)
 
 
-def test_a_group_happens_as_a_whole_or_not_at_all(connect: Connect) -> None:
+def test_source_writes_a_group_as_a_whole_or_not_at_all(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
         first = await put(one, write("a"))
         with pytest.raises(ConditionFailed) as failed:
@@ -279,7 +279,7 @@ def test_the_feed_tells_the_past_as_well_and_then_what_comes(connect: Connect) -
     run(connect, test)
 
 
-def test_nothing_is_lost_or_told_twice_when_the_feed_is_taken_up_again(connect: Connect) -> None:
+def test_feed_that_is_taken_up_again_loses_and_repeats_nothing(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
         start = last = await one.ask_newest()
         writing = asyncio.gather(*(put(other, write(f"k{n}")) for n in range(200)))
@@ -298,7 +298,7 @@ def test_nothing_is_lost_or_told_twice_when_the_feed_is_taken_up_again(connect: 
     run(connect, test)
 
 
-def test_one_store_knows_nothing_of_another_resource_with_equal_keys(connect: Connect) -> None:
+def test_source_keeps_equal_keys_of_two_resources_apart(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
         start = await one.ask_newest()
         first = await put(one, write("a"))
@@ -311,7 +311,7 @@ def test_one_store_knows_nothing_of_another_resource_with_equal_keys(connect: Co
     run(connect, test)
 
 
-def test_changes_tell_what_was_before_and_after(connect: Connect) -> None:
+def test_source_changes_have_the_value_before_and_after(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
         start = await put(one, write("a", b"1"))
         await put(other, write("x", resource=OTHERS))
@@ -334,7 +334,7 @@ def test_changes_tell_what_was_before_and_after(connect: Connect) -> None:
     run(connect, test)
 
 
-def test_many_changes_come_in_pieces_that_make_up_all(connect: Connect) -> None:
+def test_source_changes_come_in_pieces_that_make_up_all(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
         start = await one.ask_newest()
         made = await asyncio.gather(*(put(one, write(f"k{n}", b"x" * 9000)) for n in range(700)))
@@ -345,7 +345,7 @@ def test_many_changes_come_in_pieces_that_make_up_all(connect: Connect) -> None:
     run(connect, test)
 
 
-def test_the_state_at_every_revision_can_be_told(connect: Connect) -> None:
+def test_source_has_the_state_at_every_revision(connect: Connect) -> None:
     async def test(one: Source, other: Source) -> None:
         start = await one.ask_newest()
         a = await put(one, write("a"))

@@ -76,7 +76,7 @@ def test_files_of_older_releases_become_private(backend: SqliteBackend) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 199, 200, 201, 1000])
-def test_a_batch_of_any_size_is_kept(backend: SqliteBackend, count: int) -> None:
+def test_sqlite_commits_a_batch_of_any_size(backend: SqliteBackend, count: int) -> None:
     put(backend, *(f"k{number}" for number in range(count)))
     kept = heads(backend)
     assert [row.revision for row in kept] == list(range(1, count + 1))
@@ -138,7 +138,7 @@ def test_a_step_of_compaction_is_bounded(backend: SqliteBackend) -> None:
     assert max(a - b for a, b in pairwise(left)) <= 1000
 
 
-def test_space_is_given_back(backend: SqliteBackend) -> None:
+def test_sqlite_file_shrinks_after_compaction(backend: SqliteBackend) -> None:
     keys = [f"k{number}" for number in range(400)]
     put(backend, *keys, value=b"x" * 50_000)
     backend.append([Write(THINGS, key, "v1", None, n + 1) for n, key in enumerate(keys)])
@@ -161,7 +161,7 @@ def test_a_directory_belongs_to_one_process_at_a_time(backend: SqliteBackend) ->
     other.close()
 
 
-def test_the_lock_is_taken_before_anything_is_made(tmp_path: Path) -> None:
+def test_directory_lock_is_taken_before_any_file_is_created(tmp_path: Path) -> None:
     backend = SqliteBackend(tmp_path / "new")
     backend.lock()
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["lock"]
@@ -219,7 +219,7 @@ def test_damaged_tables_are_refused_in_one_line(backend: SqliteBackend, damage: 
     assert "\n" not in str(refused.value)
 
 
-def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
+def test_sqlite_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "fairlead.db").write_bytes(b"something else" * 500)
     with pytest.raises(StorageError, match="is damaged or not a Fairlead store"):
         opened(tmp_path)
@@ -276,7 +276,7 @@ def test_a_creation_that_was_killed_starts_over(tmp_path: Path) -> None:
     assert not (tmp_path / "fairlead.db.new").exists()
 
 
-def test_writes_that_were_lost_are_noticed(backend: SqliteBackend) -> None:
+def test_sqlite_file_that_lost_acknowledged_writes_is_noticed(backend: SqliteBackend) -> None:
     put(backend, "a")
     put(backend, "b", "c")
     backend.close()
@@ -338,13 +338,13 @@ def test_commits_are_synced_and_readers_do_not_block(backend: SqliteBackend) -> 
         backend.recover()
 
 
-def test_its_size_is_what_lies_on_disk(backend: SqliteBackend) -> None:
+def test_sqlite_size_is_that_of_the_files_on_disk(backend: SqliteBackend) -> None:
     before = backend.size()
     put(backend, "a", value=b"x" * 100_000)
     assert backend.size() >= before + 100_000
 
 
-def test_an_index_without_room_is_a_full_disk(
+def test_sqlite_shared_memory_file_without_room_is_a_full_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path) -> sqlite3.Connection:

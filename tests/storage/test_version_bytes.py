@@ -20,7 +20,7 @@ UID = "613978e8-90f0-4168-a29b-2a5031e4e4a2"
         {"annotations": {'"resourceVersion":"': '"resourceVersion":"7",'}},
     ],
 )
-def test_the_revision_that_is_put_into_a_body_can_be_taken_out_again(
+def test_version_body_gives_back_the_revision_that_was_put_in(
     metadata: dict[str, object],
 ) -> None:
     kept = encode({"metadata": metadata, "data": {"resourceVersion": "9"}})
@@ -40,7 +40,7 @@ def test_the_revision_that_is_put_into_a_body_can_be_taken_out_again(
         ({"name": "a", "managedFields": [{"fieldsV1": {"f:x": {"finalizers": {}}}}]}, 0),
     ],
 )
-def test_what_metadata_has_is_told_of_bytes_and_of_objects_alike(
+def test_version_flags_are_the_same_for_bytes_and_for_objects(
     metadata: dict[str, object], hints: int
 ) -> None:
     value = {"metadata": metadata}

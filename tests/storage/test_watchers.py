@@ -75,7 +75,7 @@ def feed() -> Feed:
     return Feed()
 
 
-def test_events_arrive_in_order(feed: Feed) -> None:
+def test_watcher_gets_events_in_order(feed: Feed) -> None:
     watcher = watching()
     feed.collection.audience.add(watcher)
     feed.put("a/x")
@@ -102,7 +102,7 @@ def test_a_watcher_hears_of_nothing_up_to_its_start(feed: Feed) -> None:
     assert shown(watcher.pending) == ["MODIFIED a/x@3"]
 
 
-def test_what_enters_and_leaves_a_selection(feed: Feed) -> None:
+def test_watcher_hears_what_enters_and_leaves_its_selection(feed: Feed) -> None:
     watcher = watching(selection=Selection(parse_labels("l=1")))
     feed.collection.audience.add(watcher)
     feed.put("a/x", l="2")
@@ -113,7 +113,7 @@ def test_what_enters_and_leaves_a_selection(feed: Feed) -> None:
     assert shown(watcher.pending) == ["ADDED a/x@2", "MODIFIED a/x@3", "DELETED a/x@4"]
 
 
-def test_after_unwatching_nothing_is_heard(feed: Feed) -> None:
+def test_watcher_that_was_removed_hears_nothing(feed: Feed) -> None:
     watcher = watching()
     feed.collection.audience.add(watcher)
     feed.collection.audience.remove(watcher)
@@ -142,7 +142,7 @@ def test_a_watcher_that_lets_too_much_pile_up_is_cut_off(
     assert len(eager.pending) == 1
 
 
-def test_taking_waits_for_the_next_event(feed: Feed) -> None:
+def test_watcher_take_waits_for_the_next_event(feed: Feed) -> None:
     async def main() -> None:
         watcher = watching()
         feed.collection.audience.add(watcher)
@@ -156,7 +156,7 @@ def test_taking_waits_for_the_next_event(feed: Feed) -> None:
     asyncio.run(main())
 
 
-def test_who_serves_a_watcher_is_told_when_it_is_cut_off(
+def test_watcher_that_is_cut_off_tells_its_listener(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_PENDING", 1)
@@ -181,7 +181,7 @@ def test_a_closed_watcher_still_gives_out_what_it_has(feed: Feed) -> None:
     asyncio.run(main())
 
 
-def test_closing_wakes_who_waits() -> None:
+def test_watcher_that_is_closed_wakes_a_waiting_take() -> None:
     async def main() -> None:
         watcher = watching()
         taking = asyncio.create_task(next_events(watcher))
@@ -207,7 +207,7 @@ def test_a_watcher_that_holds_too_many_bytes_is_cut_off(
     assert not eager.closed
 
 
-def test_one_event_is_taken_however_large_it_is(
+def test_watcher_takes_one_event_however_large_it_is(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_PENDING_BYTES", 100)
@@ -242,7 +242,7 @@ def test_a_watcher_whose_selection_fails_ends_and_the_others_go_on(feed: Feed) -
     assert shown(sound.pending) == ["ADDED a/x@1", "ADDED a/bad@2", "ADDED a/y@3"]
 
 
-def test_an_event_that_comes_alone_is_passed_on_and_not_collected(feed: Feed) -> None:
+def test_watcher_passes_a_single_event_on_without_queueing_it(feed: Feed) -> None:
     watcher = watching()
     told = Telling(watcher, passes_on=True).told
     feed.collection.audience.add(watcher)
@@ -252,7 +252,7 @@ def test_an_event_that_comes_alone_is_passed_on_and_not_collected(feed: Feed) ->
     assert (told[1:], shown(watcher.pending)) == (["wake"], ["MODIFIED a/x@2"])
 
 
-def test_nothing_is_passed_on_before_what_is_pending(feed: Feed) -> None:
+def test_watcher_passes_nothing_on_before_queued_events(feed: Feed) -> None:
     watcher = watching()
     told = Telling(watcher, passes_on=True).told
     feed.collection.audience.add(watcher)
@@ -289,7 +289,7 @@ def test_what_a_watcher_holds_stays_whole_when_the_history_is_cut(feed: Feed) ->
     assert feed.collection.events_after(0) == []
 
 
-def test_watchers_of_the_same_selector_share_the_decision(feed: Feed) -> None:
+def test_audience_decides_once_for_watchers_of_the_same_selector(feed: Feed) -> None:
     asked: list[str] = []
 
     class Counted(Selection):
@@ -305,7 +305,7 @@ def test_watchers_of_the_same_selector_share_the_decision(feed: Feed) -> None:
     assert [shown(watcher.pending) for watcher in watchers] == [["ADDED a/x@1"]] * 10
 
 
-def test_those_who_wait_for_another_value_are_not_asked(feed: Feed) -> None:
+def test_audience_does_not_ask_watchers_of_another_label_value(feed: Feed) -> None:
     class Unasked(Selection):
         def matches(self, version: Version) -> bool:
             raise AssertionError(version.key)
@@ -320,7 +320,7 @@ def test_those_who_wait_for_another_value_are_not_asked(feed: Feed) -> None:
     assert shown(others.pending) == ["ADDED a/x@1", "MODIFIED a/x@2", "DELETED a/x@3"]
 
 
-def test_those_who_ask_for_a_label_are_not_asked_about_objects_without_it(feed: Feed) -> None:
+def test_audience_does_not_ask_watchers_of_a_label_that_an_object_lacks(feed: Feed) -> None:
     class Unasked(Selection):
         def matches(self, version: Version) -> bool:
             raise AssertionError(version.key)
@@ -336,7 +336,7 @@ def test_those_who_ask_for_a_label_are_not_asked_about_objects_without_it(feed: 
     assert shown(others.pending) == ["ADDED a/x@1", "DELETED a/x@2", "ADDED a/x@3"]
 
 
-def test_of_an_audience_that_left_nothing_stays(feed: Feed) -> None:
+def test_audience_keeps_nothing_of_watchers_that_left(feed: Feed) -> None:
     selections = [
         EVERYTHING,
         Selection(parse_labels("l=1,m in (1,2)")),

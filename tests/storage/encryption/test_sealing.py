@@ -114,7 +114,7 @@ class TestKeysOfAResource:
     def test_what_was_plain_is_read_with_identity_among_the_providers(self) -> None:
         assert Sealing({SECRETS: [aescbc("k"), PLAIN]}).unseal(SECRETS, PATH, b"{}") == b"{}"
 
-    def test_and_refused_without(self) -> None:
+    def test_what_was_plain_is_refused_without_identity_among_the_providers(self) -> None:
         with pytest.raises(Sealed, match="/registry/secrets/default/a: is kept plain"):
             Sealing({SECRETS: [aescbc("k")]}).unseal(SECRETS, PATH, b"{}")
 
