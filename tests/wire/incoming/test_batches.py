@@ -62,7 +62,7 @@ def in_a_loop(test: Callable[[Batch, Peer, Peer, Steps], None]) -> Steps:
     return steps
 
 
-def test_what_came_is_answered_and_sent_step_by_step_for_all() -> None:
+def test_batch_receives_seals_and_sends_step_by_step_for_all_connections() -> None:
     def test(batch: Batch, a: Peer, b: Peer, steps: Steps) -> None:
         for peer in (a, b):
             peer.answer = partial(batch.send, peer)
@@ -76,7 +76,7 @@ def test_what_came_is_answered_and_sent_step_by_step_for_all() -> None:
     ]
 
 
-def test_who_is_alone_waits_for_nobody() -> None:
+def test_batch_of_one_connection_does_every_step_at_once() -> None:
     def test(batch: Batch, a: Peer, _b: Peer, steps: Steps) -> None:
         batch.take(a, b"1")
         batch.send(a, b"1")
@@ -89,7 +89,7 @@ def test_who_is_alone_waits_for_nobody() -> None:
     in_a_loop(test)
 
 
-def test_what_follows_what_waits_waits_too() -> None:
+def test_batch_keeps_the_order_of_what_a_connection_sends() -> None:
     def test(batch: Batch, a: Peer, b: Peer, _steps: Steps) -> None:
         batch.send(a, b"1")
         batch.send(a, b"2")
@@ -100,7 +100,7 @@ def test_what_follows_what_waits_waits_too() -> None:
     assert passed == [("a", b"1"), ("a", b"2"), ("b", b"3"), ("a", b"4")]
 
 
-def test_little_is_kept() -> None:
+def test_batch_keeps_only_a_little_before_it_sends() -> None:
     def test(batch: Batch, a: Peer, b: Peer, steps: Steps) -> None:
         for number in range(40):
             batch.send((a, b)[number % 2], b"x" * 10_000)
@@ -114,7 +114,7 @@ def test_little_is_kept() -> None:
     assert [step for _, step, _ in steps].count("received") == 40
 
 
-def test_memory_that_is_not_ours_is_copied() -> None:
+def test_batch_copies_a_memoryview() -> None:
     def test(batch: Batch, a: Peer, _b: Peer, _steps: Steps) -> None:
         memory = bytearray(b"before")
         batch.send(a, memoryview(memory))
@@ -124,7 +124,7 @@ def test_memory_that_is_not_ours_is_copied() -> None:
 
 
 @pytest.mark.parametrize("step", ["received", "sealed", "passed on"])
-def test_a_connection_that_fails_is_cut_off_and_no_other(step: str) -> None:
+def test_batch_cuts_off_a_connection_that_fails_and_no_other(step: str) -> None:
     def test(batch: Batch, a: Peer, b: Peer, _steps: Steps) -> None:
         a.fails_at = step
         for peer in (a, b):
@@ -147,7 +147,7 @@ class Late(Peer):
         self.more()
 
 
-def test_what_is_sent_while_a_round_ends_is_sent_in_the_next() -> None:
+def test_batch_leaves_what_is_sent_while_it_ends_to_the_next() -> None:
     def test(batch: Batch, _a: Peer, b: Peer, steps: Steps) -> None:
         late = Late("late", steps)
         late.more = partial(batch.send, b, b"more")
@@ -156,7 +156,7 @@ def test_what_is_sent_while_a_round_ends_is_sent_in_the_next() -> None:
     assert in_a_loop(test)[-1] == ("b", "passed on", b"more")
 
 
-def test_nothing_of_who_sends_is_known_where_something_is_received() -> None:
+def test_batch_receives_without_the_context_variables_of_a_sender() -> None:
     whose: ContextVar[str] = ContextVar("whose", default="nobody's")
     seen: list[str] = []
 
@@ -184,7 +184,7 @@ def test_every_one_of_many_connections_gets_its_own_answer(kubernetes: Space) ->
         connection.close()
 
 
-def test_who_says_at_once_that_nothing_more_comes_is_answered(kubernetes: Space) -> None:
+def test_client_that_half_closes_at_once_is_answered(kubernetes: Space) -> None:
     connections = [kubernetes.client.connect() for _ in range(20)]
     for connection in connections:
         connection.request("GET", "/version", headers=kubernetes.client.head_of({}))

@@ -153,7 +153,7 @@ class TestChunks:
 
     @pytest.mark.parametrize("before", [b"", b"1\r\nx\r\n", b"1\r\nx\r\n" * 100])
     @pytest.mark.parametrize("waste", [b"1;%b\r\n", b"0\r\nA: %b\r\n"])
-    def test_more_beside_the_chunks_than_the_bound_is_refused(
+    def test_chunk_extensions_and_trailers_beyond_the_bound_are_refused(
         self, before: bytes, waste: bytes
     ) -> None:
         async def test(small: Small) -> None:
@@ -166,7 +166,7 @@ class TestChunks:
 
 
 class TestPipelining:
-    def test_who_does_not_read_answers_gets_no_further_ones(self) -> None:
+    def test_pipelining_client_that_does_not_read_gets_no_further_answers(self) -> None:
         count, size = 64, 1 * MIB
         answered = 0
 
@@ -187,7 +187,7 @@ class TestPipelining:
 
         at(Limits(unread_bytes=64 * KIB), work, test)
 
-    def test_no_more_is_taken_in_behind_a_request_that_is_being_answered(self) -> None:
+    def test_pipelined_bytes_behind_a_request_that_is_being_answered_are_bounded(self) -> None:
         goes_on = asyncio.Event()
 
         async def work(exchange: Exchange) -> None:
@@ -207,7 +207,7 @@ class TestPipelining:
 
 
 class TestBodies:
-    def test_little_of_a_body_is_taken_in_before_it_is_wanted(self) -> None:
+    def test_body_is_buffered_only_a_little_before_it_is_read(self) -> None:
         goes_on = asyncio.Event()
 
         async def work(exchange: Exchange) -> None:
@@ -226,7 +226,7 @@ class TestBodies:
 
         at(Limits(body_bytes=MORE_THAN_BUFFERS_HOLD), work, test)
 
-    def test_nothing_is_kept_of_a_chunked_body_that_is_too_large(self) -> None:
+    def test_chunked_body_that_is_too_large_is_not_kept(self) -> None:
         found: list[int] = []
 
         async def work(exchange: Exchange) -> None:
@@ -244,7 +244,7 @@ class TestBodies:
         assert found == [0]
 
     @pytest.mark.parametrize(("size", "stays"), [(1000, True), (1001, False)])
-    def test_after_an_answer_without_the_body_only_little_of_it_is_read_past(
+    def test_unread_body_is_drained_only_a_little_after_the_answer(
         self, size: int, stays: bool
     ) -> None:
         async def test(small: Small) -> None:
@@ -260,7 +260,7 @@ class TestBodies:
 
         at(Limits(skipped_body_bytes=1000), answer_at_once, test)
 
-    def test_who_never_sends_the_rest_of_a_body_is_given_up(self) -> None:
+    def test_body_that_never_ends_is_given_up(self) -> None:
         async def test(small: Small) -> None:
             async with small.client() as client:
                 client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
@@ -299,7 +299,7 @@ class TestLingering:
 
 
 class TestConnections:
-    def test_there_are_no_more_than_the_bound_and_one_that_ends_makes_room(self) -> None:
+    def test_connections_are_bounded_and_one_that_ends_makes_room(self) -> None:
         async def test(small: Small) -> None:
             async with small.client() as first:
                 first.send(GET)
@@ -314,7 +314,7 @@ class TestConnections:
         at(Limits(connections=1), answer_at_once, test)
 
     @pytest.mark.parametrize("reads", [GET, GET.replace(b"GET", b"POST")])
-    def test_who_is_left_without_an_answer_is_cut_off(self, reads: bytes) -> None:
+    def test_connection_whose_handler_sends_no_answer_is_cut_off(self, reads: bytes) -> None:
         async def work(exchange: Exchange) -> None:
             pass
 
@@ -325,7 +325,7 @@ class TestConnections:
 
         at(Limits(), work, test)
 
-    def test_who_does_not_read_an_answer_for_long_is_cut_off(self) -> None:
+    def test_connection_that_does_not_read_an_answer_for_long_is_cut_off(self) -> None:
         async def work(exchange: Exchange) -> None:
             await respond_in_pieces(exchange, 200, [], b"x" * MORE_THAN_BUFFERS_HOLD)
 
@@ -338,7 +338,7 @@ class TestConnections:
 
         at(Limits(unread_seconds=0.2, unread_bytes=64 * KIB), work, test)
 
-    def test_pieces_are_sent_no_faster_than_the_client_reads(self) -> None:
+    def test_streamed_pieces_are_sent_no_faster_than_the_client_reads(self) -> None:
         sent = 0
 
         async def work(exchange: Exchange) -> None:
@@ -412,7 +412,7 @@ class TestUnreadAnswersOfAll:
             await send(exchange, b"x" * 256 * KIB)
         exchange.end()
 
-    def test_they_hold_no_more_than_the_bound_and_who_holds_most_is_cut_off(self) -> None:
+    def test_unread_answers_are_bounded_and_the_largest_is_cut_off(self) -> None:
         async def test(small: Small) -> None:
             async with AsyncExitStack() as stack:
                 modest = await stack.enter_async_context(small.client())
@@ -428,7 +428,7 @@ class TestUnreadAnswersOfAll:
 
         at(self.LIMITS, self.send_pieces, test)
 
-    def test_those_are_cut_off_first_that_have_not_been_read_for_longest(self) -> None:
+    def test_unread_answers_of_the_owner_with_most_are_cut_off_oldest_first(self) -> None:
         connections = [Unread(owner, 10) for owner in ("a", "b", "a", "c", "a", "a", "b", "a")]
         holdings: UnreadOutput[Unread] = UnreadOutput(79)
         for connection in connections:
@@ -436,7 +436,7 @@ class TestUnreadAnswersOfAll:
         assert [one.is_cut_off for one in connections] == [True, False] * 2 + [True] + [False] * 3
         assert holdings.total == 50
 
-    def test_a_whole_answer_counts_until_its_last_piece_is_sent(self) -> None:
+    def test_unread_answer_counts_until_its_last_piece_is_sent(self) -> None:
         async def work(exchange: Exchange) -> None:
             await respond_in_pieces(exchange, 200, [], b"x" * MORE_THAN_BUFFERS_HOLD)
 
@@ -448,7 +448,7 @@ class TestUnreadAnswersOfAll:
 
         at(Limits(unread_bytes_in_all=MORE_THAN_BUFFERS_HOLD // 2), work, test)
 
-    def test_requests_that_are_never_whole_count_as_well(self) -> None:
+    def test_unfinished_requests_count_as_unread_memory(self) -> None:
         async def test(small: Small) -> None:
             async with AsyncExitStack() as stack:
                 for _ in range(20):
@@ -460,7 +460,7 @@ class TestUnreadAnswersOfAll:
 
         at(Limits(unread_bytes_in_all=512 * KIB), answer_at_once, test)
 
-    def test_who_is_read_is_not_counted_any_more(self) -> None:
+    def test_answer_that_was_read_is_not_counted_any_more(self) -> None:
         async def test(small: Small) -> None:
             async with small.client() as client:
                 client.send(GET)
@@ -500,7 +500,7 @@ class TestBodiesOfAll:
         await comes_true(lambda: small.connections.uploads.total > before, "it is reserved")
         return client
 
-    def test_a_body_there_is_no_room_for_waits_until_another_one_is_answered(self) -> None:
+    def test_body_memory_without_room_makes_a_body_wait_for_another(self) -> None:
         async def test(small: Small) -> None:
             async with AsyncExitStack() as stack:
                 first, _ = [await self.unfinished(small, stack, "one") for _ in range(2)]
@@ -513,7 +513,7 @@ class TestBodiesOfAll:
 
         at(self.LIMITS, self.read, test)
 
-    def test_there_is_always_room_for_one_of_another_owner(self) -> None:
+    def test_body_memory_has_room_for_one_body_of_each_owner(self) -> None:
         async def test(small: Small) -> None:
             async with AsyncExitStack() as stack:
                 for owner in ("one", "one", "two", "three"):
@@ -524,7 +524,7 @@ class TestBodiesOfAll:
 
         at(self.LIMITS, self.read, test)
 
-    def test_when_too_much_waits_more_is_refused(self) -> None:
+    def test_body_memory_refuses_bodies_when_too_many_wait(self) -> None:
         async def test(small: Small) -> None:
             async with AsyncExitStack() as stack:
                 for _ in range(2):
@@ -537,7 +537,7 @@ class TestBodiesOfAll:
 
         at(self.LIMITS, self.read, test)
 
-    def test_who_leaves_makes_room(self) -> None:
+    def test_body_memory_is_freed_by_a_client_that_leaves(self) -> None:
         async def test(small: Small) -> None:
             async with AsyncExitStack() as stack:
                 for _ in range(2):

@@ -109,7 +109,9 @@ SLOW_ONES = (ended_watch, timed_out)
         upgrade, malformed, plain, ended_watch, left_watch, timed_out,
     ],
 )  # fmt: skip
-def test_nothing_is_left_to_the_collector(watched: Watched, end: Callable[[Space], None]) -> None:
+def test_requests_leave_nothing_to_the_garbage_collector(
+    watched: Watched, end: Callable[[Space], None]
+) -> None:
     many = 4 if end in SLOW_ONES else MANY
     for _ in range(3):
         end(watched.space)  # what is made once, by the first

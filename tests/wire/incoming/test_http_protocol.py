@@ -58,7 +58,7 @@ def test_many_pipelined_reads_are_all_answered(server: ServerProcess) -> None:
         assert {wire.answer() for _ in range(500)} == {(200, b"ok")}
 
 
-def test_what_follows_a_request_that_closes_is_not_answered(server: ServerProcess) -> None:
+def test_requests_behind_connection_close_are_not_answered(server: ServerProcess) -> None:
     last = b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + ADMIN + b"\r\n"
     with Wire(server).send(last * 2) as wire:
         assert wire.answer() == (200, b"ok")
@@ -76,7 +76,7 @@ def test_an_answer_to_head_has_no_body(server: ServerProcess) -> None:
         assert second.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-def test_close_is_honoured(server: ServerProcess) -> None:
+def test_connection_close_is_honoured(server: ServerProcess) -> None:
     with Wire(server).ask("GET /healthz", "Connection: close") as wire:
         assert wire.status() == 200
         assert b"connection: close" in wire.head
@@ -113,14 +113,14 @@ def test_the_absolute_form_of_a_target_is_read(server: ServerProcess) -> None:
 
 
 @pytest.mark.parametrize("target", ["*", "//", "/%", "/%00", "/\xff", "/#", "/?#?"])
-def test_any_target_is_answered(server: ServerProcess, target: str) -> None:
+def test_request_target_of_any_form_is_answered(server: ServerProcess, target: str) -> None:
     with Wire(server) as wire:
         wire.send(f"OPTIONS {target} HTTP/1.1\r\n".encode("latin-1") + ADMIN + b"\r\n")
         assert wire.status() < 500
 
 
 @pytest.mark.parametrize("method", ["NOSUCHVERB", "get", "PROPFIND", "M-SEARCH", "x!"])
-def test_any_word_is_a_method_but_none_that_is_allowed(kubernetes: Space, method: str) -> None:
+def test_unknown_method_is_answered_with_method_not_allowed(kubernetes: Space, method: str) -> None:
     with Wire(kubernetes.server) as wire:
         code, body = wire.ask(f"{method} {kubernetes.secrets.path}").answer()
         assert (code, json.loads(body)["reason"]) == (405, "MethodNotAllowed")
@@ -134,7 +134,7 @@ def test_the_body_of_an_unknown_method_is_no_request(server: ServerProcess) -> N
         assert wire.ask("GET /healthz").answer() == (200, b"ok")
 
 
-def test_who_is_not_known_is_told_so_whatever_the_method(server: ServerProcess) -> None:
+def test_unauthenticated_request_is_refused_whatever_the_method(server: ServerProcess) -> None:
     with Wire(server) as wire:
         wire.send(
             b"NOSUCHVERB /api/v1/secrets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n\r\n"
@@ -142,7 +142,7 @@ def test_who_is_not_known_is_told_so_whatever_the_method(server: ServerProcess) 
         assert wire.status() == 401
 
 
-def test_methods_that_nothing_has_are_counted_together(server: ServerProcess) -> None:
+def test_unknown_methods_share_one_metric_label(server: ServerProcess) -> None:
     with Wire(server) as wire:
         for method in ("MADEUPA", "MADEUPB"):
             wire.ask(f"{method} /version").answer()
@@ -218,7 +218,7 @@ def test_a_refused_request_with_a_small_body_leaves_the_connection_open(
         assert wire.ask("GET /healthz").answer() == (200, b"ok")
 
 
-def test_who_may_not_write_is_not_asked_for_the_body(server: ServerProcess) -> None:
+def test_unauthorized_write_is_refused_before_its_body_is_asked_for(server: ServerProcess) -> None:
     with Wire(server) as wire:
         wire.send(
             b"POST /api/v1/secrets HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"

@@ -29,7 +29,7 @@ def test_plain_http_is_told_that_this_is_https(any_server: ServerProcess) -> Non
     "noise",
     [b"\x00" * 100, b"\x80.\x01\x00\x02", b"\x16\x03\x01\xff\xff" + b"x" * 70_000, b"\x16" * 9],
 )
-def test_noise_is_hung_up_on(any_server: ServerProcess, noise: bytes) -> None:
+def test_tls_connection_that_sends_noise_is_closed(any_server: ServerProcess, noise: bytes) -> None:
     sock = plain_socket(any_server)
     sock.sendall(noise)
     sock.shutdown(socket.SHUT_WR)
@@ -75,7 +75,7 @@ def test_the_handshake_names_the_acceptable_authorities(any_server: ServerProces
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_sessions_are_not_resumed(any_server: ServerProcess, version: ssl.TLSVersion) -> None:
+def test_tls_sessions_are_not_resumed(any_server: ServerProcess, version: ssl.TLSVersion) -> None:
     context = ssl.create_default_context(cafile=str(any_server.ca))
     context.minimum_version = context.maximum_version = version
     parts = urlsplit(any_server.address)
@@ -99,7 +99,7 @@ def test_tls_1_1_is_not_spoken(any_server: ServerProcess) -> None:
     assert done.returncode != 0
 
 
-def test_of_what_a_client_offers_the_quickest_cipher_is_taken(any_server: ServerProcess) -> None:
+def test_tls_takes_the_quickest_cipher_that_a_client_offers(any_server: ServerProcess) -> None:
     with Wire(any_server) as wire:
         assert isinstance(wire.sock, ssl.SSLSocket)
         chosen = wire.sock.cipher()
@@ -107,7 +107,7 @@ def test_of_what_a_client_offers_the_quickest_cipher_is_taken(any_server: Server
     assert chosen[0] == "TLS_AES_128_GCM_SHA256"
 
 
-def test_a_large_answer_is_the_same_over_either_version(server: ServerProcess) -> None:
+def test_tls_1_2_and_1_3_carry_a_large_answer_alike(server: ServerProcess) -> None:
     parts = urlsplit(server.address)
     bodies = []
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):

@@ -80,7 +80,7 @@ def test_what_is_longer_than_a_record_is_sealed_in_several(talk: Talk, size: int
     assert talk.hear(talk.records.encrypt(b"and on")) == b"and on"
 
 
-def test_what_came_is_read_record_by_record(talk: Talk) -> None:
+def test_tls_records_are_opened_one_by_one(talk: Talk) -> None:
     talk.send(b"one")
     talk.send(b"two")
     assert [talk.records.read(), talk.records.read()] == [b"one", b"two"]
@@ -93,23 +93,23 @@ def test_what_came_with_the_end_of_the_handshake_is_not_lost(talk: Talk) -> None
     assert talk.hear(talk.records.encrypt(b"three")) == b"three"
 
 
-def test_without_a_record_there_is_nothing_to_read_yet(talk: Talk) -> None:
+def test_tls_part_of_a_record_is_nothing_to_read_yet(talk: Talk) -> None:
     with pytest.raises(SSL.WantReadError):
         talk.records.read()
 
 
-def test_noise_is_an_error(talk: Talk) -> None:
+def test_tls_record_of_noise_is_an_error(talk: Talk) -> None:
     talk.records.put(b"\x17\x03\x03\x00\x20" + b"x" * 32)
     with pytest.raises(SSL.Error):
         talk.records.read()
     assert talk.records.pending_output()  # the alert
 
 
-def test_the_end_of_the_conversation_is_an_error(talk: Talk) -> None:
+def test_tls_close_notify_is_an_error(talk: Talk) -> None:
     talk.hang_up()
     with pytest.raises(SSL.ZeroReturnError):
         talk.records.read()
 
 
-def test_the_peer_is_told_of_the_end(talk: Talk) -> None:
+def test_tls_close_sends_a_close_notify(talk: Talk) -> None:
     assert talk.hear(talk.records.close()) == b""  # it would want more if this were not the end

@@ -45,7 +45,7 @@ def test_networks_that_hide_ipv4_addresses_can_be_allowed_by_name() -> None:
     assert not policy.allows(ipaddress.ip_address("2001::1"))
 
 
-def test_what_the_administrator_allows_is_reached() -> None:
+def test_address_policy_allows_what_the_administrator_allows() -> None:
     policy = AddressPolicy(parse_allowed("127.0.0.0/8, fe80::/10"))
     for address in ("127.0.0.1", "::ffff:127.0.0.1", "fe80::1"):
         assert policy.allows(ipaddress.ip_address(address))
@@ -56,13 +56,13 @@ def test_what_the_administrator_allows_is_reached() -> None:
 @pytest.mark.parametrize(
     "spelling", ["127.1", "0x7f000001", "2130706433", "0177.0.0.1", "localhost", "LOCALHOST", "0"]
 )
-def test_odd_spellings_are_read_as_the_system_reads_them(spelling: str) -> None:
+def test_address_in_an_odd_spelling_is_read_as_the_system_reads_it(spelling: str) -> None:
     with pytest.raises(NotAllowed):
         asyncio.run(AddressPolicy().resolve(spelling, 80))
 
 
 @pytest.mark.parametrize("name", ["", ".", "a..b", "\x00", "x" * 300, "no-such-host.invalid"])
-def test_what_is_no_host_is_an_error_of_the_call(name: str) -> None:
+def test_address_that_is_no_host_is_an_error_of_the_call(name: str) -> None:
     async def reach() -> None:
         reach = ClusterDialer()
         try:
@@ -74,7 +74,9 @@ def test_what_is_no_host_is_an_error_of_the_call(name: str) -> None:
         asyncio.run(reach())
 
 
-def test_one_address_of_many_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_address_policy_refuses_a_name_with_one_forbidden_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def resolve() -> None:
         _answer_with(monkeypatch, ["203.0.113.7", "127.0.0.1"])
         await AddressPolicy().resolve("both.example", 80)
@@ -83,7 +85,7 @@ def test_one_address_of_many_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch
         asyncio.run(resolve())
 
 
-def test_a_name_that_changes_its_mind_leads_to_what_was_judged(
+def test_address_that_was_checked_is_the_one_connected_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     neighbour = Neighbour()

@@ -43,7 +43,7 @@ def load(directory: Path, value: Any) -> ClientConfig:
     return load_client_config(path)
 
 
-def test_all_fields(tmp_path: Path) -> None:
+def test_client_config_reads_all_fields(tmp_path: Path) -> None:
     for name in ("ca", "crt", "key", "token"):
         (tmp_path / name).write_text(f"the {name}\n")
     found = load(
@@ -62,7 +62,7 @@ def test_all_fields(tmp_path: Path) -> None:
     assert found.bearer_token() == "renewed"
 
 
-def test_data_wins_over_files(tmp_path: Path) -> None:
+def test_client_config_prefers_inline_data_to_files(tmp_path: Path) -> None:
     data = base64.b64encode(b"PEM").decode()
     cluster = {
         "server": "https://s",
@@ -91,13 +91,15 @@ SERVER = {"server": "https://s"}
         (config(SERVER, {"exec": {"command": "x"}}), "needs exec"),
     ],
 )
-def test_what_cannot_be_used(tmp_path: Path, value: Any, error: str) -> None:
+def test_client_config_that_cannot_be_used_is_refused(
+    tmp_path: Path, value: Any, error: str
+) -> None:
     with pytest.raises(ClientConfigError, match=error) as raised:
         load(tmp_path, value)
     assert str(tmp_path / "config") in str(raised.value)
 
 
-def test_a_missing_file() -> None:
+def test_client_config_names_a_missing_file() -> None:
     with pytest.raises(ClientConfigError, match="cannot read /no/such"):
         load_client_config(Path("/no/such"))
 
@@ -127,7 +129,7 @@ def post(config: ClientConfig, *, patient: bool = False, timeout: float = 5.0) -
     return asyncio.run(run())
 
 
-def test_posting(answering: Callable[..., Answering]) -> None:
+def test_json_call_posts_and_reads_json(answering: Callable[..., Answering]) -> None:
     server = answering()
     server.answers = [(200, b'{"got": 2}'), (201, b"{}")]
     address = f"http://127.0.0.1:{server.port}/path"
@@ -151,7 +153,7 @@ def test_posting(answering: Callable[..., Answering]) -> None:
         (200, b"[]", "the answer is not a JSON object", False),
     ],
 )
-def test_answers_that_are_errors(
+def test_json_call_answers_that_are_errors(
     answering: Callable[..., Answering], code: int, content: bytes, error: str, retryable: bool
 ) -> None:
     server = answering()
@@ -161,13 +163,15 @@ def test_answers_that_are_errors(
     assert raised.value.retryable is retryable
 
 
-def test_no_server() -> None:
+def test_json_call_without_a_server_is_an_error() -> None:
     with pytest.raises(CallError) as raised:
         post(ClientConfig("http://127.0.0.1:9"))
     assert raised.value.retryable
 
 
-def test_patience(answering: Callable[..., Answering], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_call_is_retried_after_server_errors(
+    answering: Callable[..., Answering], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(client_module, "_FIRST_PAUSE", 0.01)
     server = answering()
     server.answers = [(500, b""), (503, b""), (200, b"{}")]
@@ -187,7 +191,9 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
     return ensure_pki(tmp_path_factory.mktemp("pki"), ["127.0.0.1", "localhost"])
 
 
-def test_tls(answering: Callable[..., Answering], pki: Pki) -> None:
+def test_json_call_over_tls_with_a_client_certificate(
+    answering: Callable[..., Answering], pki: Pki
+) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pki.serving.certificate, pki.serving.key)
     context.load_verify_locations(pki.ca.certificate)

@@ -131,13 +131,13 @@ def leaf() -> Issued:
     return serving(ca())
 
 
-def test_what_the_bundle_signed_is_trusted() -> None:
+def test_certificate_signed_by_the_bundle_is_trusted() -> None:
     assert why([ca()], [leaf()]) == ""
     assert why([ca()], [leaf(), ca()]) == ""
     assert why([authority("other"), ca()], [leaf()]) == ""
 
 
-def test_what_another_authority_signed_is_not() -> None:
+def test_certificate_of_another_authority_is_not_trusted() -> None:
     assert why([authority("other")], [leaf()]) == UNKNOWN
     namesake = authority()
     assert why([namesake], [leaf()]) == (
@@ -183,7 +183,7 @@ def test_the_order_of_what_the_server_sends_does_not_matter() -> None:
     assert why([ca()], [signed, ca(), intermediate(), second]) == ""
 
 
-def test_short_keys_are_taken() -> None:
+def test_certificate_with_a_short_key_is_trusted() -> None:
     short = rsa.generate_private_key(65537, 1024)
     signer = authority(key=short)
     assert why([signer], [serving(signer, key=short)]) == ""
@@ -229,7 +229,9 @@ def test_only_subject_alternative_names_count() -> None:
         ),
     ],
 )
-def test_names_and_addresses(names: list[x509.GeneralName], host: str, problem: str) -> None:
+def test_certificate_names_and_addresses_are_matched(
+    names: list[x509.GeneralName], host: str, problem: str
+) -> None:
     assert why([ca()], [serving(ca(), named(*names))], host) == problem
 
 
@@ -305,7 +307,7 @@ def test_name_constraints(permitted: Any, excluded: Any, problem: str) -> None:
     assert ("not authorized to sign for this name: " + problem in found) if problem else not found
 
 
-def test_what_is_critical_must_be_understood() -> None:
+def test_certificate_with_an_unknown_critical_extension_is_not_trusted() -> None:
     odd = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"\x05\x00")
     assert why([ca()], [serving(ca(), NAMED, odd)]) == ""
     found = why([ca()], [serving(ca(), NAMED, odd, critical=True)])
@@ -345,7 +347,7 @@ def test_a_bundle_without_certificates_is_none(bundle: bytes, problem: str) -> N
         parse_bundle(bundle)
 
 
-def test_what_else_is_in_a_bundle_is_passed_over() -> None:
+def test_bundle_may_hold_other_text_beside_certificates() -> None:
     rest = b"# words\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
     assert [one.der for one in parse_bundle(rest + leaf().key_pem + ca().pem)] == [ca().der]
 
@@ -442,7 +444,7 @@ def _shapes() -> dict[str, tuple[Issued, list[Issued]]]:
 
 @both_clients
 @pytest.mark.parametrize("shape", list(_shapes()))
-def test_calls_go_to_those_that_are_trusted(shape: str, client: Any, tmp_path: Path) -> None:
+def test_call_to_a_trusted_server_is_sent(shape: str, client: Any, tmp_path: Path) -> None:
     bundle, chain = _shapes()[shape]
     assert talk(_server_context(chain, tmp_path), client(bundle.pem))
     assert b"secret" in Said.heard
@@ -459,7 +461,7 @@ def test_calls_go_to_those_that_are_trusted(shape: str, client: Any, tmp_path: P
     ],
     ids=["unknown", "common name", "expired"],
 )
-def test_nothing_is_sent_to_others(
+def test_call_to_an_untrusted_server_sends_nothing(
     chain: Any, problem: str, client: Any, version: ssl.TLSVersion, tmp_path: Path
 ) -> None:
     with pytest.raises(CallError, match=problem):

@@ -51,7 +51,9 @@ def test_without_endpoints_the_address_of_the_service_is_used() -> None:
         ({"type": "ExternalName", "externalName": "127.0.0.1"}, "the address is not allowed"),
     ],
 )
-def test_what_cannot_be_reached_is_said(spec: Object | None, why: str) -> None:
+def test_webhook_service_that_cannot_be_reached_is_an_error_with_a_reason(
+    spec: Object | None, why: str
+) -> None:
     with pytest.raises(CallError, match=why):
         _address(spec)
 
@@ -72,7 +74,7 @@ def test_an_administrator_may_allow_addresses_of_this_machine() -> None:
         {"url": "https://[::1/"},
     ],
 )
-def test_a_name_that_is_none_is_never_sent(config: Object) -> None:
+def test_webhook_with_an_invalid_host_is_not_called(config: Object) -> None:
     webhooks = Webhooks(lambda key, namespace, name: None, {"n\r\nX-Sent: by us\r\n/s": "h:1"})
     with pytest.raises(CallError, match="is no host"):
         asyncio.run(webhooks.webhook(config).post(b"{}", 1.0))
@@ -94,7 +96,7 @@ def test_a_name_that_is_none_is_never_sent(config: Object) -> None:
     ],
 )
 @pytest.mark.parametrize("config", ["url", "service"])
-def test_paths_are_cleaned_before_they_are_called(config: str, path: str, called: str) -> None:
+def test_webhook_path_is_cleaned_before_the_call(config: str, path: str, called: str) -> None:
     service = {"namespace": "n", "name": "s", "path": path}
     given = {"url": f"https://s.n.svc:443{path}"} if config == "url" else {"service": service}
     webhooks = Webhooks(lambda key, namespace, name: None, {"n/s": "127.0.0.1:1"})
@@ -114,7 +116,9 @@ def test_paths_are_cleaned_before_they_are_called(config: str, path: str, called
         ("b.example.com", 443, "default"),
     ],
 )
-def test_the_closest_credentials_are_used(host: str, port: int, found: str) -> None:
+def test_webhook_credentials_of_the_closest_host_pattern_are_used(
+    host: str, port: int, found: str
+) -> None:
     names = {
         "a.b.example.com": "exact",
         "a.b.example.com:8443": "with port",
@@ -127,6 +131,6 @@ def test_the_closest_credentials_are_used(host: str, port: int, found: str) -> N
     assert credentials.token == found
 
 
-def test_without_a_default_others_get_no_credentials() -> None:
+def test_webhook_credentials_are_not_sent_to_other_hosts_without_a_default() -> None:
     users = HostCredentials({"a": ClientConfig("https://", token="t")})
     assert users.of("b", 443) is None
