@@ -46,7 +46,7 @@ def test_an_alarm_is_late_by_a_small_part_of_its_time_at_most(wait: float) -> No
     asyncio.run(main())
 
 
-def test_alarms_of_about_the_same_time_share_a_timer() -> None:
+def test_timer_group_shares_a_timer_between_alarms_of_about_the_same_time() -> None:
     async def main() -> None:
         alarms = TimerGroup()
         now = asyncio.get_running_loop().time()
@@ -57,7 +57,7 @@ def test_alarms_of_about_the_same_time_share_a_timer() -> None:
     asyncio.run(main())
 
 
-def test_who_has_cancelled_is_not_rung_and_others_are() -> None:
+def test_alarm_that_was_cancelled_does_not_ring_and_others_of_its_timer_do() -> None:
     async def main() -> None:
         alarms, one, other = TimerGroup(), Bell(), Bell()
         due = asyncio.get_running_loop().time() + 0.02
@@ -71,7 +71,7 @@ def test_who_has_cancelled_is_not_rung_and_others_are() -> None:
     asyncio.run(main())
 
 
-def test_a_timer_that_nobody_needs_is_gone() -> None:
+def test_timer_group_drops_a_timer_without_alarms() -> None:
     async def main() -> None:
         alarms, bell = TimerGroup(), Bell()
         alarms.cancel(alarms.set(asyncio.get_running_loop().time() + 60, bell), bell)
@@ -80,7 +80,7 @@ def test_a_timer_that_nobody_needs_is_gone() -> None:
     asyncio.run(main())
 
 
-def test_many_that_are_due_at_once_let_others_have_their_turn() -> None:
+def test_alarms_that_are_due_at_once_yield_to_the_event_loop() -> None:
     async def main() -> None:
         alarms, bells = TimerGroup(), [Bell() for _ in range(500)]
         due = asyncio.get_running_loop().time() + 0.01

@@ -136,7 +136,7 @@ async def refused(work: Awaitable[Any]) -> StatusError:
     return caught.value
 
 
-def test_a_create_that_is_refused_gives_back_what_was_set_aside(tmp_path: Path) -> None:
+def test_reservations_of_a_refused_create_are_given_back(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         assert (await refused(creating(api, service("a", refused="1")))).code == 403
         assert await is_free(api)
@@ -149,7 +149,7 @@ def test_a_create_that_is_refused_gives_back_what_was_set_aside(tmp_path: Path) 
     on_services(tmp_path, work)
 
 
-def test_a_dry_run_gives_back_what_was_set_aside(tmp_path: Path) -> None:
+def test_reservations_of_a_dry_run_are_given_back(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         await creating(api, service("a"), DRY)
         await creating(api, service("a", "ClusterIP"))
@@ -161,7 +161,9 @@ def test_a_dry_run_gives_back_what_was_set_aside(tmp_path: Path) -> None:
     on_services(tmp_path, work)
 
 
-def test_a_create_that_is_cancelled_before_its_commit_gives_back(tmp_path: Path) -> None:
+def test_reservations_of_a_create_cancelled_before_its_commit_are_given_back(
+    tmp_path: Path,
+) -> None:
     async def work(api: Api) -> None:
         waiting = asyncio.ensure_future(creating(api, service("a", wait="1")))
         await asyncio.sleep(0)
@@ -174,7 +176,7 @@ def test_a_create_that_is_cancelled_before_its_commit_gives_back(tmp_path: Path)
 
 
 @pytest.mark.parametrize("failure", [None, LOST])
-def test_what_was_set_aside_for_a_cancelled_write_is_held_until_its_commit_is_known(
+def test_reservations_of_a_cancelled_write_are_held_until_its_commit_is_known(
     tmp_path: Path, failure: StorageError | None
 ) -> None:
     async def work(api: Api) -> None:
@@ -197,7 +199,7 @@ def test_what_was_set_aside_for_a_cancelled_write_is_held_until_its_commit_is_kn
     on_services(tmp_path, work)
 
 
-def test_a_write_that_is_lost_gives_back_what_was_set_aside(tmp_path: Path) -> None:
+def test_reservations_of_a_lost_write_are_given_back(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         await creating(api, service("a", "ClusterIP"))
         disk = Disk(api)
@@ -213,7 +215,7 @@ def test_a_write_that_is_lost_gives_back_what_was_set_aside(tmp_path: Path) -> N
     on_services(tmp_path, work)
 
 
-def test_an_update_that_is_refused_or_cancelled_gives_back(tmp_path: Path) -> None:
+def test_reservations_of_a_refused_or_cancelled_update_are_given_back(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         await creating(api, service("a", "ClusterIP"))
         change = operation(api, "update", "a", SERVICES)
@@ -232,7 +234,7 @@ def test_an_update_that_is_refused_or_cancelled_gives_back(tmp_path: Path) -> No
     on_services(tmp_path, work)
 
 
-def test_one_refusal_of_many_deletes_is_the_answer_to_all(tmp_path: Path) -> None:
+def test_delete_collection_answers_with_one_refusal_of_many_deletes(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         for name, labels in (("a", {}), ("b", {"refused": "1"}), ("c", {})):
             value = {"metadata": {"name": name, "namespace": "work", "labels": labels}}
@@ -264,7 +266,7 @@ async def _delete_dry(api: Api) -> None:
 
 @pytest.mark.parametrize("second", [_same, _same_dry, _delete_dry])
 @pytest.mark.parametrize("failure", [None, LOST])
-def test_what_changes_nothing_is_answered_when_what_it_rests_on_is_on_disk(
+def test_unchanged_write_is_answered_when_the_pending_version_is_on_disk(
     tmp_path: Path, second: Work, failure: StorageError | None
 ) -> None:
     async def work(api: Api) -> None:
@@ -318,7 +320,7 @@ async def _delete(api: Api) -> None:
     ],
 )
 @pytest.mark.parametrize("failure", [None, LOST])
-def test_who_would_be_refused_because_of_a_write_that_is_lost_is_not(
+def test_conflict_with_a_pending_write_that_is_lost_is_no_refusal(
     tmp_path: Path, first: Work, second: Work, code: int, failure: StorageError | None
 ) -> None:
     """While the disk works again by the time at which the second one is tried anew."""
@@ -369,7 +371,7 @@ def _part(api: Api, subresource: str) -> Operation:
     return Operation(TESTER, "create", resource, "work", "p")
 
 
-def test_who_binds_a_pod_is_refused_only_for_a_binding_that_is_on_disk(tmp_path: Path) -> None:
+def test_binding_of_a_pod_is_refused_only_for_a_binding_that_is_on_disk(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         def binding(node: str) -> Awaitable[None]:
             value = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": node}}
@@ -501,7 +503,7 @@ def test_a_pod_that_became_ready_meanwhile_is_not_evicted_as_an_unready_one(
     on_api(tmp_path, work)
 
 
-def test_owners_that_share_only_their_uid_are_kept(tmp_path: Path) -> None:
+def test_owner_references_that_share_only_their_uid_are_kept(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         one = {"apiVersion": "v1", "kind": "ConfigMap", "name": "one", "uid": "u"}
         other = {**one, "name": "other"}
@@ -516,7 +518,7 @@ def test_owners_that_share_only_their_uid_are_kept(tmp_path: Path) -> None:
     on_api(tmp_path, work)
 
 
-def test_what_went_while_a_collection_is_deleted_is_no_refusal(tmp_path: Path) -> None:
+def test_delete_collection_skips_objects_that_went_meanwhile(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         client = system(api)
         for name in "ab":

@@ -19,7 +19,7 @@ STORED: dict[str, Any] = {
 }
 
 
-def test_a_part_that_is_the_same_is_copied_and_keeps_its_place() -> None:
+def test_decode_beside_copies_an_unchanged_part_in_its_place() -> None:
     stored = copy.deepcopy(STORED)
     document = {**stored, "metadata": {**stored["metadata"], "labels": {"a": "b"}}}
     made = decode_beside(PODS, POD, document, stored, [])
@@ -29,7 +29,7 @@ def test_a_part_that_is_the_same_is_copied_and_keeps_its_place() -> None:
     assert made["metadata"]["managedFields"] is stored["metadata"]["managedFields"]
 
 
-def test_a_part_that_was_touched_is_decoded() -> None:
+def test_decode_beside_decodes_a_changed_part() -> None:
     stored = copy.deepcopy(STORED)
     unknown: list[str] = []
     document = {**stored, "spec": {**stored["spec"], "colour": "blue"}}

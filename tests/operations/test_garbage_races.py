@@ -140,7 +140,7 @@ def test_a_dependent_that_was_freed_while_its_delete_was_on_its_way_stays(tmp_pa
     on_scene(tmp_path, work)
 
 
-def test_an_object_of_the_same_name_that_came_meanwhile_is_left_as_it_is(tmp_path: Path) -> None:
+def test_garbage_collector_leaves_a_new_object_of_the_same_name_alone(tmp_path: Path) -> None:
     async def work(scene: Scene) -> None:
         gone, stays = await scene.create("gone"), await scene.create("stays")
         references = reference(gone), reference(stays)
@@ -161,7 +161,9 @@ def test_an_object_of_the_same_name_that_came_meanwhile_is_left_as_it_is(tmp_pat
     on_scene(tmp_path, work)
 
 
-def test_a_dependent_that_goes_while_it_is_freed_is_no_failure(tmp_path: Path) -> None:
+def test_garbage_collector_ignores_a_dependent_that_goes_while_it_is_orphaned(
+    tmp_path: Path,
+) -> None:
     async def work(scene: Scene) -> None:
         gone, stays = await scene.create("gone"), await scene.create("stays")
         await scene.create("child", reference(gone), reference(stays))
@@ -215,7 +217,7 @@ def test_a_failure_to_change_a_dependent_is_a_failure_to_be_tried_again(tmp_path
     on_scene(tmp_path, work)
 
 
-def test_an_owner_of_the_right_name_and_another_uid_is_none(tmp_path: Path) -> None:
+def test_garbage_collector_takes_an_owner_with_another_uid_for_absent(tmp_path: Path) -> None:
     async def work(scene: Scene) -> None:
         owner = await scene.create("owner")
         await scene.create("child", reference(owner))
@@ -227,7 +229,7 @@ def test_an_owner_of_the_right_name_and_another_uid_is_none(tmp_path: Path) -> N
     on_scene(tmp_path, work)
 
 
-def test_what_has_an_owner_of_an_unknown_kind_stays(tmp_path: Path) -> None:
+def test_garbage_collector_keeps_what_has_an_owner_of_an_unknown_kind(tmp_path: Path) -> None:
     async def work(scene: Scene) -> None:
         owner = await scene.create("owner")
         unknown = {**reference(owner), "apiVersion": "example.com/v1", "kind": "Widget", "uid": "w"}

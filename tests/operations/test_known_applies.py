@@ -61,13 +61,13 @@ def _again(directory: Path, plugin: _Counting, user: User | None = None) -> list
     return on_api(directory, work, [plugin])
 
 
-def test_the_third_apply_that_changes_nothing_is_known(tmp_path: Path) -> None:
+def test_known_apply_is_the_third_that_changes_nothing(tmp_path: Path) -> None:
     plugin = _Counting()
     assert _again(tmp_path, plugin) == [False, False, True, True]
     assert plugin.asked == 2
 
 
-def test_an_apply_is_not_known_for_somebody_else(tmp_path: Path) -> None:
+def test_known_apply_is_not_known_for_another_user(tmp_path: Path) -> None:
     assert _again(tmp_path, _Counting(), User("somebody-else")) == [False, False, True, False]
 
 
@@ -80,12 +80,14 @@ def test_an_apply_is_not_known_for_somebody_else(tmp_path: Path) -> None:
     ],
     ids=["looks something up", "judges the kind by more", "judges everything by more"],
 )
-def test_a_plugin_that_judges_by_more_is_asked_each_time(tmp_path: Path, plugin: _Counting) -> None:
+def test_known_apply_still_asks_a_plugin_that_judges_by_more(
+    tmp_path: Path, plugin: _Counting
+) -> None:
     assert _again(tmp_path, plugin) == [False, False, False, False]
     assert plugin.asked == 4
 
 
-def test_a_changed_object_is_applied_to_anew(tmp_path: Path) -> None:
+def test_known_apply_is_forgotten_when_the_object_changes(tmp_path: Path) -> None:
     async def work(api: Api) -> list[bool]:
         found = [await _apply(api, operation(api, "patch", "a")) for _ in range(3)]
         other = {"kind": "ConfigMap", "apiVersion": "v1", **config_map("a", y="2")}
@@ -96,7 +98,7 @@ def test_a_changed_object_is_applied_to_anew(tmp_path: Path) -> None:
     assert on_api(tmp_path, work) == [False, False, True, False]
 
 
-def test_how_strictly_fields_are_checked_is_part_of_the_question(tmp_path: Path) -> None:
+def test_known_apply_depends_on_field_validation(tmp_path: Path) -> None:
     async def work(api: Api) -> bool:
         for _ in range(3):
             await _apply(api, operation(api, "patch", "a"))

@@ -67,7 +67,7 @@ def test_apply_creates_and_then_changes(tmp_path: Path) -> None:
     on_api(tmp_path, work)
 
 
-def test_a_watch_tells_of_what_is_and_of_what_happens(tmp_path: Path) -> None:
+def test_watch_gives_existing_objects_and_then_changes(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         await create(api, operation(api, "create"), config_map("a"), OPTIONS)
         opened = await open_watch(api, operation(api, "watch"), ListOptions(), EVERYTHING)
@@ -204,7 +204,7 @@ def test_a_namespace_that_only_changed_meanwhile_is_judged_again(tmp_path: Path)
     on_api(tmp_path, work, [plugin])
 
 
-def test_a_change_of_nothing_writes_nothing(tmp_path: Path) -> None:
+def test_client_change_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         client = system(api)
         made = await client.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "work"}})

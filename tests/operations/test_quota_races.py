@@ -152,7 +152,7 @@ def test_a_large_quota_stays_right_while_others_write() -> None:
     _with_quota(work, pausing_last=True, others=MANY)
 
 
-def test_a_hundred_at_once_fill_it_to_the_brim() -> None:
+def test_quota_is_filled_exactly_by_a_hundred_creates_at_once() -> None:
     async def work(api: Api) -> None:
         await asyncio.gather(*(_do(api, ("create", f"p{n}", 1, n % 4)) for n in range(100)))
         assert _held(api) == _told(api) == (MAX_PODS, Decimal(MAX_PODS))

@@ -69,7 +69,7 @@ async def _delete(api: Api) -> None:
 
 
 @pytest.mark.parametrize("write", [_create, _update, _apply, _delete])
-def test_a_write_to_what_never_holds_still_is_a_conflict_in_the_end(
+def test_retried_write_to_an_object_that_keeps_changing_ends_in_a_conflict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Api], Awaitable[None]]
 ) -> None:
     monkeypatch.setattr(commits, "MAX_ATTEMPTS", ATTEMPTS)
@@ -141,7 +141,7 @@ class Slow(PluginBase):
             await asyncio.sleep(0)
 
 
-def test_of_two_who_apply_what_is_not_there_one_creates_and_the_other_changes(
+def test_concurrent_applies_of_an_absent_object_create_and_then_change(
     tmp_path: Path,
 ) -> None:
     async def work(api: Api) -> None:
@@ -163,7 +163,7 @@ def test_of_two_who_apply_what_is_not_there_one_creates_and_the_other_changes(
     on_api(tmp_path, work, [Slow()])
 
 
-def test_of_two_who_put_what_is_not_there_one_creates_and_the_other_replaces(
+def test_concurrent_puts_of_an_absent_object_create_and_then_replace(
     tmp_path: Path,
 ) -> None:
     async def work(api: Api) -> None:
@@ -182,7 +182,7 @@ def test_of_two_who_put_what_is_not_there_one_creates_and_the_other_replaces(
 
 
 @pytest.mark.parametrize("write", [_create, _update, _apply])
-def test_what_rests_on_something_that_moved_is_judged_again(
+def test_write_with_a_moved_precondition_is_admitted_again(
     tmp_path: Path, write: Callable[[Api], Awaitable[None]]
 ) -> None:
     class Mistaken(PluginBase):

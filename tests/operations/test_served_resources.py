@@ -37,7 +37,7 @@ def test_an_added_resource_is_served_with_its_own_types_and_behaviour(tmp_path: 
     on_api(tmp_path, work)
 
 
-def test_equal_plurals_of_two_groups_never_meet(tmp_path: Path) -> None:
+def test_resources_with_equal_plurals_of_two_groups_are_kept_apart(tmp_path: Path) -> None:
     async def work(api: Api) -> None:
         resource = widgets(api)
         api.resources.add(resource)
@@ -92,7 +92,7 @@ def test_a_resource_that_comes_back_changed_uses_its_new_types(tmp_path: Path) -
     on_api(tmp_path, work)
 
 
-def test_what_walkers_made_for_a_type_goes_with_it() -> None:
+def test_compiled_walkers_of_a_type_are_freed_with_it() -> None:
     struct = Struct("Thing", fields={"a": Field("a", Scalar("string"))})
     made = decoder(struct)
     assert decoder(struct) is made
