@@ -142,12 +142,12 @@ class TestOwnership:
 
 
 class TestGivingUp:
-    def test_what_nobody_else_owns_is_removed(self, cluster: Cluster) -> None:
+    def test_given_up_field_without_another_owner_is_removed(self, cluster: Cluster) -> None:
         cluster.apply("aa", config_map({"x": "1", "y": "2"}))
         cluster.apply("aa", config_map({"y": "2"}))
         assert cluster.object["data"] == {"y": "2"}
 
-    def test_what_another_owns_stays(self, cluster: Cluster) -> None:
+    def test_given_up_field_with_another_owner_stays(self, cluster: Cluster) -> None:
         cluster.apply("aa", config_map({"x": "1"}))
         cluster.put("upd", {**cluster.object, "data": {"x": "2"}})
         cluster.apply("aa", config_map())
@@ -185,7 +185,7 @@ class TestGivingUp:
         cluster.apply("bb", config_map(finalizers=[]))
         assert cluster.object["metadata"]["finalizers"] == ["b"]
 
-    def test_an_atomic_map_goes_as_a_whole(self, pods: Cluster) -> None:
+    def test_given_up_atomic_map_goes_as_a_whole(self, pods: Cluster) -> None:
         pods.apply("aa", pod_template({"nodeSelector": {"a": "b"}, "hostNetwork": True}))
         pods.apply("aa", pod_template({"hostNetwork": True}))
         assert spec_of(pods.object) == {"hostNetwork": True, "containers": None}
@@ -249,7 +249,7 @@ class TestMerging:
         result = self.merged(live, {"free": {"a": {"y": 2}, "l": [3]}})
         assert result["free"] == {"a": {"x": 1, "y": 2}, "l": [3]}
 
-    def test_true_is_not_one(self) -> None:
+    def test_merge_tells_true_from_one(self) -> None:
         assert self.merged({"free": {"a": 1}}, {"free": {"a": True}})["free"]["a"] is True
 
 
@@ -274,7 +274,9 @@ class TestNothingToDo:
 
 
 class TestFirstApply:
-    def test_what_was_there_before_gets_an_owner(self, cluster: Cluster) -> None:
+    def test_first_apply_gives_an_owner_to_fields_that_were_there_before(
+        self, cluster: Cluster
+    ) -> None:
         cluster.live = config_map({"x": "1"})
         cluster.apply("aa", config_map({"y": "1"}))
         assert cluster.owners == {
@@ -283,7 +285,9 @@ class TestFirstApply:
         }
         assert cluster.entries[1]["operation"] == "Update"
 
-    def test_and_conflicts_like_any_other(self, cluster: Cluster) -> None:
+    def test_first_apply_conflicts_with_fields_that_were_there_before(
+        self, cluster: Cluster
+    ) -> None:
         cluster.live = config_map({"x": "1"})
         conflict = refused(cluster, "aa", config_map({"x": "2"}))
         assert conflict.conflicts[0].message == 'conflict with "before-first-apply" using v1'
@@ -301,7 +305,7 @@ class TestFirstApply:
 
 
 class TestSubresources:
-    def test_each_has_its_entries_and_ignores_the_other_half(self) -> None:
+    def test_subresource_has_its_own_entries_and_ignores_other_fields(self) -> None:
         kind = TYPES.struct("core/v1.PersistentVolumeClaim")
         cluster = Cluster(kind, ignored=STATUS)
         head = {"apiVersion": "v1", "kind": kind.name, "metadata": {"name": "c"}}
@@ -322,22 +326,22 @@ class TestSubresources:
 
 
 class TestRefusedConfigurations:
-    def test_another_version(self, cluster: Cluster) -> None:
+    def test_configuration_of_another_version_is_refused(self, cluster: Cluster) -> None:
         with pytest.raises(BadConfiguration) as refusal:
             cluster.apply("aa", {"apiVersion": "v2", "kind": "ConfigMap"})
         assert str(refusal.value) == (
             "Incorrect version specified in apply patch. Specified patch version: v2, expected: v1"
         )
 
-    def test_an_empty_one(self, cluster: Cluster) -> None:
+    def test_configuration_that_is_empty_is_refused(self, cluster: Cluster) -> None:
         with pytest.raises(BadConfiguration, match="Specified patch version: , expected: v1"):
             cluster.apply("aa", {})
 
-    def test_one_with_entries(self, cluster: Cluster) -> None:
+    def test_configuration_with_managed_fields_is_refused(self, cluster: Cluster) -> None:
         with pytest.raises(BadConfiguration, match=r"metadata\.managedFields must be nil"):
             cluster.apply("aa", config_map(managedFields=[]))
 
-    def test_one_that_is_not_of_its_type(self, cluster: Cluster) -> None:
+    def test_configuration_that_is_not_of_its_type_is_refused(self, cluster: Cluster) -> None:
         with pytest.raises(InvalidConfiguration) as refusal:
             cluster.apply("aa", config_map({"num": 5}))
         assert str(refusal.value) == (

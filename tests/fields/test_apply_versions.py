@@ -92,12 +92,12 @@ def test_an_applier_has_one_entry_in_the_version_it_used_last(scaler: Autoscaler
     ]
 
 
-def test_what_was_applied_in_one_version_is_given_up_in_another(scaler: Autoscaler) -> None:
+def test_apply_in_another_version_gives_up_fields_of_the_first(scaler: Autoscaler) -> None:
     result = scaler.set("aa", V1, {"maxReplicas": 3})
     assert result["spec"] == {"maxReplicas": 3, "scaleTargetRef": {"kind": "", "name": ""}}
 
 
-def test_what_others_own_in_their_version_is_not_given_up(scaler: Autoscaler) -> None:
+def test_apply_in_another_version_keeps_fields_of_other_owners(scaler: Autoscaler) -> None:
     scaler.set("bb", V1, {"targetCPUUtilizationPercentage": 50})
     scaler.set("aa", V2, {"maxReplicas": 3})
     assert scaler.object["spec"]["metrics"] == metrics(50)

@@ -87,7 +87,9 @@ class TestAlgebra:
         assert (one == other) == (all_of(one) == all_of(other))
 
     @given(_sets, _sets)
-    def test_what_does_not_change_is_the_same_object(self, one: FieldSet, other: FieldSet) -> None:
+    def test_field_set_that_an_operation_does_not_change_is_the_same_object(
+        self, one: FieldSet, other: FieldSet
+    ) -> None:
         assert difference(one, EMPTY) is one
         assert difference(difference(one, other), other) is not None
         if all_of(one).isdisjoint(all_of(other)):
@@ -107,7 +109,7 @@ class TestTexts:
             (("f:l", "i:3"), ".l[3]"),
         ],
     )
-    def test_paths_read_like_this(self, path: Path, text: str) -> None:
+    def test_path_texts_of_every_sort_of_element(self, path: Path, text: str) -> None:
         assert path_text(path) == text
 
     def test_keys_are_written_in_one_way(self) -> None:
@@ -128,7 +130,7 @@ class TestTexts:
 
 class TestSentByClients:
     @given(_sets)
-    def test_a_set_is_read_as_it_is(self, fields: FieldSet) -> None:
+    def test_field_set_in_normal_form_is_read_as_it_is(self, fields: FieldSet) -> None:
         assert parsed(fields) == fields
 
     @pytest.mark.parametrize(
@@ -142,12 +144,14 @@ class TestSentByClients:
             ({"f:a": {"z:new": {}}}, {"f:a": {}}),
         ],
     )
-    def test_it_is_brought_into_normal_form(self, sent: Any, fields: FieldSet) -> None:
+    def test_field_set_of_a_client_is_brought_into_normal_form(
+        self, sent: Any, fields: FieldSet
+    ) -> None:
         assert parsed(sent) == fields
 
     @pytest.mark.parametrize(
         "sent", [[], "x", {"f:a": 1}, {"k:x": {}}, {"k:1": {}}, {"v:": {}}, {"i:x": {}}, {"f": {}}]
     )
-    def test_what_is_no_set_is_refused(self, sent: Any) -> None:
+    def test_field_set_that_is_none_is_refused(self, sent: Any) -> None:
         with pytest.raises(InvalidFields):
             parsed(sent)

@@ -136,7 +136,7 @@ class TestCreation:
             },
         }
 
-    def test_in_a_custom_resource_nothing_is_there_before(self) -> None:
+    def test_creator_of_a_custom_resource_owns_every_field(self) -> None:
         kind = custom({"spec": struct({"a": SCALARS["string"]})})
         changes = compare(kind, zero_object(kind), {"spec": {"a": "x"}})
         assert changes.touched == {"f:spec": {".": {}, "f:a": {}}}
@@ -146,10 +146,10 @@ class TestChanges:
     def changed(self, old: Any, new: Any) -> Any:
         return tuple(compare(EVERYTHING, old, new))
 
-    def test_nothing(self) -> None:
+    def test_comparison_of_equal_objects_has_no_changes(self) -> None:
         assert self.changed({"text": "x"}, {"text": "x"}) == ({}, {})
 
-    def test_a_value(self) -> None:
+    def test_comparison_touches_a_changed_value(self) -> None:
         assert self.changed({"text": "x"}, {"text": "y"}) == ({"f:text": {}}, {})
 
     def test_a_new_key_is_touched_without_its_map(self) -> None:
@@ -165,7 +165,7 @@ class TestChanges:
     def test_a_map_that_was_empty_is_touched_in_its_keys_only(self) -> None:
         assert self.changed({"parts": {}}, {"parts": {"a": "1"}}) == ({"f:parts": {"f:a": {}}}, {})
 
-    def test_what_is_gone_is_removed_at_every_level(self) -> None:
+    def test_comparison_removes_what_is_gone_at_every_level(self) -> None:
         assert self.changed({"inner": {"m": {"x": "1"}}}, {}) == (
             {},
             {"f:inner": {".": {}, "f:m": {".": {}, "f:x": {}}}},
@@ -320,7 +320,7 @@ class TestTypes:
         ],
         ids=str,
     )
-    def test_what_is_wrong_is_said_with_its_path(self, spec: Any, text: str) -> None:
+    def test_type_problem_is_named_with_its_path(self, spec: Any, text: str) -> None:
         assert problems(POD_TEMPLATE, pod_template(spec)) == [".template.spec" + text]
 
     def test_set_lists_hold_scalars_once(self) -> None:

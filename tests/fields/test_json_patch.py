@@ -90,14 +90,14 @@ def test_a_missing_member_tests_as_null() -> None:
     patched(op("test", "/data/no", value=None))
 
 
-def test_slashes_and_tildes_are_escaped() -> None:
+def test_json_pointer_escapes_slashes_and_tildes() -> None:
     result = patched(
         op("remove", "/metadata/labels/x~1y"), op("test", "/metadata/labels/t~0u", value="v")
     )
     assert result["metadata"]["labels"] == {"t~u": "v"}
 
 
-def test_what_stands_before_the_first_slash_is_ignored() -> None:
+def test_json_pointer_text_before_the_first_slash_is_ignored() -> None:
     assert patched(op("add", "data/c", value="3"))["c"] == "3"
 
 
@@ -132,7 +132,7 @@ def test_values_of_the_patch_are_copied() -> None:
     ],
     ids=str,
 )
-def test_an_operation_that_does_not_fit_fails(operation: Any) -> None:
+def test_json_patch_operation_that_does_not_fit_fails(operation: Any) -> None:
     with pytest.raises(OperationFailed):
         patched(operation)
 

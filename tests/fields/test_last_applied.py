@@ -32,12 +32,12 @@ def test_the_command_line_takes_over_its_own_fields(cluster: Cluster) -> None:
     assert cluster.owned_by("kubectl") == data("x", "y")
 
 
-def test_another_manager_conflicts(cluster: Cluster) -> None:
+def test_last_applied_fields_conflict_for_another_manager(cluster: Cluster) -> None:
     with pytest.raises(ApplyConflict):
         cluster.apply("other", config_map({"x": "2"}))
 
 
-def test_what_was_changed_since_by_other_means_conflicts(cluster: Cluster) -> None:
+def test_last_applied_fields_that_changed_since_conflict(cluster: Cluster) -> None:
     changed = {**cluster.object, "data": {"x": "5", "y": "1"}}
     cluster.put("other", changed)
     with pytest.raises(ApplyConflict) as conflict:
@@ -77,7 +77,7 @@ def test_the_annotation_does_not_contain_itself(cluster: Cluster) -> None:
     assert shown["metadata"]["annotations"] == {"n": "o"}
 
 
-def test_without_an_annotation_none_is_made() -> None:
+def test_last_applied_annotation_is_not_added_where_there_is_none() -> None:
     cluster = Cluster(CONFIG_MAP)
     cluster.apply("kubectl", config_map({"x": "1"}))
     assert "annotations" not in cluster.object["metadata"]
@@ -94,7 +94,7 @@ def test_an_annotation_that_grows_too_large_is_dropped(cluster: Cluster) -> None
     assert cluster.object["metadata"]["annotations"] == {}
 
 
-def test_a_second_apply_changes_nothing(cluster: Cluster) -> None:
+def test_last_applied_is_unchanged_by_a_second_apply(cluster: Cluster) -> None:
     config = config_map({"x": "1", "y": "1"})
     cluster.apply("kubectl", config)
     before = cluster.object

@@ -96,7 +96,9 @@ def test_apply_is_idempotent(writes: list[Any], manager: str, config: Object) ->
 
 @settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING), _managers, objects_of(EVERYTHING))
-def test_only_fields_of_others_conflict(writes: list[Any], manager: str, config: Object) -> None:
+def test_apply_conflicts_only_with_fields_of_others(
+    writes: list[Any], manager: str, config: Object
+) -> None:
     cluster = _after(EVERYTHING, writes)
     others = {
         (entry["manager"], entry["operation"]): entry["fieldsV1"]
@@ -109,7 +111,7 @@ def test_only_fields_of_others_conflict(writes: list[Any], manager: str, config:
 
 @settings(max_examples=150, deadline=None)
 @given(_writes(EVERYTHING), _managers)
-def test_what_is_there_can_be_applied_by_anyone(writes: list[Any], manager: str) -> None:
+def test_apply_of_the_live_values_never_conflicts(writes: list[Any], manager: str) -> None:
     cluster = _after(EVERYTHING, writes)
     config = dict(cluster.object)
     config["metadata"] = {
@@ -144,7 +146,7 @@ def _without_nulls(value: Object) -> Any:
 
 @settings(max_examples=150, deadline=None)
 @given(objects_of(EVERYTHING), objects_of(EVERYTHING))
-def test_what_is_merged_holds_what_was_applied(live: Any, config: Object) -> None:
+def test_merge_result_holds_what_was_applied(live: Any, config: Object) -> None:
     merged = merge(EVERYTHING, live, config)
     assert covers(held_fields(EVERYTHING, merged), applied_fields(EVERYTHING, config))
     assert merge(EVERYTHING, merged, config) is merged
@@ -173,7 +175,7 @@ def test_every_field_has_an_owner_and_every_owned_field_is_there(writes: list[An
 
 @settings(max_examples=100, deadline=None)
 @given(_writes(POD_TEMPLATE))
-def test_the_same_holds_for_built_in_types(writes: list[Any]) -> None:
+def test_every_field_of_built_in_types_has_an_owner_and_is_there(writes: list[Any]) -> None:
     cluster = _after(POD_TEMPLATE, writes)
     held = held_fields(POD_TEMPLATE, cluster.object)
     assert covers(held, _owned(cluster))
@@ -181,7 +183,7 @@ def test_the_same_holds_for_built_in_types(writes: list[Any]) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(_writes(EVERYTHING), _managers)
-def test_writing_what_is_there_changes_nothing(writes: list[Any], manager: str) -> None:
+def test_update_with_the_live_values_changes_no_owners(writes: list[Any], manager: str) -> None:
     cluster = _after(EVERYTHING, writes)
     entries = cluster.entries
     cluster.put(manager, {**cluster.object})

@@ -82,7 +82,7 @@ READ = {
 
 
 @pytest.mark.parametrize("value", [*CUT.values(), *READ.values()], ids=[*CUT, *READ])
-def test_an_object_is_read_as_it_was_written(value: Any) -> None:
+def test_stored_entries_are_read_as_they_were_written(value: Any) -> None:
     found = cut(body_of(value))
     assert body_of(found) == body_of(value)
     assert found == value
@@ -92,18 +92,18 @@ def test_an_object_is_read_as_it_was_written(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", CUT.values(), ids=CUT)
-def test_what_managers_own_is_not_read(value: Any) -> None:
+def test_stored_entries_leave_owned_fields_unparsed(value: Any) -> None:
     entries = cut(body_of(value))["metadata"]["managedFields"]
     assert {type(item) for item in entries} == {StoredEntry}
 
 
 @pytest.mark.parametrize("value", READ.values(), ids=READ)
-def test_what_is_not_sure_is_read(value: Any) -> None:
+def test_stored_entries_of_unusual_form_are_parsed(value: Any) -> None:
     entries = cut(body_of(value))["metadata"].get("managedFields", [])
     assert StoredEntry not in {type(item) for item in entries}
 
 
-def test_an_entry_is_like_any_other() -> None:
+def test_stored_entry_behaves_like_a_dictionary() -> None:
     [item] = unread(entry("a"))
     assert item["fieldsV1"] == item.get("fieldsV1") == fields_of(item) == FIELDS
     assert dict(item) == {**item} == copied(dict(item)) == entry("a")
@@ -149,7 +149,7 @@ def test_fields_in_another_order_are_equal() -> None:
         ({}, False),
     ],
 )
-def test_whether_fields_may_be_held_is_told_without_reading_them(fields: Any, may: bool) -> None:
+def test_stored_entry_may_contain_fields_without_parsing_them(fields: Any, may: bool) -> None:
     [item] = unread(entry("a"))
     assert item.may_contain(fields) is may
 
@@ -177,6 +177,6 @@ def test_an_update_leaves_the_entries_of_others_as_they_are() -> None:
     assert [fields_of(item) for item in entries] == [{"f:data": {}}, {"f:data": {"f:a": {}}}]
 
 
-def test_short_entries_are_not_worth_it() -> None:
+def test_stored_entries_that_are_short_are_parsed() -> None:
     [item] = read_with_entries(body_of(stored(entry("a"))))["metadata"]["managedFields"]
     assert type(item) is dict

@@ -74,7 +74,7 @@ class TestObjects:
         result = patched(BUDGET, document, {"spec": {"selector": selector}})
         assert result["spec"]["selector"] == selector
 
-    def test_what_is_new_comes_without_nulls(self) -> None:
+    def test_new_members_come_without_nulls(self) -> None:
         patch = {"spec": {"template": {"x": None, "y": [{"z": None}]}}}
         assert patched(DEPLOYMENT, {}, patch) == {"spec": {"template": {"y": [{}]}}}
 
@@ -107,14 +107,14 @@ class TestObjects:
 
 
 class TestRetainKeys:
-    def test_all_other_members_go(self) -> None:
+    def test_retain_keys_removes_all_other_members(self) -> None:
         document = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {}}}}
         strategy = {"$retainKeys": ["type"], "type": "Recreate"}
         result = patched(DEPLOYMENT, document, {"spec": {"strategy": strategy}})
         assert result["spec"]["strategy"] == {"type": "Recreate"}
 
     @pytest.mark.parametrize("wrong", [{"$retainKeys": "type"}, {"$retainKeys": [], "type": "x"}])
-    def test_the_patch_may_bring_only_members_that_are_retained(self, wrong: Any) -> None:
+    def test_retain_keys_must_name_every_member_of_the_patch(self, wrong: Any) -> None:
         document = {"spec": {"strategy": {"type": "RollingUpdate"}}}
         with pytest.raises(MalformedPatch, match="invalid patch format of retainKeys"):
             patched(DEPLOYMENT, document, {"spec": {"strategy": wrong}})
@@ -224,7 +224,7 @@ class TestSetElementOrder:
         with pytest.raises(UnsupportedPatch, match="doesn't match"):
             finalizers(["a"], **{"$setElementOrder/finalizers": ["a"], "finalizers": ["b"]})
 
-    def test_an_order_that_names_nothing_is_none(self) -> None:
+    def test_element_order_that_is_empty_is_none(self) -> None:
         patch = {"$setElementOrder/finalizers": [], "finalizers": ["b"]}
         assert sorted(finalizers(["a"], **patch)) == ["a", "b"]
 
@@ -234,7 +234,7 @@ class TestSetElementOrder:
         with pytest.raises(UnsupportedPatch, match="expected slice or array type"):
             finalizers(["a"], **{"$setElementOrder/name": ["a"]})
 
-    def test_there_is_no_order_in_a_map(self) -> None:
+    def test_element_order_of_a_map_is_refused(self) -> None:
         document = {"metadata": {"labels": {"a": "1"}}}
         with pytest.raises(UnsupportedPatch, match="data type is not struct, instead is: map"):
             patched(CONFIG_MAP, document, {"metadata": {"labels": {"$setElementOrder/x": ["a"]}}})

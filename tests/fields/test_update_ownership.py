@@ -63,13 +63,13 @@ class TestAttribution:
         assert cluster.owned_by("a") == {"f:data": {".": {}, "f:y": {}}}
         assert cluster.owned_by("b") == data("x", "z")
 
-    def test_setting_an_equal_value_gives_nothing(self, cluster: Cluster) -> None:
+    def test_update_to_an_equal_value_gives_no_ownership(self, cluster: Cluster) -> None:
         cluster.put("a", config_map({"x": "1"}))
         before = cluster.entries
         cluster.put("b", config_map({"x": "1"}))
         assert cluster.entries is before
 
-    def test_what_is_removed_has_no_owner(self, cluster: Cluster) -> None:
+    def test_removed_field_has_no_owner(self, cluster: Cluster) -> None:
         cluster.put("a", config_map({"x": "1", "y": "1"}))
         cluster.put("b", config_map({"x": "1"}))
         assert cluster.owners == {"a": {"f:data": {".": {}, "f:x": {}}}}
@@ -86,7 +86,7 @@ class TestAttribution:
         cluster.put("b", config_map({"x": "2"}))
         assert cluster.owned_by("a") == {"f:data": {}}
 
-    def test_who_owns_nothing_any_more_disappears(self, cluster: Cluster) -> None:
+    def test_manager_that_owns_nothing_any_more_loses_its_entry(self, cluster: Cluster) -> None:
         cluster.put("a", config_map({"x": "1"}))
         cluster.put("b", config_map())
         assert cluster.entries == []
@@ -98,7 +98,7 @@ class TestAttribution:
         times = {entry["manager"]: entry["time"][-3:-1] for entry in cluster.entries}
         assert times == {"a": "01", "b": "03"}
 
-    def test_a_writer_without_a_name_is_unknown(self, cluster: Cluster) -> None:
+    def test_manager_without_a_name_is_called_unknown(self, cluster: Cluster) -> None:
         cluster.put("", config_map({"x": "1"}))
         assert list(cluster.owners) == ["unknown"]
 
@@ -163,15 +163,15 @@ class TestEntriesSentByClients:
         cluster.put("a", config_map({"x": "1"}))
         return cluster
 
-    def test_without_a_list_the_live_one_stands(self, tracked: Cluster) -> None:
+    def test_managed_fields_that_are_not_sent_stay(self, tracked: Cluster) -> None:
         tracked.put("b", config_map({"x": "1"}))
         assert list(tracked.owners) == ["a"]
 
-    def test_null_is_no_list(self, tracked: Cluster) -> None:
+    def test_managed_fields_of_null_leave_the_live_ones(self, tracked: Cluster) -> None:
         self.sends(tracked, None)
         assert list(tracked.owners) == ["a"]
 
-    def test_a_list_with_one_empty_entry_resets(self, tracked: Cluster) -> None:
+    def test_managed_fields_with_one_empty_entry_reset_ownership(self, tracked: Cluster) -> None:
         self.sends(tracked, [{}])
         assert tracked.entries == []
 
@@ -197,12 +197,14 @@ class TestEntriesSentByClients:
         self.sends(tracked, [{}], y="2")
         assert tracked.owners == {"sender": data("y")}
 
-    def test_what_is_reset_is_not_tracked_by_later_updates(self, tracked: Cluster) -> None:
+    def test_managed_fields_that_were_reset_are_not_tracked_by_later_updates(
+        self, tracked: Cluster
+    ) -> None:
         self.sends(tracked, [{}])
         tracked.put("b", config_map({"x": "2"}))
         assert tracked.entries == []
 
-    def test_a_valid_list_takes_the_place_of_the_live_one(self, tracked: Cluster) -> None:
+    def test_managed_fields_that_are_valid_replace_the_live_ones(self, tracked: Cluster) -> None:
         entry = {
             "manager": "mine",
             "operation": "Apply",
@@ -243,7 +245,9 @@ class TestEntriesSentByClients:
         ],
         ids=str,
     )
-    def test_an_invalid_list_is_ignored(self, tracked: Cluster, wrong: Any) -> None:
+    def test_managed_fields_that_are_invalid_are_ignored(
+        self, tracked: Cluster, wrong: Any
+    ) -> None:
         self.sends(tracked, [{**tracked.entries[0], **wrong}])
         assert list(tracked.owners) == ["a"]
 
