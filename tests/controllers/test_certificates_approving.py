@@ -51,7 +51,9 @@ def _approval(requests: Requests, name: str) -> Object:
 @pytest.mark.parametrize(
     ("sender", "message"), [("system:node:n1", OWN), ("somebody", ANY)], ids=["own", "another"]
 )
-def test_who_may_have_such_certificates_gets_them(space: Space, sender: str, message: str) -> None:
+def test_node_certificate_is_approved_for_users_with_the_right(
+    space: Space, sender: str, message: str
+) -> None:
     requests, name = _ask(space, sender, "system:node:n1")
     found = _approval(requests, name)
     assert (found["reason"], found["message"]) == ("AutoApproved", message)
@@ -59,7 +61,7 @@ def test_who_may_have_such_certificates_gets_them(space: Space, sender: str, mes
     assert requests.certificate(name)
 
 
-def test_who_may_not_waits_until_it_is_granted(space: Space) -> None:
+def test_node_certificate_waits_until_the_right_is_granted(space: Space) -> None:
     user = f"system:node:{random_word()}"
     requests = Requests(space.client, space.dialect)
     group = f"group-{random_word()}"
@@ -104,7 +106,7 @@ def test_the_right_for_ones_own_is_not_that_for_others(space: Space) -> None:
     assert requests.condition(of_other, "Approved") is None
 
 
-def test_what_is_not_as_nodes_ask_is_left_to_people(space: Space) -> None:
+def test_request_unlike_those_of_nodes_is_not_approved_automatically(space: Space) -> None:
     requests, odd = _ask(space, "somebody", "system:node:n1", [*CLIENT_USAGES, "cert sign"])
     others = [
         requests.create(signer, CLIENT_USAGES, request_pem("system:node:n1", NODE))

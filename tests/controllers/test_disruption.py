@@ -201,7 +201,7 @@ def test_a_custom_resource_with_a_scale_counts(world: Budgets) -> None:
     world.says(expectedPods=7, desiredHealthy=5)
 
 
-def test_who_has_no_scale_makes_the_budget_fail(world: Budgets) -> None:
+def test_budget_fails_for_pods_of_a_controller_without_a_scale(world: Budgets) -> None:
     world.budget(maxUnavailable=1)
     world.says(observedGeneration=1)
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "uid": "u"}}

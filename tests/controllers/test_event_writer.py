@@ -71,7 +71,7 @@ def test_events_that_cannot_be_written_keep_no_others_from_it() -> None:
     assert asyncio.run(work()) == [LAST]
 
 
-def test_a_clock_that_is_set_back_silences_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_event_writer_writes_on_when_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> list[str]:
         writer, writes = EventWriter(), Writes()
         _say(_recorder(writes, writer), "Before")

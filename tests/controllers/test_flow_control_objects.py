@@ -97,7 +97,9 @@ def test_system_accounts_are_those_of_the_dialect(space: Space) -> None:
 @pytest.mark.parametrize(
     ("kind", "name"), [("schemas", "exempt"), ("levels", "catch-all"), ("levels", "workload-low")]
 )
-def test_what_is_deleted_comes_back(request: pytest.FixtureRequest, kind: str, name: str) -> None:
+def test_deleted_flow_control_object_comes_back(
+    request: pytest.FixtureRequest, kind: str, name: str
+) -> None:
     things: Things = request.getfixturevalue(kind)
     before = things.read(name)
     things.remove(name)
@@ -175,7 +177,7 @@ def level(name: str, value: str | None) -> Object:
     return made | {"spec": {"type": "Limited", "limited": limited}}
 
 
-def test_what_is_wanted_no_more_goes_and_what_is_somebody_elses_stays(
+def test_obsolete_flow_control_object_goes_unless_an_operator_owns_it(
     own: Client, levels: Things
 ) -> None:
     base = random_word()

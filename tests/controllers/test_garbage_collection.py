@@ -65,7 +65,7 @@ class TestBackground:
         secrets.remove("two")
         goes(secrets, "child")
 
-    def test_a_circle_goes(self, kubernetes: Space) -> None:
+    def test_circle_of_owners_goes_in_background_deletion(self, kubernetes: Space) -> None:
         secrets = kubernetes.secrets
         one = secrets.create("one")
         two = depend(secrets, "two", reference(one))
@@ -343,7 +343,7 @@ class TestEveryResource:
 
 
 class TestCustomResources:
-    def test_they_own_and_are_owned(self, space: Space) -> None:
+    def test_custom_resources_own_and_are_owned(self, space: Space) -> None:
         widgets = Widgets(space).install()
         owner = widgets.create("owner")
         child = widgets.create("child", ownerReferences=[blocking(owner)])
@@ -355,7 +355,9 @@ class TestCustomResources:
         goes(widgets.things, "child", "owner")
         widgets.definitions.remove(widgets.name)
 
-    def test_what_they_own_goes_with_their_definition(self, kubernetes: Space) -> None:
+    def test_dependents_of_custom_resources_go_with_their_definition(
+        self, kubernetes: Space
+    ) -> None:
         widgets = Widgets(kubernetes).install()
         for name in "abc":
             depend(kubernetes.secrets, name, reference(widgets.create(name)))

@@ -9,7 +9,7 @@ from fairlead.controllers.garbage.graph import Edges, Graph
 MAX_BYTES_AN_EDGE = 250
 
 
-def test_a_word_has_the_keys_that_it_was_given() -> None:
+def test_edges_of_an_owner_are_the_keys_that_were_added() -> None:
     edges = Edges()
     for key in ("a", "b", "a", "c"):
         edges.add("one", key)
@@ -20,7 +20,7 @@ def test_a_word_has_the_keys_that_it_was_given() -> None:
     assert len(edges) == 4
 
 
-def test_the_last_key_is_told() -> None:
+def test_edges_report_when_the_last_key_is_removed() -> None:
     edges = Edges()
     for key in ("a", "b"):
         edges.add("one", key)

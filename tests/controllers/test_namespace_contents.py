@@ -63,7 +63,7 @@ def place(any_server: ServerProcess, client: Client) -> Place:
     return Place(any_server, client)
 
 
-def test_both_are_there_at_once(place: Place) -> None:
+def test_new_namespace_has_its_service_account_and_ca_at_once(place: Place) -> None:
     eventually(exists(place.client, f"{place.accounts}/default"))
     eventually(exists(place.client, place.ca))
     # 100 ms on a machine of its own; tests share theirs.
@@ -77,7 +77,7 @@ def test_ca_config_map(place: Place, any_server: ServerProcess) -> None:
     assert value["metadata"]["annotations"][place.dialect.label("@/description")]
 
 
-def test_made_again_when_deleted(place: Place) -> None:
+def test_default_contents_of_a_namespace_are_made_again_when_deleted(place: Place) -> None:
     for path in (f"{place.accounts}/default", place.ca):
         eventually(exists(place.client, path))
         old = place.client.get(path).body["metadata"]["uid"]

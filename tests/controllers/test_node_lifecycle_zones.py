@@ -37,7 +37,7 @@ def test_one_node_is_given_up_after_the_other() -> None:
     assert [zones.turn(f"z-lost-{number}", 100.0) for number in range(3)] == [100.0, 110.0, 120.0]
 
 
-def test_a_node_keeps_its_turn() -> None:
+def test_node_that_waits_to_be_given_up_keeps_its_turn() -> None:
     zones = zones_of(10, 3)
     zones.turn("z-lost-0", 100.0)
     assert zones.turn("z-lost-1", 100.0) == zones.turn("z-lost-1", 105.0) == 110.0
@@ -69,7 +69,7 @@ def test_nothing_is_given_up_when_every_zone_is_lost() -> None:
     assert zones.turn("z-lost-0", 100.0) is None
 
 
-def test_it_goes_on_when_a_node_answers_again() -> None:
+def test_giving_up_nodes_goes_on_when_a_node_answers_again() -> None:
     zones = zones_of(0, 5)
     zones.place(node("z-lost-4"), ready=True)
     zones.place(node("z-lost-3"), ready=True)

@@ -20,7 +20,9 @@ def finished_job() -> Object:
     return {"metadata": {"name": "j", "finalizers": ["example.com/held"]}, "spec": spec}
 
 
-def test_what_was_missed_is_made_up_for(fresh_server: FreshServer) -> None:
+def test_node_controllers_make_up_for_what_happened_during_a_restart(
+    fresh_server: FreshServer,
+) -> None:
     server = fresh_server("--controllers=-*")
     before = Cluster(server)
     lost = before.node("lost", ready="Unknown")

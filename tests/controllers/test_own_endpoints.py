@@ -55,7 +55,7 @@ def test_endpoints_and_slice_have_the_advertised_address(
 
 
 @pytest.mark.parametrize("path", [SERVICE, ENDPOINTS, SLICE])
-def test_what_is_deleted_comes_back(client: Client, path: str) -> None:
+def test_own_service_that_is_deleted_comes_back(client: Client, path: str) -> None:
     uid = client.get(path).body["metadata"]["uid"]
     assert client.delete(path).status == 200
 
@@ -76,7 +76,7 @@ def test_what_is_deleted_comes_back(client: Client, path: str) -> None:
         (SLICE, {"endpoints": [{"addresses": ["10.1.1.1"]}]}),
     ],
 )
-def test_what_is_edited_is_put_back(client: Client, path: str, edit: Object) -> None:
+def test_own_service_that_is_edited_is_put_back(client: Client, path: str, edit: Object) -> None:
     def content() -> Object:
         body = client.get(path).body
         shown: Object = {**body, "metadata": body["metadata"].get("labels")}
@@ -88,7 +88,7 @@ def test_what_is_edited_is_put_back(client: Client, path: str, edit: Object) -> 
     eventually(lambda: content() == before, "it is as it was")
 
 
-def test_it_is_part_of_serving_and_follows_a_restart(fresh_server: FreshServer) -> None:
+def test_own_endpoints_need_no_controllers_and_follow_a_restart(fresh_server: FreshServer) -> None:
     server = fresh_server("--controllers=-*", dialect="cluster")
     client = server.client()
     path = "/api/v1/namespaces/default/endpoints/cluster"

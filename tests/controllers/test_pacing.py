@@ -13,7 +13,7 @@ from fairlead.controllers.pace import Backlog, Pace
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_others_have_their_turn_between_a_few_pieces_of_work(
+def test_pace_yields_to_the_event_loop_between_a_few_pieces_of_work(
     monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     clock = count(0.0, 0.001)  # each look at the time takes a millisecond
@@ -42,7 +42,7 @@ def test_others_have_their_turn_between_a_few_pieces_of_work(
     assert max(steps) <= 5
 
 
-def test_what_there_is_no_time_for_is_done_in_later_rounds_and_in_order(
+def test_backlog_is_worked_off_in_later_rounds_and_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = count(0.0, 0.001)  # each look at the time takes a millisecond

@@ -79,7 +79,9 @@ A = {"matchLabels": {"app": "a"}}
 
 
 @pytest.mark.parametrize("most", [100_000, 2])
-def test_members_come_and_go(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_selected_pods_follow_labels_and_selectors(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
     """Those that there is no room for are looked for when they are asked for."""
     monkeypatch.setattr(pod_members, "_MAX_KEPT", most)
 
@@ -100,7 +102,7 @@ def test_members_come_and_go(monkeypatch: pytest.MonkeyPatch, most: int) -> None
     _in_world(work)
 
 
-def test_what_changes_while_pods_are_looked_for_is_not_missed() -> None:
+def test_selected_pods_miss_no_change_during_their_first_search() -> None:
     async def work(world: World) -> None:
         for number in range(50):
             await world.pod(f"p{number:02}", app="a")
@@ -114,7 +116,7 @@ def test_what_changes_while_pods_are_looked_for_is_not_missed() -> None:
     _in_world(work)
 
 
-def test_only_those_are_told_whose_pods_come_go_or_become_something_else() -> None:
+def test_selected_pods_tell_only_owners_whose_pods_change() -> None:
     async def work(world: World) -> None:
         await world.budget("one", A)
         await world.budget("two", {"matchLabels": {"app": "b"}})

@@ -66,7 +66,7 @@ def replayed(meanwhile: Callable[[Store, Replay], Awaitable[None]]) -> Told:
     return told
 
 
-def test_what_changes_meanwhile_is_told_afterwards() -> None:
+def test_replay_delivers_changes_after_the_existing_objects() -> None:
     async def delete(store: Store, replay: Replay) -> None:
         things = store.collection("core/things")
         current = store.latest(things, "e")
@@ -78,7 +78,7 @@ def test_what_changes_meanwhile_is_told_afterwards() -> None:
     assert replayed(delete) == expected
 
 
-def test_it_begins_again_where_changes_were_lost() -> None:
+def test_replay_begins_again_where_changes_were_lost() -> None:
     async def lose(store: Store, replay: Replay) -> None:
         await store.put(store.collection("core/things"), "f", thing("f"), None)
         replay.restart_replay()
@@ -87,7 +87,7 @@ def test_it_begins_again_where_changes_were_lost() -> None:
     assert list(dict.fromkeys(told[2:])) == [(name, True) for name in "abcdefz"]
 
 
-def test_nothing_is_told_after_its_end() -> None:
+def test_replay_delivers_nothing_after_its_end() -> None:
     async def end(store: Store, replay: Replay) -> None:
         store.unfollow(store.collection("core/things"), replay.listen)
         replay.end()

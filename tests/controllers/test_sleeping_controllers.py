@@ -85,7 +85,7 @@ async def _put(api: Api, resource: str, name: str) -> None:
     await system(api).create(resource, {"metadata": {"name": name, "namespace": "work"}})
 
 
-def test_nothing_that_it_is_not_woken_by_wakes_it(tmp_path: Path) -> None:
+def test_lazy_controller_sleeps_through_changes_of_other_resources(tmp_path: Path) -> None:
     async def work(api: Api, bed: Bed) -> None:
         async with bed.running():
             await _put(api, SECRETS, "a")
@@ -95,7 +95,7 @@ def test_nothing_that_it_is_not_woken_by_wakes_it(tmp_path: Path) -> None:
     _on_bed(tmp_path, work)
 
 
-def test_the_first_object_wakes_it_and_it_is_told_of_all_there_is(tmp_path: Path) -> None:
+def test_lazy_controller_is_built_at_the_first_object_and_hears_of_all(tmp_path: Path) -> None:
     async def work(api: Api, bed: Bed) -> None:
         async with bed.running():
             await _put(api, SECRETS, "before")
@@ -111,7 +111,7 @@ def test_the_first_object_wakes_it_and_it_is_told_of_all_there_is(tmp_path: Path
     _on_bed(tmp_path, work)
 
 
-def test_it_is_awake_from_the_start_where_there_are_objects(tmp_path: Path) -> None:
+def test_lazy_controller_is_built_at_the_start_where_there_are_objects(tmp_path: Path) -> None:
     async def work(api: Api, bed: Bed) -> None:
         await _put(api, CONFIG_MAPS, "a")
         async with bed.running():
@@ -120,7 +120,7 @@ def test_it_is_awake_from_the_start_where_there_are_objects(tmp_path: Path) -> N
     _on_bed(tmp_path, work)
 
 
-def test_whoever_waits_for_rest_waits_for_who_wakes_up(tmp_path: Path) -> None:
+def test_wait_for_idle_includes_a_lazy_controller_that_wakes_up(tmp_path: Path) -> None:
     async def work(api: Api, bed: Bed) -> None:
         async with bed.running():
             queue = api.work[NAME]
@@ -138,7 +138,7 @@ def test_whoever_waits_for_rest_waits_for_who_wakes_up(tmp_path: Path) -> None:
     _on_bed(tmp_path, work)
 
 
-def test_it_does_not_wake_while_it_is_paused(tmp_path: Path) -> None:
+def test_lazy_controller_is_not_built_while_it_is_paused(tmp_path: Path) -> None:
     async def work(api: Api, bed: Bed) -> None:
         async with bed.running():
             queue = api.work[NAME]
@@ -153,7 +153,7 @@ def test_it_does_not_wake_while_it_is_paused(tmp_path: Path) -> None:
     _on_bed(tmp_path, work)
 
 
-def test_who_sleeps_is_woken_by_what_gives_it_work(tmp_path: Path) -> None:
+def test_lazy_controllers_follow_every_resource_that_wakes_them(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     add_serve_flags(parser)
     options = parser.parse_args([])

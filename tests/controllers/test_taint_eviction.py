@@ -161,7 +161,9 @@ def test_pods_are_told_why_they_leave_where_that_is_switched_on(fresh_server: Fr
         ({"operator": "Exists", "effect": "NoExecute"}, True),
     ],
 )
-def test_what_a_toleration_speaks_of(toleration: dict[str, Any], holds: bool) -> None:
+def test_toleration_matches_taints_by_key_value_and_effect(
+    toleration: dict[str, Any], holds: bool
+) -> None:
     assert (Tolerations([toleration]).seconds(Taint("k", "v", 0.0)) == inf) is holds
 
 
@@ -202,6 +204,6 @@ def test_the_time_of_a_pod_runs_from_its_arrival() -> None:
     assert leaves_at(pod, [Taint("a", "", 100.0)]) == 360.0
 
 
-def test_no_seconds_are_none() -> None:
+def test_toleration_seconds_of_zero_mean_at_once() -> None:
     pod = _pod({"operator": "Exists", "tolerationSeconds": 0})
     assert leaves_at(pod, [Taint("a", "", 100.0)]) == -inf

@@ -82,7 +82,7 @@ def test_zones_that_come_and_go_are_given_their_share(zoned: Zoned) -> None:
     zoned.await_hints({})
 
 
-def test_who_is_not_ready_has_no_hint(zoned: Zoned) -> None:
+def test_endpoint_that_is_not_ready_has_no_hint(zoned: Zoned) -> None:
     zoned.ask("Auto")
     eventually(lambda: len(zoned.hints()) == 6, "there are hints")
     for number in (1, 2, 4, 5):

@@ -23,7 +23,7 @@ def _put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "_steadily_ahead", 0.0)
 
 
-def test_a_key_waits_once() -> None:
+def test_work_queue_has_a_key_once() -> None:
     async def work() -> None:
         queue = WorkQueue[str]()
         for key in ("a", "b", "a", "a"):
@@ -34,7 +34,7 @@ def test_a_key_waits_once() -> None:
     asyncio.run(work())
 
 
-def test_what_was_said_last_about_a_later_look_holds() -> None:
+def test_work_queue_keeps_the_last_delay_of_a_key() -> None:
     async def work() -> None:
         queue = WorkQueue[str]()
         queue.add_later("a", 60)
@@ -64,7 +64,7 @@ def test_a_key_is_worked_on_by_one_worker_and_comes_again() -> None:
     asyncio.run(work())
 
 
-def test_get_waits() -> None:
+def test_work_queue_get_waits_for_a_key() -> None:
     async def work() -> None:
         queue = WorkQueue[str]()
         getting = asyncio.create_task(queue.get())
@@ -76,7 +76,7 @@ def test_get_waits() -> None:
     asyncio.run(work())
 
 
-def test_pauses_grow_and_start_anew_after_success() -> None:
+def test_work_queue_backoff_grows_and_resets_after_success() -> None:
     async def work() -> None:
         queue = WorkQueue[str]()
         assert [queue.failed("a") for _ in range(4)] == [0.005, 0.01, 0.02, 0.04]
@@ -108,7 +108,7 @@ class Flaky:
         return 0.01 if len(self.calls) == self.failures + 1 else None
 
 
-def test_failed_work_is_done_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_worker_retries_failed_work(caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> Flaky:
         controller = Flaky(3)
         queue = WorkQueue[str]("flaky")
@@ -162,7 +162,7 @@ def test_a_clock_that_moves_during_the_work_is_not_missed() -> None:
     asyncio.run(work())
 
 
-def test_a_store_that_cannot_be_written_is_told_in_a_line(
+def test_worker_logs_an_unwritable_store_in_one_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     framework._report("flaky", "ns", StorageError("the disk is full"), 5.0)
@@ -171,7 +171,7 @@ def test_a_store_that_cannot_be_written_is_told_in_a_line(
     assert record.exc_info is None
 
 
-def test_a_key_has_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_queue_has_one_timer_per_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "_ahead", 0.0)
     monkeypatch.setattr(clock, "_steadily_ahead", 0.0)
 

@@ -167,7 +167,7 @@ def test_what_others_write_into_the_condition_is_put_right(shelved: Shelved) -> 
     shelved.becomes(name, "False", "ServiceNotFound")
 
 
-def test_one_that_becomes_local_is_available(shelved: Shelved) -> None:
+def test_api_service_that_becomes_local_is_available(shelved: Shelved) -> None:
     name = shelved.register("absent")
     shelved.becomes(name, "False")
     assert shelved.services.patch(name, {"spec": {"service": None, "caBundle": None}}).status == 200

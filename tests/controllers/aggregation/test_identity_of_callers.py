@@ -21,14 +21,16 @@ def asked_with(front: ServerProcess, raw: RawExtension, group: Registered, *head
     return raw.heads[-1]
 
 
-def test_the_user_is_named(front: ServerProcess, raw: RawExtension, group: Registered) -> None:
+def test_remote_user_headers_name_the_user(
+    front: ServerProcess, raw: RawExtension, group: Registered
+) -> None:
     head = asked_with(front, raw, group)
     assert fields(head, "x-remote-user") == ["admin"]
     assert fields(head, "x-remote-group") == ["system:masters", "system:authenticated"]
     assert fields(head, "authorization") == []
 
 
-def test_the_impersonated_user_is_named(
+def test_remote_user_headers_name_the_impersonated_user(
     front: ServerProcess, raw: RawExtension, group: Registered
 ) -> None:
     head = asked_with(
@@ -59,7 +61,7 @@ SMUGGLED = [
 
 
 @pytest.mark.parametrize("headers", SMUGGLED, ids=lambda found: found[0])
-def test_a_client_names_nobody(
+def test_remote_user_headers_of_a_client_are_dropped(
     front: ServerProcess, raw: RawExtension, group: Registered, headers: tuple[str, ...]
 ) -> None:
     head = asked_with(front, raw, group, "X-Own: stays", *headers)
@@ -71,7 +73,7 @@ def test_a_client_names_nobody(
     assert b"root" not in head
 
 
-def test_names_in_trailers_are_dropped(
+def test_remote_user_headers_in_trailers_are_dropped(
     front: ServerProcess, raw: RawExtension, group: Registered
 ) -> None:
     bodies: list[bytes] = []
@@ -99,7 +101,7 @@ def test_names_in_trailers_are_dropped(
         ("X-A: b\nX-Remote-User: root",),
     ],
 )
-def test_two_meanings_are_none(
+def test_request_with_ambiguous_framing_is_not_proxied(
     front: ServerProcess, raw: RawExtension, group: Registered, headers: tuple[str, ...]
 ) -> None:
     with Wire(front).ask(f"POST {group.path}/things", *headers) as wire:
@@ -138,7 +140,7 @@ def test_no_protocol_is_passed_on_in_which_a_client_could_name_users(
     assert fields(head, "upgrade") == fields(head, "connection") == []
 
 
-def test_where_a_request_comes_from_is_told(
+def test_forwarded_headers_tell_where_a_request_comes_from(
     front: ServerProcess, raw: RawExtension, group: Registered
 ) -> None:
     head = asked_with(front, raw, group, "X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: http")
@@ -148,7 +150,7 @@ def test_where_a_request_comes_from_is_told(
     assert fields(head, "x-forwarded-host") == [f"127.0.0.1:{raw.port}"]
 
 
-def test_users_that_may_not_are_refused_here(
+def test_unauthorized_request_is_refused_before_it_is_proxied(
     front: ServerProcess, raw: RawExtension, group: Registered
 ) -> None:
     alice = front.client("alice-token")
@@ -178,7 +180,7 @@ def test_headers_that_name_users_in_front_of_us_are_dropped(
 
 
 @pytest.mark.parametrize("name", [" root", "root ", "root\t", "ro\r\not", "ro\0ot", "\u00a0root"])
-def test_a_name_that_would_be_read_as_another_is_not_told(name: str) -> None:
+def test_user_name_that_would_be_read_as_another_is_not_proxied(name: str) -> None:
     for user in (User(name), User("a", "", (name,)), User("a", "", (), {"key": (name,)})):
         with pytest.raises(CallError):
             identity_fields(user)

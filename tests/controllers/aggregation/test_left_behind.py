@@ -72,7 +72,9 @@ def upgraded(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("end", [answered, nonsense, hung_up, left, upgraded])
-def test_nothing_of_it_is_left(watched: Watched, end: Callable[[Watched], None]) -> None:
+def test_proxied_requests_leave_nothing_to_the_garbage_collector(
+    watched: Watched, end: Callable[[Watched], None]
+) -> None:
     for _ in range(3):
         end(watched)
     watched.garbage()

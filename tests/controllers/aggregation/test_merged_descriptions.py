@@ -98,7 +98,7 @@ def test_defaults_are_left_out_but_not_properties_of_that_name() -> None:
     assert properties["size"] == {"type": "integer"}
 
 
-def test_a_server_describes_no_kinds_of_others() -> None:
+def test_merged_openapi_takes_no_kinds_of_other_groups() -> None:
     document = gadgets()
     document["definitions"][GADGET][KIND_MARK] += [kind("Pod", ""), kind("Gadget", GROUP, "v2")]
     document["definitions"][META][KIND_MARK] = [kind("Pod", "")]
@@ -107,7 +107,7 @@ def test_a_server_describes_no_kinds_of_others() -> None:
     assert KIND_MARK not in json.loads(taken[META])
 
 
-def test_what_is_the_same_is_there_once() -> None:
+def test_merged_openapi_has_equal_definitions_once() -> None:
     found = together(of("a"))
     assert set(found["definitions"]) == {GADGET, META}
     assert found["definitions"][META] == OURS["definitions"][META]
@@ -130,7 +130,7 @@ def test_a_definition_that_differs_from_ours_gets_another_name() -> None:
     assert found["paths"]["/api/v1/pods"] == OURS["paths"]["/api/v1/pods"]
 
 
-def test_paths_lead_to_the_new_name() -> None:
+def test_merged_openapi_paths_refer_to_the_new_name() -> None:
     found = together(of("a"), of("b", color={"type": "string"}))
     assert found["definitions"][f"{GADGET}_v2"]["properties"]["color"] == {"type": "string"}
     answer = found["paths"]["/apis/b.example.com/v1/gadgets"]["get"]["responses"]["200"]
@@ -147,7 +147,7 @@ def test_servers_that_differ_from_ours_alike_share_the_new_name() -> None:
     assert f"{GADGET}_v2" not in found["definitions"]
 
 
-def test_a_new_name_that_is_in_use_is_passed_over() -> None:
+def test_merged_openapi_skips_a_new_name_that_is_in_use() -> None:
     document = of("a", meta={"type": "string"}, more=link(f"{META}_v2"))
     document["definitions"][f"{META}_v2"] = {"type": "boolean"}
     found = together(document)["definitions"]
@@ -156,13 +156,13 @@ def test_a_new_name_that_is_in_use_is_passed_over() -> None:
     assert found[GADGET]["properties"]["more"] == link(f"{META}_v2")
 
 
-def test_a_path_stays_with_who_comes_first() -> None:
+def test_merged_openapi_path_stays_with_the_first_server() -> None:
     taken = part(gadgets())
     ours = {**OURS, "paths": {f"{BASE}/gadgets": {"get": {}}}}
     assert merged(ours, [taken], KIND_MARK)["paths"][f"{BASE}/gadgets"] == {"get": {}}
 
 
-def test_a_name_with_a_slash_is_found() -> None:
+def test_openapi_definition_with_a_slash_in_its_name_is_found() -> None:
     document = gadgets(odd=link("a~1b~0c"))
     document["definitions"]["a/b~c"] = {"type": "string"}
     assert "a/b~c" in part(document).definitions
@@ -181,7 +181,7 @@ def test_a_name_with_a_slash_is_found() -> None:
         b'"',
     ],
 )
-def test_what_is_no_document_is_refused(raw: bytes) -> None:
+def test_openapi_document_that_is_none_is_refused(raw: bytes) -> None:
     assert refused(raw)
 
 
@@ -214,7 +214,7 @@ def deep(levels: int) -> Value:
         ({"description": "x" * LONGEST_PIECE}, f"longer than {LONGEST_PIECE} bytes"),
     ],
 )
-def test_what_clients_could_not_read_is_refused(definition: Any, why: str) -> None:
+def test_openapi_document_that_clients_could_not_read_is_refused(definition: Any, why: str) -> None:
     assert why in refused(
         gadgets(x=link("x"))
         | {"definitions": {**gadgets(x=link("x"))["definitions"], "x": definition}}
@@ -244,7 +244,7 @@ def test_no_part_of_a_document_is_read_twice_however_it_is_written() -> None:
         assert refused(raw)
 
 
-def test_what_nobody_needs_may_be_anything() -> None:
+def test_merged_openapi_ignores_parts_that_nothing_refers_to() -> None:
     document = gadgets() | {"definitions": {**gadgets()["definitions"], "unused": 5}}
     assert set(part(document).definitions) == {GADGET, META}
 

@@ -102,7 +102,7 @@ def described(extended: Extended) -> Iterator[Described]:
     made.end()
 
 
-def test_the_description_becomes_part_of_ours(described: Described) -> None:
+def test_openapi_of_an_extension_server_becomes_part_of_ours(described: Described) -> None:
     before = described.client.get(V2)
     described.register()
     described.await_merged()
@@ -113,7 +113,7 @@ def test_the_description_becomes_part_of_ours(described: Described) -> None:
     assert {name for name in after.body["definitions"] if META in name} == {META, f"{META}_v2"}
 
 
-def test_old_clients_read_it_too(described: Described) -> None:
+def test_openapi_of_an_extension_server_is_in_version_2_too(described: Described) -> None:
     described.register()
     described.await_merged()
     described.client.get(V2)
@@ -122,7 +122,7 @@ def test_old_clients_read_it_too(described: Described) -> None:
     assert described.path.encode() in found.content
 
 
-def test_its_own_document_of_version_3_is_listed_by_its_hash(described: Described) -> None:
+def test_openapi_v3_of_an_extension_server_is_listed_by_its_hash(described: Described) -> None:
     before = described.client.get(V3).headers["ETag"]
     described.register()
     eventually(lambda: described.address != "", "the document is listed")
@@ -136,7 +136,7 @@ def listed(described: Described) -> str:
     return described.address
 
 
-def test_that_document_comes_from_it_as_it_has_it(described: Described) -> None:
+def test_openapi_v3_of_an_extension_server_is_proxied_unchanged(described: Described) -> None:
     found = described.client.get(listed(described))
     assert (found.status, found.body["x"]) == (200, "first")
     assert found.headers["ETag"] == '"first"'
@@ -144,7 +144,9 @@ def test_that_document_comes_from_it_as_it_has_it(described: Described) -> None:
     assert (again.status, again.raw) == (304, b"")
 
 
-def test_it_is_told_who_asks_and_nothing_that_is_a_secret(described: Described) -> None:
+def test_openapi_request_tells_the_extension_server_the_user_and_no_secret(
+    described: Described,
+) -> None:
     forged = {"X-Remote-User": "mallory", "X-Remote-Group": "system:masters"}
     described.client.get(listed(described), headers=forged)
     [asked] = described.server.calls(f"{V3}/{described.document}")
@@ -154,7 +156,7 @@ def test_it_is_told_who_asks_and_nothing_that_is_a_secret(described: Described) 
     assert own.headers["X-Remote-User"] == "system:aggregator"
 
 
-def test_who_asks_for_an_old_document_is_sent_to_the_new_one_and_nowhere_else(
+def test_openapi_v3_redirect_of_an_extension_server_leads_to_its_new_hash_only(
     described: Described,
 ) -> None:
     address = listed(described)
@@ -175,7 +177,7 @@ def test_who_asks_for_an_old_document_is_sent_to_the_new_one_and_nowhere_else(
         ("?hash=%0d%0aSet-Cookie:x", ""),
     ],
 )
-def test_only_the_hash_of_its_address_is_taken(
+def test_openapi_v3_listing_takes_only_the_hash_of_an_address(
     described: Described, address: str, shown: str
 ) -> None:
     paths = {described.document: {"serverRelativeURL": address}}
@@ -208,7 +210,7 @@ def test_a_server_without_version_2_has_only_the_other(described: Described) -> 
     assert not described.log()
 
 
-def test_it_goes_with_the_api_service(described: Described) -> None:
+def test_openapi_of_an_extension_server_goes_with_its_api_service(described: Described) -> None:
     described.register()
     described.await_merged()
     described.extended.api_services.remove(described.name)
@@ -217,7 +219,7 @@ def test_it_goes_with_the_api_service(described: Described) -> None:
     assert described.client.get(f"{V3}/{described.document}").status == 404
 
 
-def test_it_stays_while_the_server_is_not_available(described: Described) -> None:
+def test_openapi_of_an_extension_server_stays_while_it_is_unavailable(described: Described) -> None:
     address = listed(described)
     described.await_merged()
     described.server.say(f"/{described.document}", b"", 500)
@@ -230,7 +232,7 @@ def test_it_stays_while_the_server_is_not_available(described: Described) -> Non
     assert (refused.status, refused.text) == (503, "service unavailable\n")
 
 
-def test_it_is_asked_again_every_minute_if_it_has_anything_new(described: Described) -> None:
+def test_openapi_of_an_extension_server_is_polled_every_minute(described: Described) -> None:
     described.register()
     described.await_merged()
     described.extended.server.advance(61)
@@ -239,7 +241,7 @@ def test_it_is_asked_again_every_minute_if_it_has_anything_new(described: Descri
     assert described.is_merged()
 
 
-def test_what_is_new_takes_the_place_of_the_old(described: Described) -> None:
+def test_openapi_of_an_extension_server_is_replaced_by_a_newer_one(described: Described) -> None:
     described.register()
     described.await_merged()
     described.say_new("second")
@@ -275,7 +277,7 @@ def test_a_document_that_cannot_be_used_is_refused_with_a_word(
     assert described.address != ""
 
 
-def test_what_is_refused_is_asked_for_again_later(described: Described) -> None:
+def test_openapi_document_that_was_refused_is_asked_for_again(described: Described) -> None:
     described.say_old(b"", 500)
     described.register()
     described.await_refusal("/openapi/v2 was answered with 500")
@@ -284,7 +286,7 @@ def test_what_is_refused_is_asked_for_again_later(described: Described) -> None:
     described.await_merged()
 
 
-def test_a_refusal_is_told_once_however_often_it_comes(described: Described) -> None:
+def test_openapi_refusal_is_logged_once(described: Described) -> None:
     described.say_old(b"", 500)
     described.register()
 
@@ -296,7 +298,7 @@ def test_a_refusal_is_told_once_however_often_it_comes(described: Described) -> 
     assert len([line for line in described.log() if "500" in line]) == 1
 
 
-def test_what_it_told_before_outlives_a_document_that_is_refused(described: Described) -> None:
+def test_openapi_document_before_a_refused_one_stays(described: Described) -> None:
     described.register()
     described.await_merged()
     described.say_old(b"<html>")
@@ -305,7 +307,9 @@ def test_what_it_told_before_outlives_a_document_that_is_refused(described: Desc
     assert described.is_merged()
 
 
-def test_nobody_waits_for_a_server_that_does_not_answer(described: Described) -> None:
+def test_openapi_request_does_not_wait_for_an_extension_server_that_hangs(
+    described: Described,
+) -> None:
     end = threading.Event()
 
     def never(asked: Asked) -> Says:
@@ -425,12 +429,12 @@ def test_kubectl_applies_a_kind_of_another_server(behind: Behind) -> None:
     assert 'unknown field "spec.wrong"' in behind.kubectl.fails("apply", "-f", "-", text=bad)
 
 
-def test_what_both_servers_describe_alike_is_there_once(behind: Behind) -> None:
+def test_openapi_definition_that_both_servers_have_is_there_once(behind: Behind) -> None:
     found = behind.extended.client.get(V2).body["definitions"]
     assert not [name for name in found if "_v" in name]
 
 
-def test_the_hooks_of_the_start_are_told(extended: Extended) -> None:
+def test_openapi_aggregation_has_its_post_start_hooks(extended: Extended) -> None:
     found: Answer = extended.client.get("/readyz?verbose")
     assert "[+]poststarthook/apiservice-openapi-controller ok" in found.text
     assert "[+]poststarthook/apiservice-openapiv3-controller ok" in found.text

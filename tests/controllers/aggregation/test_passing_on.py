@@ -68,7 +68,9 @@ def test_everything_below_the_version_is_passed_on(
     assert raw.heads[0].startswith(f"GET {group.path}{rest} ".encode())
 
 
-def test_what_is_beside_the_version_is_not_passed_on(raw: RawExtension, group: Registered) -> None:
+def test_proxy_does_not_pass_on_paths_beside_the_version(
+    raw: RawExtension, group: Registered
+) -> None:
     for path in (f"/apis/{group.group}/v2", f"{group.path}x/things", f"/{group.path}/things"):
         assert group.client.get(path).status == 404
     assert raw.heads == []
@@ -99,9 +101,7 @@ def test_an_answer_without_a_body_has_none(
         assert wire.ask("GET /healthz").answer() == (200, b"ok")
 
 
-def test_what_comes_before_an_answer_is_not_the_answer(
-    raw: RawExtension, group: Registered
-) -> None:
+def test_proxy_skips_interim_responses(raw: RawExtension, group: Registered) -> None:
     def talk(caller: Caller, head: bytes) -> None:
         caller.say(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n")
         caller.answer(b"[]")
@@ -152,7 +152,7 @@ def test_a_body_is_passed_on_while_it_comes(
     assert fields(raw.heads[0], "content-length") == ["10"]
 
 
-def test_who_expects_to_be_told_to_continue_is_told(
+def test_proxy_answers_expect_100_continue(
     front: ServerProcess, raw: RawExtension, group: Registered
 ) -> None:
     raw.talk = lambda caller, head: caller.answer(caller.take(4))
@@ -163,7 +163,7 @@ def test_who_expects_to_be_told_to_continue_is_told(
     assert fields(raw.heads[0], "expect") == []
 
 
-def test_a_body_of_64_mib_needs_no_room_here(
+def test_proxy_streams_a_body_of_64_mib_without_buffering_it(
     front: ServerProcess, raw: RawExtension, group: Registered
 ) -> None:
     size, slow = 64 * MIB, threading.Event()
@@ -329,7 +329,7 @@ def test_a_redirect_is_neither_followed_nor_given_to_clients(
         b"",
     ],
 )
-def test_what_is_no_answer_is_not_passed_on(
+def test_proxy_does_not_pass_on_a_malformed_answer(
     raw: RawExtension, group: Registered, said: bytes
 ) -> None:
     def talk(caller: Caller, head: bytes) -> None:
@@ -349,7 +349,7 @@ def test_what_is_no_answer_is_not_passed_on(
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
     ],
 )
-def test_a_second_answer_that_nobody_asked_for_goes_nowhere(
+def test_proxy_drops_an_unsolicited_second_answer(
     raw: RawExtension, group: Registered, first: bytes
 ) -> None:
     smuggled = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nEVIL!!"
@@ -360,7 +360,7 @@ def test_a_second_answer_that_nobody_asked_for_goes_nowhere(
 
 
 @pytest.mark.parametrize("step", ["..", ".", "%2e%2e", ""])
-def test_a_path_that_others_might_read_otherwise_is_refused(
+def test_proxy_refuses_an_ambiguous_path(
     front: ServerProcess, raw: RawExtension, group: Registered, step: str
 ) -> None:
     with Wire(front).ask(f"GET {group.path}/namespaces/a/{step}/b/things") as wire:

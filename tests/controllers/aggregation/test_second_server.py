@@ -140,7 +140,7 @@ def test_the_second_server_knows_who_asks(pair: Pair) -> None:
     assert 'User "bob" cannot list' in refused.message
 
 
-def test_what_the_second_server_refuses_is_its_word(pair: Pair) -> None:
+def test_refusal_of_the_second_server_is_passed_on_unchanged(pair: Pair) -> None:
     """The first one lets alice pass, the second one does not."""
     name = f"r-{pair.front.dialect.name}"
     rules = [{"apiGroups": [GROUP], "resources": ["*"], "verbs": ["*"]}]
@@ -158,7 +158,7 @@ def test_what_the_second_server_refuses_is_its_word(pair: Pair) -> None:
     assert f'cannot list resource "things" in API group "{GROUP}"' in answer.message
 
 
-def test_it_is_back_when_it_is_back(pair: Pair) -> None:
+def test_second_server_is_available_again_after_its_restart(pair: Pair) -> None:
     port = pair.port
     assert pair.client.post(THINGS, thing("stays")).status == 201
     pair.back.kill()

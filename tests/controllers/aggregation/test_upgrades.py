@@ -63,7 +63,7 @@ def test_a_websocket_is_passed_on(
         assert exactly(wire.sock, 7) == b"\x81\x05hello"
 
 
-def test_what_either_side_sends_early_is_not_lost(
+def test_tunnel_keeps_bytes_sent_before_the_upgrade_is_answered(
     front: ServerProcess, raw: RawExtension, group: Registered
 ) -> None:
     def talk(caller: Caller, head: bytes) -> None:
@@ -76,7 +76,7 @@ def test_what_either_side_sends_early_is_not_lost(
         assert rest + exactly(wire.sock, 10 - len(rest)) == b"earlyhasty"
 
 
-def test_the_end_of_one_side_is_the_end_of_the_other(
+def test_tunnel_ends_on_both_sides_when_one_ends(
     front: ServerProcess, raw: RawExtension, group: Registered
 ) -> None:
     ended = threading.Event()
@@ -98,7 +98,7 @@ def test_the_end_of_one_side_is_the_end_of_the_other(
         assert len(changed(wire) + wire.rest()) == MIB
 
 
-def test_who_does_not_read_is_not_read_from(
+def test_tunnel_does_not_read_from_one_side_while_the_other_does_not_read(
     front: ServerProcess, raw: RawExtension, group: Registered
 ) -> None:
     size, sent = 32, [0]

@@ -45,7 +45,7 @@ def own(watched: Watched, raw: RawExtension) -> Iterator[Registered]:
     made.remove()
 
 
-def test_the_audit_log_tells_of_them_and_of_their_id(
+def test_audit_log_has_proxied_requests_with_their_id(
     watched: Watched, raw: RawExtension, own: Registered
 ) -> None:
     raw.talk = lambda caller, head: caller.answer(b"{}", 201, "audit-id: its own")
@@ -57,7 +57,9 @@ def test_the_audit_log_tells_of_them_and_of_their_id(
     assert event["objectRef"]["resource"] == "things"
 
 
-def test_they_are_counted_by_group_and_version_only(raw: RawExtension, own: Registered) -> None:
+def test_metrics_count_proxied_requests_by_group_and_version_only(
+    raw: RawExtension, own: Registered
+) -> None:
     for name in ("a", "b", "c"):
         assert own.client.get(f"{own.path}/any-{name}").status == 200
     text = own.client.get("/metrics").text
@@ -71,7 +73,9 @@ def test_they_are_counted_by_group_and_version_only(raw: RawExtension, own: Regi
         assert label in line
 
 
-def test_one_that_is_not_answered_in_time_is_504(raw: RawExtension, own: Registered) -> None:
+def test_proxied_request_that_is_not_answered_in_time_is_504(
+    raw: RawExtension, own: Registered
+) -> None:
     left = threading.Event()
 
     def talk(caller: Caller, head: bytes) -> None:
@@ -83,7 +87,9 @@ def test_one_that_is_not_answered_in_time_is_504(raw: RawExtension, own: Registe
     assert left.wait(20)
 
 
-def test_a_body_that_keeps_coming_has_time(raw: RawExtension, own: Registered) -> None:
+def test_proxied_body_that_keeps_coming_does_not_time_out(
+    raw: RawExtension, own: Registered
+) -> None:
     raw.talk = lambda caller, head: caller.answer(caller.body(head))
     connection = own.client.connect()
     connection.putrequest("POST", f"{own.path}/things")

@@ -18,7 +18,7 @@ from fairlead.controllers.servers.election import LEASES
 from fairlead.operations.client import Client, system_user
 
 
-def test_the_first_one_leads_and_the_lease_says_so() -> None:
+def test_election_lets_the_first_server_lead_and_writes_its_lease() -> None:
     async def course(election: Election) -> None:
         await election.join("a")
         await election.leader("a")
@@ -33,7 +33,7 @@ def test_the_first_one_leads_and_the_lease_says_so() -> None:
     hold(course)
 
 
-def test_who_renews_keeps_the_lead() -> None:
+def test_election_leaves_the_lead_to_a_leader_that_renews() -> None:
     async def course(election: Election) -> None:
         await election.join("a")
         await election.leader("a")
@@ -49,7 +49,7 @@ def test_who_renews_keeps_the_lead() -> None:
     hold(course)
 
 
-def test_an_orderly_end_hands_the_lead_over_at_once() -> None:
+def test_election_hands_the_lead_over_at_once_at_an_orderly_end() -> None:
     async def course(election: Election) -> None:
         first = await election.join("a")
         await election.leader("a")
@@ -64,7 +64,7 @@ def test_an_orderly_end_hands_the_lead_over_at_once() -> None:
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_who_cannot_renew_stops_before_another_one_starts(hangs: bool) -> None:
+def test_election_stops_a_leader_that_cannot_renew_before_another_starts(hangs: bool) -> None:
     async def course(election: Election) -> None:
         first = await election.join("a")
         await election.leader("a")
@@ -84,7 +84,7 @@ def test_who_cannot_renew_stops_before_another_one_starts(hangs: bool) -> None:
     hold(course)
 
 
-def test_who_has_stopped_works_again_when_it_can() -> None:
+def test_election_lets_a_stopped_leader_lead_again() -> None:
     async def course(election: Election) -> None:
         only = await election.join("a")
         await election.leader("a")
@@ -101,7 +101,7 @@ def test_who_has_stopped_works_again_when_it_can() -> None:
     hold(course)
 
 
-def test_nothing_is_written_after_the_deadline_by_who_has_slept_through_it(
+def test_election_fences_writes_of_a_leader_that_slept_past_its_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def course(election: Election) -> None:
@@ -118,7 +118,7 @@ def test_nothing_is_written_after_the_deadline_by_who_has_slept_through_it(
     hold(course)
 
 
-def test_what_was_being_admitted_at_the_deadline_is_not_written(
+def test_election_fences_writes_that_are_in_admission_at_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
@@ -143,7 +143,7 @@ def test_what_was_being_admitted_at_the_deadline_is_not_written(
 
 
 @pytest.mark.parametrize("written", ["2000-01-01T00:00:00.000000Z", "2099-01-01T00:00:00.000000Z"])
-def test_the_times_in_the_lease_do_not_matter(written: str) -> None:
+def test_election_ignores_the_times_in_the_lease(written: str) -> None:
     async def course(election: Election) -> None:
         spec = {
             "holderIdentity": "somebody",
@@ -190,7 +190,7 @@ def test_a_lease_that_somebody_deletes_is_made_again() -> None:
     hold(course)
 
 
-def test_who_loses_the_lease_to_somebody_stops_at_once() -> None:
+def test_election_stops_a_leader_that_lost_the_lease_at_once() -> None:
     async def course(election: Election) -> None:
         first = await election.join("a")
         await election.leader("a")
@@ -211,7 +211,7 @@ def _with_labels(old: Object, labels: dict[str, str]) -> Object:
     return {**old, "metadata": {**old["metadata"], "labels": labels}}
 
 
-def test_who_edits_the_lease_otherwise_changes_nothing() -> None:
+def test_election_ignores_other_edits_of_the_lease() -> None:
     async def course(election: Election) -> None:
         first = await election.join("a")
         await election.leader("a")
@@ -225,7 +225,7 @@ def test_who_edits_the_lease_otherwise_changes_nothing() -> None:
     hold(course)
 
 
-def test_work_that_fails_gives_the_lead_to_another() -> None:
+def test_election_gives_the_lead_to_another_when_the_work_fails() -> None:
     async def course(election: Election) -> None:
         first = await election.join("a")
         await election.leader("a")
@@ -238,7 +238,7 @@ def test_work_that_fails_gives_the_lead_to_another() -> None:
     hold(course)
 
 
-def test_events_tell_who_leads() -> None:
+def test_election_events_tell_who_leads() -> None:
     async def course(election: Election) -> None:
         first = await election.join("a")
         writing = asyncio.create_task(first.events.run())
@@ -259,7 +259,7 @@ def test_events_tell_who_leads() -> None:
     hold(course)
 
 
-def test_nobody_leads_while_the_store_is_away() -> None:
+def test_election_has_no_leader_while_the_store_is_away() -> None:
     async def course(election: Election) -> None:
         first = await election.join("a")
         await election.leader("a")
@@ -277,7 +277,7 @@ def test_nobody_leads_while_the_store_is_away() -> None:
     hold(course)
 
 
-def test_who_hears_nothing_of_renewals_does_not_take_the_lead() -> None:
+def test_election_gives_no_lead_to_a_server_that_hears_no_renewals() -> None:
     async def course(election: Election) -> None:
         await election.join("a")
         await election.leader("a")
@@ -295,7 +295,7 @@ def test_who_hears_nothing_of_renewals_does_not_take_the_lead() -> None:
     hold(course)
 
 
-def test_of_many_that_begin_at_once_one_leads() -> None:
+def test_election_lets_one_of_many_that_begin_at_once_lead() -> None:
     async def course(election: Election) -> None:
         candidates = [await election.join(f"c{number}") for number in range(20)]
         await comes_true(lambda: any(one.works for one in candidates), "one leads")

@@ -216,7 +216,7 @@ def test_records_that_say_nothing_useful_are_left_out_and_go(holder: str) -> Non
     on_fleet(course)
 
 
-def test_addresses_of_both_families_can_be_told() -> None:
+def test_listed_addresses_may_be_of_both_families() -> None:
     for server in (Server("10.0.0.1", 6443), Server("2001:db8::1", 443)):
         assert Server.parse(str(server)) == server
 
@@ -239,7 +239,7 @@ def _lists(fleet: Fleet, count: int) -> bool:
     return len(fleet.listed()) == count
 
 
-def test_with_a_count_the_last_so_many_are_listed() -> None:
+def test_master_count_lists_only_the_last_servers() -> None:
     async def course(fleet: Fleet) -> None:
         for number in (1, 2, 3):
             api = await fleet.servers.start()
@@ -263,7 +263,7 @@ def test_with_a_count_the_last_so_many_are_listed() -> None:
         (2, 9, [1, 2, 3, 4]),
     ],
 )
-def test_beyond_the_count_those_behind_the_own_address_go_first(
+def test_master_count_drops_the_addresses_behind_the_own_first(
     own: int, most: int, left: list[int]
 ) -> None:
     ips = [{"ip": f"10.0.0.{number}"} for number in (1, 2, 3, 4)]

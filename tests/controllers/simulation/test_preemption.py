@@ -41,19 +41,19 @@ def fill(nodes: Nodes, **priorities: int) -> None:
         nodes.place(f"on-{name}", name, requests=FULL, priority=priority)
 
 
-def test_those_that_count_least_go(nodes: Nodes) -> None:
+def test_preemption_removes_pods_of_the_lowest_priority(nodes: Nodes) -> None:
     fill(nodes, n0=10, n1=5, n2=20, n3=100)
     assert chosen(nodes, high()) == ("n1", ["on-n1"], "")
 
 
-def test_as_few_as_possible_go(nodes: Nodes) -> None:
+def test_preemption_removes_as_few_pods_as_possible(nodes: Nodes) -> None:
     fill(nodes, n1=50, n2=50, n3=50)
     for name in ("a", "b", "c"):
         nodes.place(name, "n0", requests={"cpu": "600m"}, priority=10)
     assert chosen(nodes, high(requests={"cpu": "700m"})) == ("n0", ["c"], "")
 
 
-def test_those_that_were_there_last_go_first(nodes: Nodes) -> None:
+def test_preemption_chooses_the_node_whose_pods_started_last(nodes: Nodes) -> None:
     fill(nodes, n2=90, n3=90)
     for node, day in (("n0", 1), ("n1", 2)):
         nodes.place(f"on-{node}", node, requests=FULL)
@@ -61,7 +61,7 @@ def test_those_that_were_there_last_go_first(nodes: Nodes) -> None:
     assert chosen(nodes, high())[0] == "n1"
 
 
-def test_budgets_of_disruption_are_spared_where_possible(nodes: Nodes) -> None:
+def test_preemption_spares_disruption_budgets_where_possible(nodes: Nodes) -> None:
     fill(nodes, n1=50, n2=50, n3=50)
     nodes.place("guarded", "n0", labels={"app": "web"}, requests=FULL)
     budget = {
@@ -73,7 +73,7 @@ def test_budgets_of_disruption_are_spared_where_possible(nodes: Nodes) -> None:
     assert chosen(nodes, high(), {**budget, "status": {"disruptionsAllowed": 1}})[0] == "n0"
 
 
-def test_nobody_goes_where_that_does_not_help(nodes: Nodes) -> None:
+def test_preemption_removes_nothing_where_that_does_not_help(nodes: Nodes) -> None:
     fill(nodes, n0=0, n1=0, n2=100)
     nodes.describe("n3", {}, taints=[{"key": "a", "effect": "NoSchedule"}])
     node, _, why = chosen(nodes, high(requests={"cpu": "3"}))
@@ -84,13 +84,13 @@ def test_nobody_goes_where_that_does_not_help(nodes: Nodes) -> None:
     )
 
 
-def test_those_that_a_pod_wants_to_be_far_from_go(nodes: Nodes) -> None:
+def test_preemption_removes_pods_that_break_anti_affinity(nodes: Nodes) -> None:
     nodes.place("a", "n0", labels={"app": "web"})
     nodes.place("b", "n1", labels={"app": "web"}, priority=50)
     assert chosen(nodes, high(affinity=far(term()))) == ("n0", ["a"], "")
 
 
-def test_all_is_as_before_when_a_choice_is_made(nodes: Nodes) -> None:
+def test_preemption_leaves_the_cluster_unchanged_by_its_choice(nodes: Nodes) -> None:
     fill(nodes, n0=10, n1=5, n2=20, n3=30)
     before = {name: dict(one.requested) for name, one in nodes.cluster.summaries.items()}
     chosen(nodes, high())
@@ -98,7 +98,7 @@ def test_all_is_as_before_when_a_choice_is_made(nodes: Nodes) -> None:
     assert after == before
 
 
-def test_a_pod_waits_for_those_that_it_has_removed(nodes: Nodes) -> None:
+def test_preemption_waits_for_the_pods_that_it_removed(nodes: Nodes) -> None:
     fill(nodes, n0=10)
     wish = high()
     wish.pod["status"]["nominatedNodeName"] = "n0"

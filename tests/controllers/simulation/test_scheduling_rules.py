@@ -166,7 +166,7 @@ def test_affinity_is_about_the_namespaces_that_it_names(nodes: Nodes) -> None:
     assert nodes.fitting(pod(affinity=far(term(namespaceSelector={})))) == ["n1", "n3"]
 
 
-def test_company_that_is_preferred_is_found_or_avoided(nodes: Nodes) -> None:
+def test_preferred_pod_affinity_decides_between_nodes(nodes: Nodes) -> None:
     nodes.place("a", "n1", labels={"app": "web"})
     weighed = [{"weight": 100, "podAffinityTerm": term(HOST)}]
     assert nodes.best(pod(affinity={"podAffinity": {PREFERRED: weighed}})) == "n1"

@@ -26,13 +26,13 @@ def taken(waiting: Waiting) -> list[str]:
     return found
 
 
-def test_those_that_count_most_are_first_then_those_that_came_first(waiting: Waiting) -> None:
+def test_scheduling_queue_goes_by_priority_and_then_by_age(waiting: Waiting) -> None:
     for key, priority in (("a", 0), ("b", 5), ("c", 0), ("d", 5)):
         waiting.add(key, priority)
     assert taken(waiting) == ["b", "d", "a", "c"]
 
 
-def test_one_that_found_no_node_waits_for_what_may_help_it(waiting: Waiting) -> None:
+def test_unschedulable_pod_waits_for_an_event_that_may_help_it(waiting: Waiting) -> None:
     waiting.add("a", 0)
     taken(waiting)
     waiting.put_off("a", Event.NODE)
@@ -43,7 +43,7 @@ def test_one_that_found_no_node_waits_for_what_may_help_it(waiting: Waiting) -> 
     assert taken(waiting) == ["a"]
 
 
-def test_pauses_between_tries_grow_to_ten_seconds(waiting: Waiting) -> None:
+def test_scheduling_queue_backoff_grows_to_ten_seconds(waiting: Waiting) -> None:
     waiting.add("a", 0)
     for pause in (1, 2, 4, 8, 10, 10):
         assert taken(waiting) == ["a"]
@@ -54,7 +54,7 @@ def test_pauses_between_tries_grow_to_ten_seconds(waiting: Waiting) -> None:
         moments[0] += pause
 
 
-def test_after_five_minutes_one_is_tried_whatever_happened(waiting: Waiting) -> None:
+def test_unschedulable_pod_is_tried_again_after_five_minutes(waiting: Waiting) -> None:
     waiting.add("a", 0)
     taken(waiting)
     waiting.put_off("a", Event.VOLUME)
@@ -63,7 +63,7 @@ def test_after_five_minutes_one_is_tried_whatever_happened(waiting: Waiting) -> 
     assert taken(waiting) == ["a"]
 
 
-def test_one_that_changed_is_tried_at_once(waiting: Waiting) -> None:
+def test_unschedulable_pod_that_changed_is_tried_at_once(waiting: Waiting) -> None:
     waiting.add("a", 0)
     taken(waiting)
     waiting.put_off("a", Event.NODE)
@@ -71,7 +71,7 @@ def test_one_that_changed_is_tried_at_once(waiting: Waiting) -> None:
     assert taken(waiting) == ["a"]
 
 
-def test_one_that_was_dropped_does_not_come_back(waiting: Waiting) -> None:
+def test_dropped_pod_does_not_come_back_to_the_scheduling_queue(waiting: Waiting) -> None:
     waiting.add("a", 0)
     taken(waiting)
     waiting.put_off("a", Event.NODE)

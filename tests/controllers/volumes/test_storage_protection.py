@@ -78,7 +78,7 @@ def test_a_pod_that_is_shut_down_does_not_hold_what_was_made_for_it(storage: Sto
     storage.pods.patch("p", {"metadata": {"finalizers": None}})
 
 
-def test_what_lacks_the_finalizer_gets_it(space: Space) -> None:
+def test_protection_finalizer_is_added_where_it_is_missing(space: Space) -> None:
     storage = Storage(space)
     storage.claim("c")
     storage.volume("v", storageClassName="another")

@@ -122,7 +122,7 @@ def test_what_is_beyond_the_bounds_is_scaled(
     work.told("ScalingActive", "FailedGetResourceMetric")
 
 
-def test_what_has_no_replicas_is_left_alone(work: Scaling) -> None:
+def test_autoscaler_leaves_a_target_scaled_to_zero_alone(work: Scaling) -> None:
     work.create_deployment(0)
     work.autoscale(minReplicas=2, maxReplicas=3)
     work.pass_time()
@@ -140,7 +140,9 @@ def test_what_has_no_replicas_is_left_alone(work: Scaling) -> None:
         ("Deployment", "a/b/c", "unexpected GroupVersion string: a/b/c"),
     ],
 )
-def test_what_is_not_there_is_told(work: Scaling, kind: str, api_version: str, why: str) -> None:
+def test_autoscaler_of_a_missing_target_says_so(
+    work: Scaling, kind: str, api_version: str, why: str
+) -> None:
     work.autoscale(kind, api_version, maxReplicas=3)
     work.pass_time()
     text = f"the HPA controller was unable to get the target's current scale: {why}"

@@ -10,7 +10,7 @@ import pytest
 from fairlead.controllers.workloads.batches import all_of, growing
 
 
-def test_what_is_bound_to_fail_fails_once() -> None:
+def test_growing_batches_stop_at_the_first_failure() -> None:
     tried = []
 
     async def fail() -> None:
@@ -42,7 +42,7 @@ def test_batches_double_and_the_one_that_fails_is_the_last() -> None:
     assert tried == list(range(7))
 
 
-def test_all_are_done_and_failures_are_told() -> None:
+def test_all_of_runs_everything_and_returns_the_failures() -> None:
     done: list[int] = []
 
     async def work() -> list[Exception]:

@@ -64,7 +64,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_a_pod_goes_first_that_is(name: str) -> None:
+def test_deletion_order_of_pods_by_each_criterion(name: str) -> None:
     first, second = PAIRS[name]
     for pods in ([first, second], [second, first]):
         assert to_remove(pods, [], 1, COST) == [first]
@@ -86,6 +86,6 @@ def test_costs_can_be_switched_off() -> None:
     assert to_remove([second, first], [], 1, "") == [first]
 
 
-def test_all_go_if_all_are_too_many() -> None:
+def test_deletion_order_returns_all_pods_if_all_are_too_many() -> None:
     pods = [pod("a"), pod("b")]
     assert to_remove(pods, [], 2, COST) == pods

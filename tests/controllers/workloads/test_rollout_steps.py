@@ -43,7 +43,7 @@ def replica_set(name: str, size: int, available: int = 0, most: int = 0) -> Obje
         (1, f"{'9' * 5000}%", 0, 1 + -(-(2**63) // 100), 1),
     ],
 )
-def test_bounds(
+def test_rollout_bounds_of_surge_and_unavailable(
     replicas: int, surge: int | str, unavailable: int | str, most: int, least: int
 ) -> None:
     limits = steps.limits_of(deployment(replicas, surge, unavailable))
@@ -61,7 +61,7 @@ def test_a_recreated_deployment_has_no_room() -> None:
 @pytest.mark.parametrize(
     ("old", "size", "result"), [(10, 0, 3), (13, 0, 0), (20, 2, 2), (5, 8, 8), (3, 8, 10)]
 )
-def test_the_new_one_grows_into_the_room_there_is(old: int, size: int, result: int) -> None:
+def test_new_replica_set_grows_into_the_room_there_is(old: int, size: int, result: int) -> None:
     limits = steps.limits_of(deployment(10, 3, 2))
     everything = [replica_set("old", old), replica_set("new", size)]
     assert steps.new_size(limits, everything, size) == result
@@ -72,7 +72,7 @@ def test_pods_that_are_not_available_are_taken_from_the_oldest() -> None:
     assert steps.without_unhealthy(old, 5) == [2, 3, 2]
 
 
-def test_what_can_be_missed_is_taken_from_the_oldest() -> None:
+def test_rollout_scales_down_the_oldest_replica_sets_first() -> None:
     assert steps.scaled_down([2, 3, 2], 4) == [0, 1, 2]
     assert steps.scaled_down([2, 3], 0) == [2, 3]
 
@@ -110,7 +110,7 @@ def test_the_hash_label_tells_no_templates_apart() -> None:
     assert not same_template(plain, template(app="b"))
 
 
-def test_what_is_empty_is_as_good_as_absent() -> None:
+def test_template_comparison_takes_empty_for_absent() -> None:
     one = template(app="a")
     other = {**one, "spec": {**one["spec"], "volumes": [], "securityContext": {}, "x": None}}
     assert same_template(one, other)
