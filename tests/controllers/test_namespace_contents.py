@@ -12,16 +12,7 @@ from support.client import MERGE_PATCH, Client
 from support.pace import in_time
 from support.process import ServerProcess
 from support.things import random_word
-
-
-def eventually(check: Callable[[], Any], timeout: float = 10.0) -> Any:
-    end = time.monotonic() + timeout
-    while True:
-        found = check()
-        if found:
-            return found
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.005)
+from support.waiting import await_value
 
 
 def exists(client: Client, path: str) -> Callable[[], bool]:
@@ -64,14 +55,14 @@ def place(any_server: ServerProcess, client: Client) -> Place:
 
 
 def test_new_namespace_has_its_service_account_and_ca_at_once(place: Place) -> None:
-    eventually(exists(place.client, f"{place.accounts}/default"))
-    eventually(exists(place.client, place.ca))
+    await_value(exists(place.client, f"{place.accounts}/default"))
+    await_value(exists(place.client, place.ca))
     # 100 ms on a machine of its own; tests share theirs.
     assert in_time(time.monotonic() - place.made, 1.0)
 
 
 def test_ca_config_map(place: Place, any_server: ServerProcess) -> None:
-    eventually(exists(place.client, place.ca))
+    await_value(exists(place.client, place.ca))
     value = place.client.get(place.ca).body
     assert value["data"] == {"ca.crt": any_server.ca.read_text()}
     assert value["metadata"]["annotations"][place.dialect.label("@/description")]
@@ -79,25 +70,25 @@ def test_ca_config_map(place: Place, any_server: ServerProcess) -> None:
 
 def test_default_contents_of_a_namespace_are_made_again_when_deleted(place: Place) -> None:
     for path in (f"{place.accounts}/default", place.ca):
-        eventually(exists(place.client, path))
+        await_value(exists(place.client, path))
         old = place.client.get(path).body["metadata"]["uid"]
         assert place.client.request("DELETE", path).status == 200
-        eventually(exists(place.client, path))
+        await_value(exists(place.client, path))
         assert place.client.get(path).body["metadata"]["uid"] != old
 
 
 def test_ca_is_put_right(place: Place) -> None:
-    eventually(exists(place.client, place.ca))
+    await_value(exists(place.client, place.ca))
     good = place.client.get(place.ca).body["data"]
     change = {"data": {"ca.crt": "forged", "more": "x"}, "metadata": {"labels": {"a": "b"}}}
     headers = {"Content-Type": MERGE_PATCH}
     assert place.client.request("PATCH", place.ca, change, headers=headers).status == 200
-    eventually(lambda: place.client.get(place.ca).body["data"] == good)
+    await_value(lambda: place.client.get(place.ca).body["data"] == good)
     assert place.client.get(place.ca).body["metadata"]["labels"] == {"a": "b"}
 
 
 def test_nothing_is_made_in_a_namespace_that_ends(place: Place) -> None:
-    eventually(exists(place.client, f"{place.accounts}/default"))
+    await_value(exists(place.client, f"{place.accounts}/default"))
     value = place.client.get(place.path).body
     assert value["metadata"]["name"] == place.name
     place.client.request("DELETE", place.path)
@@ -113,7 +104,7 @@ class TestTokenSecrets:
         client.post(place.accounts, {"metadata": {"name": "robot"}})
         place.token_secret("token", "robot")
         path = f"{place.secrets}/token"
-        data = eventually(lambda: client.get(path).body["data"].get("token") and client.get(path))
+        data = await_value(lambda: client.get(path).body["data"].get("token") and client.get(path))
         value = data.body
         assert b64decode(value["data"]["namespace"]).decode() == place.name
         assert b64decode(value["data"]["extra"]) == b"kept"
@@ -122,30 +113,30 @@ class TestTokenSecrets:
         annotation = place.dialect.label("@/service-account.uid")
         assert value["metadata"]["annotations"][annotation] == uid
         client.request("DELETE", f"{place.accounts}/robot")
-        eventually(is_gone(client, path))
+        await_value(is_gone(client, path))
 
     def test_secret_without_an_account_is_removed(self, place: Place) -> None:
         place.token_secret("token", "nobody")
-        eventually(is_gone(place.client, f"{place.secrets}/token"))
+        await_value(is_gone(place.client, f"{place.secrets}/token"))
 
     def test_secret_of_an_account_that_was_made_anew_is_removed(self, place: Place) -> None:
         place.client.post(place.accounts, {"metadata": {"name": "robot"}})
         uid = place.dialect.label("@/service-account.uid")
         place.token_secret("token", "robot", **{uid: "11111111-2222-3333-4444-555555555555"})
-        eventually(is_gone(place.client, f"{place.secrets}/token"))
+        await_value(is_gone(place.client, f"{place.secrets}/token"))
 
     def test_token_that_is_taken_out_is_put_back(self, place: Place) -> None:
         client, path = place.client, f"{place.secrets}/token"
         client.post(place.accounts, {"metadata": {"name": "robot"}})
         place.token_secret("token", "robot")
-        eventually(lambda: client.get(path).body["data"].get("token"))
+        await_value(lambda: client.get(path).body["data"].get("token"))
         headers = {"Content-Type": MERGE_PATCH}
         client.request("PATCH", path, {"data": {"token": None}}, headers=headers)
-        eventually(lambda: client.get(path).body["data"].get("token"))
+        await_value(lambda: client.get(path).body["data"].get("token"))
 
 
 def test_existing_namespaces_are_completed_at_the_start(fresh_server: Any) -> None:
     server = fresh_server()
     for namespace in ("default", "kube-system", "kube-public", "kube-node-lease"):
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
-        eventually(exists(server.client(), path))
+        await_value(exists(server.client(), path))

@@ -42,17 +42,6 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
     return asyncio.run(work)
 
 
-def eventually(check: Callable[[], Any], timeout: float = 10.0) -> Any:
-    """Ask until the answer is true; gives it."""
-    end = time.monotonic() + timeout
-    while True:
-        found = check()
-        if found:
-            return found
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
-
-
 class FakeRequest:
     """What authentication sees of a request."""
 

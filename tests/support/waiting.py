@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Any
 
 from support.client import PATIENCE
 
@@ -15,6 +16,15 @@ def eventually(holds: Callable[[], bool], what: str, patience: float = PATIENCE)
     while not holds():
         assert time.monotonic() < deadline, f"still not so: {what}"
         time.sleep(0.01)
+
+
+def await_value(look: Callable[[], Any], patience: float = PATIENCE) -> Any:
+    """Poll until `look` returns something true, and return that."""
+    deadline = time.monotonic() + patience
+    while not (found := look()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+    return found
 
 
 async def comes_true(holds: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:

@@ -20,7 +20,6 @@ from support.authentication import (
     Certificate,
     JsonServer,
     OidcProvider,
-    eventually,
     forged,
     make_ca,
     make_certificate,
@@ -30,6 +29,7 @@ from support.authentication import (
 )
 from support.client import Answer, Client
 from support.process import ServerProcess, failed_start
+from support.waiting import await_value
 
 REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 NAMESPACE = "/api/v1/namespaces/default"
@@ -55,7 +55,7 @@ def refused(answer: Answer) -> bool:
 
 
 def eventually_default_account(client: Client) -> None:
-    eventually(lambda: client.get(f"{ACCOUNTS}/default").status == 200)
+    await_value(lambda: client.get(f"{ACCOUNTS}/default").status == 200)
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ class TestServiceAccounts:
 
         from base64 import b64decode
 
-        user = running.client(b64decode(eventually(token)).decode())
+        user = running.client(b64decode(await_value(token)).decode())
         assert who_is(user) == "system:serviceaccount:default:old"
         admin.request("DELETE", f"{NAMESPACE}/secrets/old-token")
         assert refused(user.get("/api"))
@@ -384,14 +384,14 @@ class TestCertificates:
         bundle = place / "bundle.crt"
         try:
             bundle.write_text(new.pem)
-            eventually(lambda: not self.is_refused(guarded, jane))
+            await_value(lambda: not self.is_refused(guarded, jane))
             assert self.user_of(guarded, jane) == "jane"
             assert refused(old.get("/healthz"))  # an open connection is no refuge
             old.close()
             assert self.is_refused(guarded, make_certificate(place, "old", clients))
         finally:
             bundle.write_text(clients.pem)
-            eventually(lambda: self.is_refused(guarded, jane))
+            await_value(lambda: self.is_refused(guarded, jane))
 
 
 class TestOthers:
