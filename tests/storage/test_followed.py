@@ -23,6 +23,7 @@ from fairlead.storage.change import Change
 from fairlead.storage.collection import Collection
 from fairlead.storage.companion import Companion
 from fairlead.storage.followed import FollowedLog
+from fairlead.storage.scans import read_page
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.store import Store
 from fairlead.storage.version import encode
@@ -106,7 +107,7 @@ def test_followed_log_does_not_take_an_equal_write_of_another_store_for_its_own(
         assert first < gone.revision < revision == one.things.heads["a"].revision
         told = [(change.kind, change.revision) for change in one.things.events_after(0)]
         assert told == [("ADDED", first), ("DELETED", gone.revision), ("ADDED", revision)]
-        page = await one.things.page("", EVERYTHING, first, 0, None)
+        page = await read_page(one.things, "", EVERYTHING, first, 0, None)
         assert [(found.key, found.revision) for found in page.entries] == [("a", first)]
 
     run(test)

@@ -14,7 +14,8 @@ class Failing(handlers.Handler):
     async def answer(self, request: Request) -> Answer:
         if text := request.header(b"x-fail"):
             raise ValueError(text)
-        return await super().answer(request)
+        answer = super().answer(request)
+        return answer if isinstance(answer, Answer) else await answer
 
 
 if not PRELUDE:

@@ -397,7 +397,7 @@ class Unread:
         self.unread = unread
         self.is_cut_off = False
 
-    def cut_off(self) -> None:
+    def abort_soon(self) -> None:
         self.is_cut_off = True
 
 
