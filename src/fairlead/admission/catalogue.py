@@ -23,68 +23,6 @@ if TYPE_CHECKING:  # plugins are imported lazily: when enabled and when a write 
 
 logger = logging.getLogger("fairlead")
 
-# All plugins in the order in which they run, independent of the order in the flags.
-ORDER = (
-    "AlwaysAdmit",
-    "NamespaceAutoProvision",
-    "NamespaceLifecycle",
-    "NamespaceExists",
-    "SecurityContextDeny",
-    "LimitPodHardAntiAffinityTopology",
-    "LimitRanger",
-    "ServiceAccount",
-    "NodeRestriction",
-    "TaintNodesByCondition",
-    "AlwaysPullImages",
-    "ImagePolicyWebhook",
-    "PodSecurity",
-    "PodSecurityPolicy",
-    "PodNodeSelector",
-    "Priority",
-    "DefaultTolerationSeconds",
-    "PodTolerationRestriction",
-    "EventRateLimit",
-    "ExtendedResourceToleration",
-    "PersistentVolumeLabel",
-    "DefaultStorageClass",
-    "StorageObjectInUseProtection",
-    "OwnerReferencesPermissionEnforcement",
-    "PersistentVolumeClaimResize",
-    "RuntimeClass",
-    "CertificateApproval",
-    "CertificateSigning",
-    "CertificateSubjectRestriction",
-    "DefaultIngressClass",
-    "DenyServiceExternalIPs",
-    "MutatingAdmissionWebhook",
-    "ValidatingAdmissionWebhook",
-    "ResourceQuota",
-    "AlwaysDeny",
-)
-
-_ON = frozenset(
-    {
-        "NamespaceLifecycle",
-        "LimitRanger",
-        "ServiceAccount",
-        "TaintNodesByCondition",
-        "PodSecurity",
-        "Priority",
-        "DefaultTolerationSeconds",
-        "DefaultStorageClass",
-        "StorageObjectInUseProtection",
-        "PersistentVolumeClaimResize",
-        "RuntimeClass",
-        "CertificateApproval",
-        "CertificateSigning",
-        "CertificateSubjectRestriction",
-        "DefaultIngressClass",
-        "MutatingAdmissionWebhook",
-        "ValidatingAdmissionWebhook",
-        "ResourceQuota",
-    }
-)
-
 ENABLE_FLAG, DISABLE_FLAG = "enable-admission-plugins", "disable-admission-plugins"
 
 
@@ -111,36 +49,43 @@ class Needs:
 @dataclass(frozen=True, slots=True)
 class _Row:
     """How to construct a plugin: its module, which has a class of the plugin's name, and the
-    constructor arguments: fields of `Needs` and the values that `_made_by_row` adds. A plugin with
-    `concerns` is constructed on the first write to one of these resources."""
+    constructor arguments: fields of `Needs` and the values that `_made_by_row` adds. Without a
+    module it is constructed by a function of `_MAKERS` or by another part (`Needs.others`). A
+    plugin with `concerns` is constructed on the first write to one of these resources. `on`: it is
+    enabled by default."""
 
-    module: str
+    module: str = ""
     made_of: str = ""
     concerns: frozenset[str] | None = None
+    on: bool = False
 
 
 _PODS, _CLAIMS = "core/v1/pods", "core/v1/persistentvolumeclaims"
 _REQUESTS = frozenset({"certificates/v1/certificatesigningrequests"})
 _OF_PODS = frozenset({_PODS})
+# All plugins in the order in which they run, independent of the order in the flags.
 _PLUGINS = {
     "AlwaysAdmit": _Row("always"),
     "NamespaceAutoProvision": _Row("namespace_auto_provision", "find create_namespace"),
-    "NamespaceLifecycle": _Row("namespace_lifecycle", "dialect find"),
+    "NamespaceLifecycle": _Row("namespace_lifecycle", "dialect find", on=True),
     "NamespaceExists": _Row("namespace_exists", "find"),
     "SecurityContextDeny": _Row("security_context_deny"),
     "LimitPodHardAntiAffinityTopology": _Row("anti_affinity_topology", "dialect"),
-    "LimitRanger": _Row("limit_ranger", "dialect collection", frozenset({_PODS, _CLAIMS})),
-    "ServiceAccount": _Row("service_account", "dialect find", _OF_PODS),
+    "LimitRanger": _Row("limit_ranger", "dialect collection", frozenset({_PODS, _CLAIMS}), on=True),
+    "ServiceAccount": _Row("service_account", "dialect find", _OF_PODS, on=True),
     "NodeRestriction": _Row("node_restriction", "dialect"),
     "TaintNodesByCondition": _Row(
-        "taint_nodes_by_condition", "dialect", frozenset({"core/v1/nodes"})
+        "taint_nodes_by_condition", "dialect", frozenset({"core/v1/nodes"}), on=True
     ),
     "AlwaysPullImages": _Row("always_pull_images"),
+    "ImagePolicyWebhook": _Row(),
+    "PodSecurity": _Row(on=True),
+    "PodSecurityPolicy": _Row(),
     "PodNodeSelector": _Row("pod_node_selector", "dialect namespace configuration"),
     "Priority": _Row(
-        "priority", "find collection", frozenset({_PODS, "scheduling/v1/priorityclasses"})
+        "priority", "find collection", frozenset({_PODS, "scheduling/v1/priorityclasses"}), on=True
     ),
-    "DefaultTolerationSeconds": _Row("default_toleration_seconds", "dialect", _OF_PODS),
+    "DefaultTolerationSeconds": _Row("default_toleration_seconds", "dialect", _OF_PODS, on=True),
     "PodTolerationRestriction": _Row(
         "pod_toleration_restriction", "dialect namespace types configuration"
     ),
@@ -148,28 +93,38 @@ _PLUGINS = {
     "ExtendedResourceToleration": _Row("extended_resource_toleration", "dialect"),
     "PersistentVolumeLabel": _Row("persistent_volume_label", "dialect"),
     "DefaultStorageClass": _Row(
-        "default_storage_class", "dialect collection", frozenset({_CLAIMS})
+        "default_storage_class", "dialect collection", frozenset({_CLAIMS}), on=True
     ),
     "StorageObjectInUseProtection": _Row(
         "storage_object_in_use_protection",
         "dialect",
         frozenset({_CLAIMS, "core/v1/persistentvolumes"}),
+        on=True,
     ),
     "OwnerReferencesPermissionEnforcement": _Row("owner_references", "dialect resources decide"),
     "PersistentVolumeClaimResize": _Row(
-        "persistent_volume_claim_resize", "dialect find", frozenset({_CLAIMS})
+        "persistent_volume_claim_resize", "dialect find", frozenset({_CLAIMS}), on=True
     ),
-    "RuntimeClass": _Row("runtime_class", "find", _OF_PODS),
-    "CertificateApproval": _Row("certificate_approval", "dialect allowed", _REQUESTS),
-    "CertificateSigning": _Row("certificate_signing", "dialect allowed", _REQUESTS),
-    "CertificateSubjectRestriction": _Row("certificate_subject_restriction", "dialect", _REQUESTS),
+    "RuntimeClass": _Row("runtime_class", "find", _OF_PODS, on=True),
+    "CertificateApproval": _Row("certificate_approval", "dialect allowed", _REQUESTS, on=True),
+    "CertificateSigning": _Row("certificate_signing", "dialect allowed", _REQUESTS, on=True),
+    "CertificateSubjectRestriction": _Row(
+        "certificate_subject_restriction", "dialect", _REQUESTS, on=True
+    ),
     "DefaultIngressClass": _Row(
-        "default_ingress_class", "dialect collection", frozenset({"networking/v1/ingresses"})
+        "default_ingress_class",
+        "dialect collection",
+        frozenset({"networking/v1/ingresses"}),
+        on=True,
     ),
     "DenyServiceExternalIPs": _Row("deny_service_external_ips"),
-    "ResourceQuota": _Row("resource_quota", "dialect find collection configuration"),
+    "MutatingAdmissionWebhook": _Row(on=True),
+    "ValidatingAdmissionWebhook": _Row(on=True),
+    "ResourceQuota": _Row("resource_quota", "dialect find collection configuration", on=True),
     "AlwaysDeny": _Row("always"),
 }
+ORDER = tuple(_PLUGINS)
+_ON = frozenset(name for name, row in _PLUGINS.items() if row.on)
 
 
 def _image_policy(dialect: Dialect, needs: Needs) -> Plugin:
@@ -215,8 +170,8 @@ def _made(name: str, dialect: Dialect, needs: Needs) -> Plugin | LazyPlugin | No
         return needs.others[name]
     if name in _MAKERS:
         return _MAKERS[name](dialect, needs)
-    row = _PLUGINS.get(name)
-    if row is None:
+    row = _PLUGINS[name]
+    if not row.module:
         return None
     make = partial(_made_by_row, name, row, dialect, needs)
     return make() if row.concerns is None else LazyPlugin(name, row.concerns, make)

@@ -101,22 +101,12 @@ def build_controllers(
 
 # `--controllers`: the selection of controllers to run.
 
-_NAMES = frozenset(
-    """
-    attachdetach bootstrapsigner cloud-node-lifecycle clusterrole-aggregation cronjob csrapproving
-    csrcleaner csrsigning daemonset deployment disruption endpoint endpointslice
-    endpointslicemirroring ephemeral-volume garbagecollector horizontalpodautoscaling job namespace
-    nodeipam nodelifecycle persistentvolume-binder persistentvolume-expander podgc pv-protection
-    pvc-protection replicaset replicationcontroller resourcequota root-ca-cert-publisher route
-    service serviceaccount serviceaccount-token statefulset tokencleaner ttl ttl-after-finished
-    """.split()  # noqa: SIM905 as a list it would be a page
-)
-# Known names without a controller here; the aggregation of roles is part of authorization.
+# Known names without a controller here.
 _WITHOUT_EFFECT = frozenset(
-    """
-    attachdetach cloud-node-lifecycle nodeipam route service
-    """.split()  # noqa: SIM905 as a list it would be a page
+    {"attachdetach", "cloud-node-lifecycle", "nodeipam", "route", "service"}
 )
+_AGGREGATION = "clusterrole-aggregation"  # built by process/controllers.py
+_NAMES = frozenset({*_BUILDERS, *_WITHOUT_EFFECT, _AGGREGATION})
 _OFF_BY_DEFAULT = frozenset({"bootstrapsigner", "tokencleaner"})
 DEFAULT_CONTROLLERS = "*"
 
