@@ -44,10 +44,12 @@ def free_port() -> int:
 
 
 class Terminal:
-    """Runs commands of a document in a directory, on free ports."""
+    """Runs commands of a document in a directory, on free ports, with the package that `sources`
+    has."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, sources: Path = ROOT / "src") -> None:
         self.directory = directory
+        self._environment = _environment(directory, sources)
         self._ports = {port: str(free_port()) for port in _PORTS}
         self._behind: dict[str, subprocess.Popen[bytes]] = {}
         read, write = os.pipe()
@@ -55,7 +57,7 @@ class Terminal:
         self._shell = subprocess.Popen(
             ["bash", "-c", f"exec 3>&{write}; exec bash"],
             cwd=directory,
-            env=_environment(directory),
+            env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -107,7 +109,7 @@ class Terminal:
         process = subprocess.Popen(
             ["bash", "-c", function],
             cwd=self.directory,
-            env=_environment(self.directory),
+            env=self._environment,
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
@@ -180,14 +182,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def _environment(home: Path) -> dict[str, str]:
+def _environment(home: Path, sources: Path) -> dict[str, str]:
     """Isolate the environment from that of the user who runs the tests."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
     for name in ("KUBECONFIG", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
         kept.pop(name, None)
     kept["HOME"] = str(home)
-    sources = [str(ROOT / "src"), *filter(None, [kept.get("PYTHONPATH")])]
-    kept["PYTHONPATH"] = os.pathsep.join(sources)
+    folders = [str(sources), *filter(None, [kept.get("PYTHONPATH")])]
+    kept["PYTHONPATH"] = os.pathsep.join(folders)
     known = {point.value for point in entry_points(group="pytest11")}
     if "fairlead.testing.plugin" not in known:  # installed before the plugin existed
         kept["PYTEST_ADDOPTS"] = "-p fairlead.testing.plugin"

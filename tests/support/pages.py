@@ -72,3 +72,15 @@ def missing_line(wanted: Iterable[str], said: str) -> str | None:
         ):
             return line
     return None
+
+
+def edited(text: str, diff: str) -> str:
+    """Make the edits of a diff block: hunks between lines of `@@`, each found by its lines, which
+    must occur exactly once in the text."""
+    for hunk in re.split(r"^@@\n", diff, flags=re.MULTILINE):
+        lines = [(line[:1] or " ", line[1:]) for line in hunk.splitlines()]
+        before = "".join(f"{line}\n" for mark, line in lines if mark != "+")
+        after = "".join(f"{line}\n" for mark, line in lines if mark != "-")
+        assert text.count(before) == 1, f"not there exactly once:\n{before}"
+        text = text.replace(before, after)
+    return text
