@@ -14,19 +14,19 @@ REFUSALS = REGISTRY.counter(
 )
 STEPS = REGISTRY.histogram(
     "apiserver_admission_step_admission_duration_seconds",
-    "Time of all plugins together, by step and operation.",
+    "Duration of all admission plugins together, by step and operation.",
     _BOUNDS,
     ("type", "operation", "rejected"),
 )
 CONTROLLERS = REGISTRY.histogram(
     "apiserver_admission_controller_admission_duration_seconds",
-    "Time of a plugin, by step and operation.",
+    "Duration of one admission plugin, by step and operation.",
     _BOUNDS,
     ("name", "type", "operation", "rejected"),
 )
 WEBHOOKS = REGISTRY.histogram(
     "apiserver_admission_webhook_admission_duration_seconds",
-    "Time of a call to a webhook, by step and operation.",
+    "Duration of a call to a webhook, by step and operation.",
     _BOUNDS,
     ("name", "type", "operation", "rejected"),
 )
@@ -37,7 +37,7 @@ WEBHOOK_REQUESTS = REGISTRY.counter(
 )
 WEBHOOK_REJECTIONS = REGISTRY.counter(
     "apiserver_admission_webhook_rejection_count",
-    "Writes that a webhook refused or that failed because of it.",
+    "Writes that a webhook refused, or that failed because the webhook failed.",
     ("name", "type", "operation", "error_type", "rejection_code"),
     bare=True,
 )

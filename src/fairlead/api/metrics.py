@@ -95,7 +95,7 @@ class Metrics:
             Family(
                 "apiserver_request_duration_seconds",
                 "histogram",
-                "Time from the request to its answer, watches left out.",
+                "Time from a request to its answer, without watches.",
                 _LABELS,
                 BUCKETS,
                 durations,
@@ -103,20 +103,20 @@ class Metrics:
             Family(
                 "apiserver_request_terminations",
                 "counter",
-                "Requests that the server gave up on, because their time was up.",
+                "Requests that the server ended because they timed out.",
                 (*_LABELS, "component", "code"),
                 (),
                 given_up,
             ),
             _gauge(
                 "apiserver_longrunning_requests",
-                "Watches under way.",
+                "Open watches.",
                 watches,
                 _LABELS,
             ),
             _gauge(
                 "apiserver_current_inflight_requests",
-                "Requests under way, watches left out.",
+                "Requests being processed, without watches.",
                 kinds,
                 ("request_kind",),
             ),
@@ -166,8 +166,8 @@ def _of_caches() -> Iterator[Family]:
     sizes = cache_sizes()
     texts = {
         "entries": "Entries of a cache.",
-        "bytes": "Bytes that a cache takes, as it reckons them.",
-        "most_bytes": "Bytes beyond which a cache drops its oldest entries.",
+        "bytes": "Bytes of a cache, as estimated by the cache.",
+        "most_bytes": "Maximum bytes of a cache; above it the oldest entries are dropped.",
     }
     for part, text in texts.items():
         rows: Rows = {(name,): getattr(size, part) for name, size in sizes.items()}

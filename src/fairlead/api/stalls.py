@@ -23,10 +23,10 @@ LONGEST = 0.1  # seconds that the loop may be held
 _PERIOD, _IDLE_PERIOD = 0.02, 0.05
 
 STALLS = REGISTRY.counter(
-    "fairlead_event_loop_stalls", "Times that the event loop was held for more than 100 ms."
+    "fairlead_event_loop_stalls", "Stalls: a callback occupied the event loop for more than 100 ms."
 )
 STALL_SECONDS = REGISTRY.counter(
-    "fairlead_event_loop_stall_seconds", "Time for which the event loop was held in all of these."
+    "fairlead_event_loop_stall_seconds", "Total duration of these stalls."
 )
 
 

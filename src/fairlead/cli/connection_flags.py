@@ -13,24 +13,24 @@ from fairlead.client.access.model import Access
 # Flags with a value. They may also precede the command.
 _VALUES: dict[tuple[str, ...], tuple[str, str]] = {
     ("--kubeconfig",): ("FILE", "client configuration file"),
-    ("--context",): ("NAME", "context of the configuration that is used"),
-    ("--cluster",): ("NAME", "cluster of the configuration that is used"),
-    ("--user",): ("NAME", "user of the configuration that is used"),
-    ("-n", "--namespace"): ("NAMESPACE", "namespace that is meant"),
-    ("-s", "--server"): ("URL", "server to talk to"),
-    ("--certificate-authority",): ("FILE", "certificates of whom to trust as a server"),
-    ("--tls-server-name",): ("NAME", "whom the server's certificate must be for"),
-    ("--token",): ("TOKEN", "bearer token that shows who you are"),
+    ("--context",): ("NAME", "context to use"),
+    ("--cluster",): ("NAME", "cluster to use"),
+    ("--user",): ("NAME", "user to use"),
+    ("-n", "--namespace"): ("NAMESPACE", "namespace of the request"),
+    ("-s", "--server"): ("URL", "URL of the server"),
+    ("--certificate-authority",): ("FILE", "CA bundle for the server's certificate"),
+    ("--tls-server-name",): ("NAME", "name that the server's certificate must be valid for"),
+    ("--token",): ("TOKEN", "bearer token for authentication"),
     ("--username",): ("NAME", "name for basic authentication"),
     ("--password",): ("PASSWORD", "password for basic authentication"),
-    ("--client-certificate",): ("FILE", "certificate that shows who you are"),
-    ("--client-key",): ("FILE", "key of that certificate"),
+    ("--client-certificate",): ("FILE", "client certificate for authentication"),
+    ("--client-key",): ("FILE", "key of the client certificate"),
     ("--as",): ("USER", "act as this user"),
     ("--as-uid",): ("UID", "act as a user with this uid, in the dialect kubernetes"),
-    ("--request-timeout",): ("TIME", "how long an answer may take, as 5s or 2m; 0 is for ever"),
+    ("--request-timeout",): ("TIME", "timeout of a request, such as 5s or 2m; 0 for none"),
 }
 _REPEATED: dict[tuple[str, ...], tuple[str, str]] = {
-    ("--as-group",): ("GROUP", "act as a member of this group; can be given more than once"),
+    ("--as-group",): ("GROUP", "act as a member of this group; can be repeated"),
 }
 VALUED = frozenset(name for names in (*_VALUES, *_REPEATED) for name in names)
 _INSECURE = "--insecure-skip-tls-verify"
@@ -48,7 +48,7 @@ def add_connection_flags(parser: ArgumentReader) -> None:
     for names, (value, text) in _REPEATED.items():
         group.add_argument(*names, metavar=value, help=text, action="append", default=[])
     if free := parser.unused((_INSECURE,)):
-        group.add_argument(*free, action=Switch, help="do not check the server's certificate")
+        group.add_argument(*free, action=Switch, help="do not verify the server's certificate")
 
 
 def move_flags_to_end(words: Sequence[str]) -> list[str]:

@@ -49,10 +49,13 @@ def add_marking_flags(parser: ArgumentReader, command: str) -> None:
     add_output_flag(parser)
     add_dry_run_flag(parser)
     add_manager_flag(parser, f"fairlead-{command}")
-    parser.add_switch("--overwrite", help="change what has another value")
-    parser.add_switch("--list", help="show what there is then")
+    parser.add_switch("--overwrite", help="allow changing existing values")
+    parser.add_switch("--list", help="print the result")
     parser.add_argument(
-        "--resource-version", metavar="VERSION", default="", help="only if it is still this one"
+        "--resource-version",
+        metavar="VERSION",
+        default="",
+        help="only if the object still has this resource version",
     )
 
 

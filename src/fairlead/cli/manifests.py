@@ -50,9 +50,9 @@ def add_file_flags(parser: ArgumentReader, what: str) -> None:
         "--kustomize",
         metavar="FOLDER",
         type=_not_built,
-        help="is not there: give -f what kustomize makes of the folder",
+        help="not supported: give the output of kustomize to -f",
     )
-    parser.add_switch("-R", "--recursive", help="also folders within the folders named by -f")
+    parser.add_switch("-R", "--recursive", help="also read subfolders of the folders in -f")
 
 
 def _not_built(folder: str) -> str:

@@ -8,11 +8,11 @@ from fairlead.cli.catalog import GROUPS, SECTIONS
 SERVER_SIDE = {
     "serve": ("", "run a server"),
     "backup": ("FILE", "copy all objects of a server or a storage into a file"),
-    "restore": ("FILE", "fill a data directory or etcd from such a file"),
-    "migrate": ("--from STORAGE --to STORAGE", "copy one storage into another"),
+    "restore": ("FILE", "fill an empty data directory or etcd from a backup"),
+    "migrate": ("--from STORAGE --to STORAGE", "copy all objects from one storage to another"),
     "test-env": (
         "[DIRECTORY]",
-        "write programs that stand in for those of envtest, and print where",
+        "write replacements for the programs of envtest, and print their directory",
     ),
 }
 _COLUMN = 26

@@ -35,8 +35,19 @@ class Chosen(NamedTuple):
 
 def add_choosing_flags(parser: ArgumentReader, what: str) -> None:
     add_file_flags(parser, what)
-    parser.add_argument("-l", "--selector", metavar="LABELS", default="", help="with these labels")
-    parser.add_argument("--field-selector", metavar="FIELDS", default="", help="with these fields")
+    parser.add_argument(
+        "-l",
+        "--selector",
+        metavar="LABELS",
+        default="",
+        help="only objects that match this label selector",
+    )
+    parser.add_argument(
+        "--field-selector",
+        metavar="FIELDS",
+        default="",
+        help="only objects that match this field selector",
+    )
     parser.add_switch("--all", help="all objects of the kind")
     parser.add_switch("-A", "--all-namespaces", help="objects of all namespaces")
 

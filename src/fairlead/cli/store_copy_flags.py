@@ -23,8 +23,8 @@ def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     if command == "migrate":
         what = f"DIR|{_ETCD}"
-        flag("--from", dest="origin", required=True, metavar=what, help="what to copy")
-        flag("--to", dest="target", required=True, metavar=what, help="where no store is yet")
+        flag("--from", dest="origin", required=True, metavar=what, help="storage to copy from")
+        flag("--to", dest="target", required=True, metavar=what, help="empty storage to copy to")
     else:
         _add_file_flags(command, parser)
     flag("--dialect", choices=sorted(DIALECTS), help=_DIALECT[command])
@@ -32,18 +32,18 @@ def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
         "--encryption-provider-config",
         type=Path,
         metavar="FILE",
-        help="keys of values that are encrypted, as the server has them",
+        help="EncryptionConfiguration file of the server, for encrypted values",
     )
     if command != "backup":
         _add_filling_flags(parser)
     parser.set_defaults(event_ttl=0.0)
-    flag("-v", "--verbose", action="store_true", default=None, help="show progress in a log, too")
+    flag("-v", "--verbose", action="store_true", default=None, help="log the progress")
     add_etcd_flags(parser, duration, whole_number)
 
 
 _DIALECT = {
     "backup": f"what etcd holds, by default {_USUAL_DIALECT}",
-    "restore": "refuse a backup of another one",
+    "restore": "refuse a backup of another dialect",
     "migrate": f"what etcd holds, by default {_USUAL_DIALECT}",
 }
 
@@ -51,13 +51,23 @@ _DIALECT = {
 def _add_file_flags(command: str, parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     if command == "backup":
-        flag("file", type=Path, metavar="FILE", help="what is written; it must not exist")
-        flag("--kubeconfig", type=Path, metavar="FILE", help="whose server to ask, and as whom")
-        flag("--context", default="", metavar="NAME", help="another context than the current one")
+        flag("file", type=Path, metavar="FILE", help="file to write; it must not exist")
+        flag(
+            "--kubeconfig",
+            type=Path,
+            metavar="FILE",
+            help="client configuration of the server to copy",
+        )
+        flag(
+            "--context",
+            default="",
+            metavar="NAME",
+            help="context to use instead of the current one",
+        )
         flag("--data-dir", type=Path, metavar="DIR", help="a data directory that no server uses")
     else:
         flag("file", type=Path, metavar="FILE", help="a backup")
-        flag("--data-dir", type=Path, metavar="DIR", help="where no store is yet")
+        flag("--data-dir", type=Path, metavar="DIR", help="empty data directory to fill")
     flag("--storage", choices=(_ETCD,), help="an etcd cluster instead of a directory")
 
 
@@ -75,14 +85,15 @@ def _add_filling_flags(parser: argparse.ArgumentParser) -> None:
         "--accept-older-revisions",
         action="store_true",
         default=None,
-        help="fill an etcd whose revisions cannot be raised above those that clients know",
+        help="fill an etcd although its revisions cannot be raised above those that"
+        " clients have seen",
     )
     flag(
         "--event-ttl",
         type=duration,
         default=3600.0,
         metavar="DURATION",
-        help="how long Events last in etcd from now on; 0 for ever",
+        help="time to live of Events in etcd, from now on; 0 keeps them for ever",
     )
 
 

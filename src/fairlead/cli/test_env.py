@@ -19,7 +19,10 @@ _MODULE = "fairlead.cli.envtest_programs"
 def add_arguments(parser: ArgumentParser) -> None:
     parser.epilog = "export KUBEBUILDER_ASSETS=$(fairlead test-env)"
     parser.add_argument(
-        "directory", nargs="?", metavar="DIRECTORY", help="by default one in the user's cache"
+        "directory",
+        nargs="?",
+        metavar="DIRECTORY",
+        help="directory to write to; by default one in the user's cache",
     )
 
 

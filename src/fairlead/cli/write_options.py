@@ -34,13 +34,17 @@ def add_dry_run_flag(parser: ArgumentReader) -> None:
         bare="unchanged",
         metavar="=none|client|server",
         default="none",
-        help="only say what would be done: client asks nothing, server all but storing",
+        help="print what would be done: client sends no request, server does"
+        " everything but storing",
     )
 
 
 def add_manager_flag(parser: ArgumentReader, default: str) -> None:
     parser.add_argument(
-        "--field-manager", metavar="NAME", default=default, help="who owns the fields afterwards"
+        "--field-manager",
+        metavar="NAME",
+        default=default,
+        help="field manager that owns the written fields",
     )
 
 
@@ -50,7 +54,7 @@ def add_validation_flag(parser: ArgumentReader) -> None:
         bare="strict",
         metavar="=strict|warn|ignore",
         default="strict",
-        help="what the server does with fields it does not know",
+        help="how the server treats unknown fields",
     )
 
 

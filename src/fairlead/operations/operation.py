@@ -165,7 +165,7 @@ _A_GENERATION = 16_384  # revisions; between one and two generations are kept
 _LONGEST_NAME = 256
 
 REVISIONS = REGISTRY.gauge(
-    "fairlead_history_known_actors", "Revisions of which it is remembered who wrote them."
+    "fairlead_history_known_actors", "Revisions whose author is kept in memory."
 )
 
 

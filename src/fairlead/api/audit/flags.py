@@ -49,7 +49,7 @@ def add_audit_flags(parser: argparse.ArgumentParser, duration: Reads, whole_numb
         "--audit-policy-file",
         type=Path,
         metavar="FILE",
-        help="what is told of which requests; nothing is without it",
+        help="audit policy: what is logged of which requests; without it nothing is logged",
     )
     flag(
         "--audit-log-path",
@@ -57,17 +57,21 @@ def add_audit_flags(parser: argparse.ArgumentParser, duration: Reads, whole_numb
         metavar="FILE",
         help="file that events are written to; - is the standard output",
     )
-    _number(group, "--audit-log-maxage", whole_number, 0, "days after which old files are removed")
-    _number(group, "--audit-log-maxbackup", whole_number, 0, "old files that are kept")
+    _number(
+        group, "--audit-log-maxage", whole_number, 0, "days after which rotated files are deleted"
+    )
+    _number(
+        group, "--audit-log-maxbackup", whole_number, 0, "number of rotated files that are kept"
+    )
     _number(
         group,
         "--audit-log-maxsize",
         whole_number,
         0,
-        "megabytes of a file until the next one is begun; 0 is 100",
+        "megabytes after which a file is rotated; 0 means 100",
     )
-    switch(group, "--audit-log-compress", False, "whether old files are compressed")
-    flag("--audit-log-format", choices=FORMATS, default=JSON, help="how events are written")
+    switch(group, "--audit-log-compress", False, "compress rotated files")
+    flag("--audit-log-format", choices=FORMATS, default=JSON, help="format of events")
     _add_backend(group, "log", duration, whole_number)
     flag(
         "--audit-webhook-config-file",
@@ -79,7 +83,7 @@ def add_audit_flags(parser: argparse.ArgumentParser, duration: Reads, whole_numb
         "--audit-webhook-initial-backoff",
         type=duration,
         default=10.0,
-        help="pause before the first time that a failed call is repeated",
+        help="pause before the first retry of a failed call",
     )
     _add_backend(group, "webhook", duration, whole_number)
 
@@ -99,40 +103,48 @@ def _add_backend(
         f"{prefix}-mode",
         choices=MODES,
         default=mode,
-        help="whether requests wait for their events, and fail with them",
+        help="batch does not delay requests; blocking makes them wait for their events;"
+        " blocking-strict also fails them if an event is lost",
     )
-    flag(f"{prefix}-version", choices=_VERSIONS, help="version of the events; there is one")
+    flag(f"{prefix}-version", choices=_VERSIONS, help="API version of events")
     for words, default, text in (
-        ("buffer-size", batching.buffer_size, "events that wait at most"),
-        ("max-size", batching.max_size, "events that are sent at once at most"),
-        ("throttle-burst", batching.burst, "batches that may follow each other without a pause"),
+        ("buffer-size", batching.buffer_size, "maximum number of buffered events"),
+        ("max-size", batching.max_size, "maximum number of events in a batch"),
+        ("throttle-burst", batching.burst, "maximum burst of batches"),
     ):
         _number(parser, f"{prefix}-batch-{words}", whole_number, default, f"in batch mode: {text}")
     flag(
         f"{prefix}-batch-max-wait",
         type=duration,
         default=batching.max_wait,
-        help="in batch mode: how long events wait for others",
+        help="in batch mode: maximum time until a batch is sent",
     )
     flag(
         f"{prefix}-batch-throttle-qps",
         type=_rate,
         default=int(batching.qps),
         metavar="NUMBER",
-        help="in batch mode: batches a second, on average",
+        help="in batch mode: average number of batches per second",
     )
-    switch(parser, f"{prefix}-batch-throttle-enable", throttled, "whether there is such a limit")
+    switch(
+        parser,
+        f"{prefix}-batch-throttle-enable",
+        throttled,
+        "in batch mode: limit the rate of batches",
+    )
     switch(
         parser,
         f"{prefix}-truncate-enabled",
         False,
-        "whether events that are too long lose what was sent and answered, and are lost then",
+        "drop the bodies of requests and answers from events that are too large, then the events",
     )
     for words, size, text in (
-        ("max-event-size", 100 * 1024, "bytes of an event at most"),
-        ("max-batch-size", 10 * 1024 * 1024, "bytes of a batch at most"),
+        ("max-event-size", 100 * 1024, "maximum bytes of an event"),
+        ("max-batch-size", 10 * 1024 * 1024, "maximum bytes of a batch"),
     ):
-        _number(parser, f"{prefix}-truncate-{words}", whole_number, size, f"if so: {text}")
+        _number(
+            parser, f"{prefix}-truncate-{words}", whole_number, size, f"with truncation: {text}"
+        )
 
 
 def _rate(text: str) -> float:

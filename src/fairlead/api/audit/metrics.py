@@ -5,13 +5,12 @@ from __future__ import annotations
 from fairlead.api.audit.policy import LEVELS as LEVEL_NAMES
 from fairlead.base.metrics import REGISTRY
 
-EVENTS = REGISTRY.counter("apiserver_audit_event", "Audit events made.")
-ERRORS = REGISTRY.counter(
-    "apiserver_audit_error", "Audit events lost, by who lost them.", ("plugin",)
-)
+EVENTS = REGISTRY.counter("apiserver_audit_event", "Audit events created.")
+ERRORS = REGISTRY.counter("apiserver_audit_error", "Audit events lost, by backend.", ("plugin",))
 LEVELS = REGISTRY.counter("apiserver_audit_level", "Requests by their audit level.", ("level",))
 REJECTED = REGISTRY.counter(
-    "apiserver_audit_requests_rejected", "Requests refused because their event could not be stored."
+    "apiserver_audit_requests_rejected",
+    "Requests refused because their audit event could not be stored.",
 )
 
 # Every request is counted here, so initialize the values at import.

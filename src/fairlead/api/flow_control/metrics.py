@@ -77,26 +77,50 @@ def _by_level(name: str) -> Callable[[], dict[Labels, float]]:
 
 _NAME = "apiserver_flowcontrol_"
 REJECTED = REGISTRY.counter(
-    f"{_NAME}rejected_requests", "Requests that were turned away.", (*_FLOW, "reason")
+    f"{_NAME}rejected_requests", "Requests that were rejected, by reason.", (*_FLOW, "reason")
 )
 for _kind, _end, _labels, _text, _found in (
-    ("counter", "dispatched_requests", _FLOW, "Requests that were let in.", _by_flow("dispatched")),
-    ("gauge", "current_inqueue_requests", _FLOW, "Requests that wait.", _by_flow("waiting")),
-    ("gauge", "current_executing_requests", _FLOW, "Requests at work.", _by_flow("executing")),
-    ("gauge", "request_concurrency_in_use", _FLOW, "Seats that are taken.", _by_flow("in_use")),
-    ("gauge", "request_concurrency_limit", _LEVEL, "Seats of a level.", _by_level("limit")),
-    ("gauge", "current_r", _LEVEL, "Virtual time of a level.", _by_level("r")),
+    (
+        "counter",
+        "dispatched_requests",
+        _FLOW,
+        "Requests that began to execute.",
+        _by_flow("dispatched"),
+    ),
+    (
+        "gauge",
+        "current_inqueue_requests",
+        _FLOW,
+        "Requests waiting in queues.",
+        _by_flow("waiting"),
+    ),
+    (
+        "gauge",
+        "current_executing_requests",
+        _FLOW,
+        "Requests being executed.",
+        _by_flow("executing"),
+    ),
+    ("gauge", "request_concurrency_in_use", _FLOW, "Seats in use.", _by_flow("in_use")),
+    (
+        "gauge",
+        "request_concurrency_limit",
+        _LEVEL,
+        "Seats of a priority level.",
+        _by_level("limit"),
+    ),
+    ("gauge", "current_r", _LEVEL, "Virtual time of a priority level.", _by_level("r")),
 ):
     REGISTRY.add(_Read(_kind, _NAME + _end, _text, _labels, _found))
 QUEUE_LENGTH = REGISTRY.histogram(
     f"{_NAME}request_queue_length_after_enqueue",
-    "Length of a queue, as seen by requests that join it.",
+    "Length of a queue after a request was added to it.",
     _LENGTHS,
     _FLOW,
 )
 WAITED = REGISTRY.histogram(
     f"{_NAME}request_wait_duration_seconds",
-    "Time that requests waited, by whether they were let in at last.",
+    "Time that requests waited in a queue, by whether they were executed in the end.",
     _SECONDS,
     (*_FLOW, "execute"),
 )
@@ -107,13 +131,13 @@ EXECUTION = REGISTRY.histogram(
     (*_FLOW, "type"),
 )
 SEATS = REGISTRY.histogram(
-    f"{_NAME}work_estimated_seats", "Seats that requests were given.", _SEATS, _FLOW
+    f"{_NAME}work_estimated_seats", "Estimated seats per request.", _SEATS, _FLOW
 )
 WATCHERS = REGISTRY.histogram(
-    f"{_NAME}watch_count_samples", "Watchers that a write has to tell.", _WATCHERS, _FLOW
+    f"{_NAME}watch_count_samples", "Watchers that a write notifies.", _WATCHERS, _FLOW
 )
 NO_ROOM = REGISTRY.counter(
     f"{_NAME}request_dispatch_no_accommodation",
-    "Requests that found too few seats free.",
+    "Requests that had to wait because too few seats were free.",
     _FLOW,
 )

@@ -56,15 +56,19 @@ def _list(parser: argparse._ActionsContainer, name: str, metavar: str, text: str
 
 def _add_common(parser: argparse._ActionsContainer) -> None:
     flag = parser.add_argument
-    flag("--client-ca-file", type=Path, help="CAs whose client certificates are accepted too")
+    flag(
+        "--client-ca-file",
+        type=Path,
+        help="CA bundle for client certificates, besides the server's own CA",
+    )
     flag("--token-auth-file", type=Path, help="CSV file of static bearer tokens")
     switch(
         parser,
         "--anonymous-auth",
         None,
-        "whether requests without credentials are anonymous; on unless everything is allowed",
+        "accept requests without credentials as anonymous; on unless everything is allowed",
     )
-    switch(parser, "--enable-bootstrap-token-auth", False, "whether bootstrap tokens are accepted")
+    switch(parser, "--enable-bootstrap-token-auth", False, "accept bootstrap tokens")
     _list(parser, "--api-audiences", "NAMES", "audiences of this API; by default the issuer")
 
 
@@ -78,44 +82,54 @@ def _add_service_accounts(
         action="append",
         default=[],
         metavar="FILE",
-        help="keys that service account tokens are checked with, besides the signing key",
+        help="keys that verify service account tokens, besides the signing key",
     )
     flag(
         "--service-account-signing-key-file",
         type=Path,
         metavar="FILE",
-        help="key that signs service account tokens instead of our own",
+        help="key that signs service account tokens, in place of the generated one",
     )
     flag(
         "--service-account-issuer",
         action="append",
         default=[],
         metavar="URL",
-        help="name of the token issuer; further ones are accepted but not used",
+        help="issuer of service account tokens; of further ones tokens are accepted",
     )
-    flag("--service-account-jwks-uri", default="", metavar="URL", help="where our keys are found")
-    switch(
-        parser, "--service-account-lookup", True, "whether tokens of deleted Secrets are refused"
+    flag(
+        "--service-account-jwks-uri",
+        default="",
+        metavar="URL",
+        help="URL of the keys that verify service account tokens",
     )
+    switch(parser, "--service-account-lookup", True, "refuse tokens whose Secret was deleted")
     switch(
         parser,
         "--service-account-extend-token-expiration",
         True,
-        "whether tokens that Pods get by default last longer than asked for",
+        "extend the lifetime of the tokens that Pods get by default",
     )
     flag(
         "--service-account-max-token-expiration",
         type=duration,
         default=0.0,
         metavar="DURATION",
-        help="longest life of a requested token; 0 for no limit",
+        help="maximum lifetime of a requested token; 0 for no limit",
     )
 
 
 def _add_oidc(parser: argparse._ActionsContainer) -> None:
     flag = parser.add_argument
-    flag("--oidc-issuer-url", default="", metavar="URL", help="issuer of ID tokens, https")
-    flag("--oidc-client-id", default="", metavar="ID", help="client that ID tokens are issued for")
+    flag(
+        "--oidc-issuer-url", default="", metavar="URL", help="URL of the issuer of ID tokens, https"
+    )
+    flag(
+        "--oidc-client-id",
+        default="",
+        metavar="ID",
+        help="client ID that ID tokens must be issued for",
+    )
     flag("--oidc-username-claim", default="sub", metavar="CLAIM", help="claim with the user name")
     flag(
         "--oidc-username-prefix",
@@ -133,12 +147,14 @@ def _add_oidc(parser: argparse._ActionsContainer) -> None:
         metavar="KEY=VALUE",
         help="claim that an ID token must have",
     )
-    flag("--oidc-ca-file", type=Path, metavar="FILE", help="CAs of the provider's web server")
+    flag(
+        "--oidc-ca-file", type=Path, metavar="FILE", help="CA bundle for the provider's web server"
+    )
     _list(
         parser,
         "--oidc-signing-algs",
         "NAMES",
-        "signature algorithms that are accepted, RS256 unless given",
+        "accepted signature algorithms; by default RS256",
     )
 
 
@@ -155,29 +171,30 @@ def _add_webhook(parser: argparse._ActionsContainer, duration: Callable[[str], f
         type=duration,
         default=120.0,
         metavar="DURATION",
-        help="how long its answers are kept",
+        help="how long its answers are cached",
     )
     flag(
         "--authentication-token-webhook-version",
         choices=VERSIONS,
         default=VERSIONS[0],
-        help="version of the reviews it is sent",
+        help="API version of the reviews that are sent to it",
     )
 
 
 def _add_proxy(parser: argparse._ActionsContainer) -> None:
-    _list(parser, "--requestheader-username-headers", "NAMES", "headers that may name the user")
-    _list(parser, "--requestheader-group-headers", "NAMES", "headers that name groups")
+    _list(parser, "--requestheader-username-headers", "NAMES", "headers with the user name")
+    _list(parser, "--requestheader-group-headers", "NAMES", "headers with groups")
     _list(parser, "--requestheader-extra-headers-prefix", "PREFIXES", "prefixes of extra headers")
     parser.add_argument(
         "--requestheader-client-ca-file",
         type=Path,
         metavar="FILE",
-        help="CAs of the authenticating proxy, without whose certificate no header is read",
+        help="CA bundle for the certificate of the authenticating proxy; without"
+        " such a certificate the headers are ignored",
     )
     _list(
         parser,
         "--requestheader-allowed-names",
         "NAMES",
-        "common names of the proxy; by default any that its CA issued",
+        "accepted common names of the proxy; by default any that its CA issued",
     )

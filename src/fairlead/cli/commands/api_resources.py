@@ -17,14 +17,20 @@ _WIDE = ("VERBS", "CATEGORIES")
 
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("--api-group", metavar="GROUP", help="only resources of this group")
-    parser.add_switch("--namespaced", default=None, help="only resources in namespaces, or =false")
-    parser.add_argument("--verbs", metavar="VERBS", default="", help="only with all these verbs")
-    parser.add_argument(
-        "--categories", metavar="NAMES", default="", help="only in all these categories"
+    parser.add_switch(
+        "--namespaced",
+        default=None,
+        help="only namespaced resources; =false for cluster-scoped ones",
     )
-    parser.add_argument("--sort-by", metavar="FIELD", default="", help="name or kind")
+    parser.add_argument(
+        "--verbs", metavar="VERBS", default="", help="only resources with all these verbs"
+    )
+    parser.add_argument(
+        "--categories", metavar="NAMES", default="", help="only resources in all these categories"
+    )
+    parser.add_argument("--sort-by", metavar="FIELD", default="", help="sort by name or kind")
     parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="one of wide, name")
-    parser.add_switch("--no-headers", help="leave out the names of the columns")
+    parser.add_switch("--no-headers", help="omit the header line")
 
 
 async def run(at: Invocation) -> int:

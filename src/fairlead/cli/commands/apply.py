@@ -49,19 +49,36 @@ def add_flags(parser: ArgumentReader) -> None:
     add_dry_run_flag(parser)
     add_validation_flag(parser)
     add_manager_flag(parser, "")
-    parser.add_switch("--server-side", default=True, help="let the server merge and track owners")
-    parser.add_switch("--client-side", help="merge here, with an annotation of the last time")
-    parser.add_switch("--force-conflicts", help="take fields of others, after they were listed")
-    parser.add_switch("--force", help="client-side: delete and make again what cannot be changed")
-    parser.add_switch("--prune", help="delete what was applied before and is not in the files")
-    parser.add_argument("-l", "--selector", metavar="LABELS", default="", help="with these labels")
-    parser.add_switch("--all", help="prune whatever was applied, in the namespaces of the files")
+    parser.add_switch(
+        "--server-side", default=True, help="merge on the server, which tracks field owners"
+    )
+    parser.add_switch(
+        "--client-side",
+        help="merge on the client, using the last applied configuration in an annotation",
+    )
+    parser.add_switch(
+        "--force-conflicts", help="take over fields of other managers, after listing them"
+    )
+    parser.add_switch(
+        "--force", help="client-side: delete and create again objects that cannot be changed"
+    )
+    parser.add_switch(
+        "--prune", help="delete objects that were applied before and are not in the files"
+    )
+    parser.add_argument(
+        "-l",
+        "--selector",
+        metavar="LABELS",
+        default="",
+        help="only objects that match this label selector",
+    )
+    parser.add_switch("--all", help="prune all applied objects in the namespaces of the files")
     parser.add_argument(
         "--prune-allowlist",
         metavar="GROUP/VERSION/KIND",
         action="append",
         default=[],
-        help="prune only such objects; can be given more than once",
+        help="prune only objects of this kind; can be repeated",
     )
     add_deletion_flags(parser, waits=False, with_force=False)
 

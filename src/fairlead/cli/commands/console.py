@@ -19,7 +19,7 @@ _SCREENS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 
 def add_flags(parser: ArgumentReader) -> None:
-    parser.add_switch("--print", help="print the link instead of opening it; it is good once")
+    parser.add_switch("--print", help="print the link instead of opening it; it can be used once")
 
 
 async def run(at: Invocation) -> int:

@@ -31,7 +31,9 @@ def add_flags(parser: ArgumentReader) -> None:
     add_dry_run_flag(parser)
     add_validation_flag(parser)
     add_manager_flag(parser, "fairlead-create")
-    parser.add_switch("--save-config", help="keep the configuration for apply --client-side")
+    parser.add_switch(
+        "--save-config", help="save the configuration in an annotation, for apply --client-side"
+    )
     form = form_of(parser.words, ("-o", "--output", "-f", "--filename", "--field-manager"))
     parser.set_defaults(form=form)
     if form in FORMS:

@@ -26,12 +26,14 @@ _AT_ONCE_WARNING = (
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND [NAME...]", nargs="*")
     add_choosing_flags(parser, "delete")
-    parser.add_switch("--ignore-not-found", default=None, help="what is not there is no failure")
-    parser.add_switch("--now", help="pods have only a second to end")
+    parser.add_switch("--ignore-not-found", default=None, help="ignore objects that do not exist")
+    parser.add_switch("--now", help="give pods one second to end")
     add_deletion_flags(parser, waits=True)
     add_dry_run_flag(parser)
-    parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="name, or nothing")
-    parser.add_argument("--raw", metavar="PATH", default="", help="send a plain DELETE to a path")
+    parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="output format: name")
+    parser.add_argument(
+        "--raw", metavar="PATH", default="", help="send a DELETE request to this path"
+    )
 
 
 async def run(at: Invocation) -> int:

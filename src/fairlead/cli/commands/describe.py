@@ -31,16 +31,20 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND [NAME | PREFIX] | KIND/NAME", nargs="*")
     parser.add_switch("-A", "--all-namespaces", help="objects of all namespaces")
     parser.add_argument(
-        "-l", "--selector", metavar="LABELS", default="", help="only objects with these labels"
+        "-l",
+        "--selector",
+        metavar="LABELS",
+        default="",
+        help="only objects that match this label selector",
     )
     add_file_flags(parser, "describe")
-    parser.add_switch("--show-events", help="show the events of objects too", default=True)
+    parser.add_switch("--show-events", help="also show the events of objects", default=True)
     parser.add_argument(
         "--chunk-size",
         metavar="NUMBER",
         type=int,
         default=PAGE,
-        help="objects that are asked for at a time; 0 for all at once",
+        help="number of objects per list request; 0 for all at once",
     )
     parser.set_defaults(field_selector="", subresource="")  # read by `asked_by`; no flags here
 

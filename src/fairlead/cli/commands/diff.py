@@ -29,18 +29,24 @@ _DRY = {"dryRun": "All"}
 def add_flags(parser: ArgumentReader) -> None:
     add_file_flags(parser, "compare")
     add_manager_flag(parser, "")
-    parser.add_switch("--server-side", default=True, help="as apply on the server would")
-    parser.add_switch("--client-side", help="as apply --client-side would")
-    parser.add_switch("--force-conflicts", help="as if fields of others were taken")
-    parser.add_switch("--show-managed-fields", help="also show who owns which fields")
-    parser.add_switch("--prune", help="also show what would be pruned")
-    parser.add_argument("-l", "--selector", metavar="LABELS", default="", help="with these labels")
+    parser.add_switch("--server-side", default=True, help="compare with a server-side apply")
+    parser.add_switch("--client-side", help="compare with apply --client-side")
+    parser.add_switch("--force-conflicts", help="compare with a forced apply")
+    parser.add_switch("--show-managed-fields", help="include managedFields")
+    parser.add_switch("--prune", help="also show objects that would be pruned")
+    parser.add_argument(
+        "-l",
+        "--selector",
+        metavar="LABELS",
+        default="",
+        help="only objects that match this label selector",
+    )
     parser.add_argument(
         "--prune-allowlist",
         metavar="GROUP/VERSION/KIND",
         action="append",
         default=[],
-        help="prune only such objects; can be given more than once",
+        help="prune only objects of this kind; can be repeated",
     )
     parser.epilog = (
         "The exit code is 0 if nothing differs, 1 if something does and greater than 1 for a"

@@ -26,14 +26,20 @@ _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch("-A", "--all-namespaces", help="events of all namespaces")
-    parser.add_argument("--for", dest="about", metavar="KIND/NAME", default="", help="of an object")
     parser.add_argument(
-        "--types", metavar="TYPES", default="", help="only of these types: Normal,Warning"
+        "--for", dest="about", metavar="KIND/NAME", default="", help="only events of this object"
     )
-    parser.add_switch("-w", "--watch", help="go on to show events as they happen")
-    parser.add_switch("--no-headers", help="leave out the names of the columns")
     parser.add_argument(
-        "-o", "--output", metavar="FORMAT", default="", help="such as json, yaml or name"
+        "--types", metavar="TYPES", default="", help="only events of these types: Normal, Warning"
+    )
+    parser.add_switch("-w", "--watch", help="also show new events as they happen")
+    parser.add_switch("--no-headers", help="omit the header line")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FORMAT",
+        default="",
+        help="output format, such as json, yaml or name",
     )
 
 

@@ -15,9 +15,9 @@ from fairlead.client import ResourceType, UnknownKind
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND[.FIELD...]", nargs="*")
     parser.add_argument(
-        "--api-version", metavar="VERSION", default="", help="of this group and version"
+        "--api-version", metavar="VERSION", default="", help="use this group and version"
     )
-    parser.add_switch("--recursive", help="show the fields of fields, without their descriptions")
+    parser.add_switch("--recursive", help="show all nested fields, without descriptions")
 
 
 async def run(at: Invocation) -> int:

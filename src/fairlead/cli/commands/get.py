@@ -14,23 +14,23 @@ from fairlead.client.resources import PAGE
 _SUBRESOURCES = ("status", "scale")
 _SWITCHES = {
     ("-A", "--all-namespaces"): "objects of all namespaces",
-    ("--ignore-not-found",): "say nothing of objects that are not there",
-    ("--no-headers",): "leave out the names of the columns",
-    ("--output-watch-events",): "with -w, show what happened to each object",
+    ("--ignore-not-found",): "ignore objects that do not exist",
+    ("--no-headers",): "omit the header line",
+    ("--output-watch-events",): "with -w, show the type of each event",
     ("--show-kind",): "show the kind in front of the names",
-    ("--show-labels",): "show the labels in a last column",
-    ("--show-managed-fields",): "show who owns which fields in json and yaml",
-    ("-w", "--watch"): "show the objects, and go on to show changes",
+    ("--show-labels",): "show labels in the last column",
+    ("--show-managed-fields",): "include managedFields in json and yaml",
+    ("-w", "--watch"): "show the objects, then their changes",
     ("--watch-only",): "show changes only",
 }
 _VALUES = {
-    ("--field-selector",): ("FIELDS", "only objects with these values of fields"),
-    ("-l", "--selector"): ("LABELS", "only objects with these labels"),
+    ("--field-selector",): ("FIELDS", "only objects that match this field selector"),
+    ("-l", "--selector"): ("LABELS", "only objects that match this label selector"),
     ("-o", "--output"): ("FORMAT", f"one of {', '.join(FORMATS)}"),
-    ("--raw",): ("PATH", "show what the server answers to a request for this path"),
-    ("--sort-by",): ("FIELD", "in the order of this field's values, a JSONPath expression"),
+    ("--raw",): ("PATH", "send a GET request to this path and print the answer"),
+    ("--sort-by",): ("FIELD", "sort by the value of this JSONPath expression"),
     ("--subresource",): ("NAME", f"show a subresource: {' or '.join(_SUBRESOURCES)}"),
-    ("--template",): ("TEMPLATE", "the template of -o jsonpath, or the file that has it"),
+    ("--template",): ("TEMPLATE", "template for -o jsonpath, or the file with it"),
 }
 
 
@@ -38,9 +38,7 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND [NAME...]", nargs="*")
     for names, text in _SWITCHES.items():
         parser.add_switch(*names, help=text)
-    parser.add_switch(
-        "--server-print", default=True, help="let the server make the columns of tables"
-    )
+    parser.add_switch("--server-print", default=True, help="use the columns of the server's tables")
     for names, (value, text) in _VALUES.items():
         parser.add_argument(*names, metavar=value, default="", help=text)
     parser.add_argument(
@@ -49,14 +47,14 @@ def add_flags(parser: ArgumentReader) -> None:
         metavar="LABELS",
         action="append",
         default=[],
-        help="show these labels in columns of their own",
+        help="show these labels as columns",
     )
     parser.add_argument(
         "--chunk-size",
         metavar="NUMBER",
         type=int,
         default=PAGE,
-        help="objects that are asked for at a time; 0 for all at once",
+        help="number of objects per list request; 0 for all at once",
     )
     add_file_flags(parser, "show")
 

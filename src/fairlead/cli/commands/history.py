@@ -21,26 +21,28 @@ _FORMATS = {"json": documents.as_json, "yaml": documents.as_yaml}
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND NAME", nargs="*")
     parser.add_argument("--limit", metavar="N", help="only the newest N versions")
-    parser.add_argument("--since", metavar="AGE|TIME", help="only versions since then, such as 2m")
+    parser.add_argument(
+        "--since", metavar="AGE|TIME", help="only versions that are not older than this, such as 2m"
+    )
     parser.add_argument(
         "--fields",
         metavar="PATH",
         action="append",
         default=[],
-        help="only changes of this field, such as spec.replicas; can be given more than once",
+        help="only changes of this field, such as spec.replicas; can be repeated",
     )
     parser.add_argument(
         "--at",
         "--revision",
         dest="revision",
         metavar="R",
-        help="the object as it was at a revision",
+        help="show the object as it was at a revision",
     )
     parser.add_argument(
-        "--diff", metavar="R", nargs=2, help="what is different between two revisions"
+        "--diff", metavar="R", nargs=2, help="show the difference between two revisions"
     )
-    parser.add_switch("--brief", help="a line for each version: when, by whom, which fields")
-    parser.add_switch("--all", help="show also managedFields, resourceVersion and generation")
+    parser.add_switch("--brief", help="one line per version: time, author, changed fields")
+    parser.add_switch("--all", help="include managedFields, resourceVersion and generation")
     parser.add_switch("--show-secrets", help="show the values of Secrets")
     parser.add_argument(
         "-o", "--output", metavar="FORMAT", default="", help=f"one of {', '.join(_FORMATS)}"

@@ -26,33 +26,55 @@ _HINT = "\nSee 'fairlead logs -h' for help and examples"
 _SELECTED_TAIL = 10  # default number of lines per container with a selector
 _SWITCHES = {
     ("--all-containers",): "all containers of the pods",
-    ("-f", "--follow"): "go on as more is printed",
-    ("--ignore-errors",): "go on with others when the logs of one cannot be had",
-    ("-p", "--previous"): "of the container that ran before it was started again",
-    ("--prefix",): "show in front of each line which container it is of",
-    ("--timestamps",): "show the time of each line",
+    ("-f", "--follow"): "print new lines as they are written",
+    ("--ignore-errors",): "continue if the logs of one container cannot be read",
+    ("-p", "--previous"): "logs of the previous run of the container",
+    ("--prefix",): "print the container in front of each line",
+    ("--timestamps",): "print the time of each line",
 }
 
 
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="POD | KIND/NAME [CONTAINER]", nargs="*")
-    parser.add_argument("-c", "--container", metavar="NAME", default="", help="container")
-    parser.add_argument("-l", "--selector", metavar="LABELS", default="", help="pods with labels")
+    parser.add_argument(
+        "-c", "--container", metavar="NAME", default="", help="container to print the logs of"
+    )
+    parser.add_argument(
+        "-l",
+        "--selector",
+        metavar="LABELS",
+        default="",
+        help="print the logs of all pods that match this label selector",
+    )
     for names, text in _SWITCHES.items():
         parser.add_switch(*names, help=text)
-    parser.add_argument("--since", metavar="DURATION", type=seconds, default=0.0, help="not older")
-    parser.add_argument("--since-time", metavar="TIME", default="", help="not older than this")
-    parser.add_argument("--tail", metavar="NUMBER", type=int, help="only so many last lines")
-    parser.add_argument("--limit-bytes", metavar="NUMBER", type=int, default=0, help="at most")
     parser.add_argument(
-        "--max-log-requests", metavar="NUMBER", type=int, default=5, help="followed at once"
+        "--since",
+        metavar="DURATION",
+        type=seconds,
+        default=0.0,
+        help="only lines that are not older than this duration",
+    )
+    parser.add_argument(
+        "--since-time", metavar="TIME", default="", help="only lines since this time"
+    )
+    parser.add_argument("--tail", metavar="NUMBER", type=int, help="only the last N lines")
+    parser.add_argument(
+        "--limit-bytes", metavar="NUMBER", type=int, default=0, help="maximum number of bytes"
+    )
+    parser.add_argument(
+        "--max-log-requests",
+        metavar="NUMBER",
+        type=int,
+        default=5,
+        help="maximum number of logs to follow at once",
     )
     parser.add_argument(
         "--pod-running-timeout",
         metavar="DURATION",
         type=seconds,
         default=20.0,
-        help="how long KIND/NAME may take to have a pod",
+        help="how long to wait until KIND/NAME has a pod",
     )
 
 

@@ -30,7 +30,7 @@ def add_flags(parser: ArgumentReader) -> None:
         "--field-manager",
         metavar="NAME",
         default="fairlead",
-        help="who would apply the file",
+        help="field manager that would apply the file",
     )
     parser.add_switch("--show-secrets", help="show the values of Secrets")
     parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="json")

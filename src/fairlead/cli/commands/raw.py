@@ -22,10 +22,17 @@ _HEADERS = ("accept", "content-type")
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", nargs="*", metavar="PATH")
     parser.add_argument(
-        "-X", "--method", metavar="METHOD", default="", help="GET unless there is a body, then POST"
+        "-X",
+        "--method",
+        metavar="METHOD",
+        default="",
+        help="request method; by default GET, or POST with a body",
     )
     parser.add_argument(
-        "-d", "--data", metavar="BODY", help="the body; @FILE is read from a file, - from the input"
+        "-d",
+        "--data",
+        metavar="BODY",
+        help="request body; @FILE reads a file, - the standard input",
     )
     parser.add_argument(
         "-H",

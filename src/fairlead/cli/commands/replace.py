@@ -33,7 +33,9 @@ def add_flags(parser: ArgumentReader) -> None:
     add_dry_run_flag(parser)
     add_validation_flag(parser)
     add_manager_flag(parser, "fairlead-replace")
-    parser.add_switch("--save-config", help="keep the configuration for apply --client-side")
+    parser.add_switch(
+        "--save-config", help="save the configuration in an annotation, for apply --client-side"
+    )
     parser.add_argument("--subresource", metavar="NAME", default="", help="status or scale")
     add_deletion_flags(parser, waits=True)
 

@@ -33,19 +33,25 @@ _LONGEST_BETWEEN_LOOKS = 1.0
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND [NAME...] | KIND/NAME...", nargs="*")
     add_choosing_flags(parser, "scale")
-    parser.add_argument("--replicas", type=int, metavar="N", help="how many there shall be")
+    parser.add_argument("--replicas", type=int, metavar="N", help="new number of replicas")
     parser.add_argument(
-        "--current-replicas", type=int, metavar="N", help="only if there are so many now"
+        "--current-replicas",
+        type=int,
+        metavar="N",
+        help="only if this is the current number of replicas",
     )
     parser.add_argument(
-        "--resource-version", metavar="VERSION", default="", help="only if it has not changed since"
+        "--resource-version",
+        metavar="VERSION",
+        default="",
+        help="only if the object still has this resource version",
     )
     parser.add_argument(
         "--timeout",
         type=seconds,
         default=0.0,
         metavar="DURATION",
-        help="how long to wait until there are so many; 0 does not wait",
+        help="how long to wait for the new number; 0 does not wait",
     )
     add_dry_run_flag(parser)
     add_output_flag(parser)

@@ -11,7 +11,7 @@ from fairlead.cli.output import documents
 
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND NAME", nargs="*")
-    parser.add_switch("--up", help="show its owners instead, and theirs")
+    parser.add_switch("--up", help="show the owners of the object instead, and theirs")
     parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="json")
 
 

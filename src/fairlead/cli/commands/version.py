@@ -17,7 +17,7 @@ _PATIENCE = 10.0
 
 
 def add_flags(parser: ArgumentReader) -> None:
-    parser.add_switch("--client", help="do not ask the server")
+    parser.add_switch("--client", help="print only the version of this command")
     parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="one of json, yaml")
 
 

@@ -35,7 +35,7 @@ def add_flags(parser: ArgumentReader) -> None:
         metavar="DURATION",
         type=seconds,
         default=30.0,
-        help="how long to wait; 0 looks once, and what is negative is a week",
+        help="how long to wait; 0 checks once, a negative value waits a week",
     )
     add_choosing_flags(parser, "wait for")
     add_output_flag(parser)

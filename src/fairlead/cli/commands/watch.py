@@ -20,21 +20,21 @@ from fairlead.client import ApiError, Resource
 
 _NOISE = ("leases", "events")  # left out unless named
 _VALUES = {
-    ("-l", "--selector"): ("LABELS", "only objects with these labels"),
-    ("--field-selector",): ("FIELDS", "only objects with these values of fields"),
+    ("-l", "--selector"): ("LABELS", "only objects that match this label selector"),
+    ("--field-selector",): ("FIELDS", "only objects that match this field selector"),
     ("--manager",): ("NAME", "only changes by this field manager"),
-    ("-o", "--output"): ("FORMAT", "json: one object a line"),
+    ("-o", "--output"): ("FORMAT", "json prints one object per line"),
 }
 
 
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND", nargs="*")
-    parser.add_switch("-A", "--all-namespaces", help="objects of all namespaces and of none")
+    parser.add_switch("-A", "--all-namespaces", help="all namespaces, and cluster-scoped objects")
     for names, (value, text) in _VALUES.items():
         parser.add_argument(*names, metavar=value, default="", help=text)
-    parser.add_switch("--diff", help="show each change as a difference")
+    parser.add_switch("--diff", help="print each change as a diff")
     parser.add_argument(
-        "--limit", metavar="NUMBER", type=int, default=0, help="end after so many changes"
+        "--limit", metavar="NUMBER", type=int, default=0, help="end after N changes"
     )
 
 

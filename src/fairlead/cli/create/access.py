@@ -117,15 +117,15 @@ async def _binding(at: Making, kind: str) -> Object:
 
 
 _RULES = (
-    Flag("verb", "what may be done", "VERB", many=True),
-    Flag("resource", "with what", "KIND[.GROUP][/SUBRESOURCE]", many=True),
-    Flag("resource_name", "with which objects alone", "NAME", many=True),
+    Flag("verb", "allowed verbs", "VERB", many=True),
+    Flag("resource", "resources of the rule", "KIND[.GROUP][/SUBRESOURCE]", many=True),
+    Flag("resource_name", "only objects of these names", "NAME", many=True),
 )
 _SUBJECTS = (
-    Flag("clusterrole", "the cluster role that is given", "NAME"),
-    Flag("user", "to this user", "NAME", many=True),
-    Flag("group", "to this group", "NAME", many=True),
-    Flag("serviceaccount", "to this service account", "NAMESPACE:NAME", many=True),
+    Flag("clusterrole", "cluster role to bind", "NAME"),
+    Flag("user", "bind to this user", "NAME", many=True),
+    Flag("group", "bind to this group", "NAME", many=True),
+    Flag("serviceaccount", "bind to this service account", "NAMESPACE:NAME", many=True),
 )
 FORMS = {
     "serviceaccount": Form(
@@ -137,14 +137,19 @@ FORMS = {
         _cluster_role,
         (
             *_RULES,
-            Flag("non_resource_url", "with which paths", "PATH", many=True),
-            Flag("aggregation_rule", "take rules of roles with labels", "KEY=VALUE", many=True),
+            Flag("non_resource_url", "non-resource URLs", "PATH", many=True),
+            Flag(
+                "aggregation_rule",
+                "aggregate the rules of roles with these labels",
+                "KEY=VALUE",
+                many=True,
+            ),
         ),
     ),
     "rolebinding": Form(
         "a role binding",
         partial(_binding, kind="RoleBinding"),
-        (Flag("role", "the role that is given", "NAME"), *_SUBJECTS),
+        (Flag("role", "role to bind", "NAME"), *_SUBJECTS),
         "failed to create rolebinding: ",
     ),
     "clusterrolebinding": Form(

@@ -18,11 +18,11 @@ from fairlead.fields.values import compact_json
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _BAD_KEY = "letters, digits, '-', '_' and '.' make a key, as in 'key.name'"
 _VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
-_HASH = Flag("append_hash", "put a hash of the content behind the name", switch=True)
+_HASH = Flag("append_hash", "append a hash of the content to the name", switch=True)
 _SOURCES = (
-    Flag("from_literal", "a key and its value", "KEY=VALUE", many=True),
-    Flag("from_file", "a file or folder; its name is the key", "[KEY=]FILE", many=True),
-    Flag("from_env_file", "a file with lines KEY=VALUE", "FILE", many=True),
+    Flag("from_literal", "key and value", "KEY=VALUE", many=True),
+    Flag("from_file", "file or folder; file names become keys", "[KEY=]FILE", many=True),
+    Flag("from_env_file", "file with lines KEY=VALUE", "FILE", many=True),
 )
 
 
@@ -178,7 +178,7 @@ FORMS = {
     "secret generic": Form(
         "a secret of any kind",
         _generic,
-        (*_SOURCES, Flag("type", "what kind of secret it is", "TYPE"), _HASH),
+        (*_SOURCES, Flag("type", "type of the secret", "TYPE"), _HASH),
         "failed to create secret ",
     ),
     "secret tls": Form(
@@ -195,7 +195,7 @@ FORMS = {
             Flag("docker_password", "password of the registry", "PASSWORD"),
             Flag("docker_email", "address of the user", "ADDRESS"),
             Flag("docker_server", "the registry", "URL", default="https://index.docker.io/v1/"),
-            Flag("from_file", "a file with everything in it", "FILE", many=True),
+            Flag("from_file", "file with all credentials", "FILE", many=True),
             _HASH,
         ),
         "failed to create secret ",

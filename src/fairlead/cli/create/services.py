@@ -131,7 +131,7 @@ def _rules(texts: list[str]) -> Object:
     return made
 
 
-_TCP = Flag("tcp", "port, and where it leads to", "PORT[:TARGET]", many=True)
+_TCP = Flag("tcp", "port and target port", "PORT[:TARGET]", many=True)
 _SERVICES = {
     "clusterip": ("ClusterIP", "an address within the cluster", Flag("clusterip", "the address")),
     "nodeport": (
@@ -156,10 +156,15 @@ FORMS = {
         "an ingress",
         _ingress,
         (
-            Flag("rule", "a rule, with * behind a prefix", "HOST/PATH=SERVICE:PORT", many=True),
+            Flag(
+                "rule",
+                "rule; a path that ends with * matches a prefix",
+                "HOST/PATH=SERVICE:PORT",
+                many=True,
+            ),
             Flag("class", "its class", "NAME"),
             Flag("annotation", "an annotation", "KEY=VALUE", many=True),
-            Flag("default_backend", "where the rest goes", "SERVICE:PORT"),
+            Flag("default_backend", "backend for all other requests", "SERVICE:PORT"),
         ),
         "failed to create ingress: ",
     ),

@@ -49,9 +49,13 @@ FORMS = {
         "a token of a service account",
         _request,
         (
-            Flag("audience", "for whom it is", "NAME", many=True),
-            Flag("duration", "how long it holds", "DURATION"),
-            Flag("bound_object_kind", "it ends with an object: Pod or Secret", "KIND"),
+            Flag("audience", "audience of the token", "NAME", many=True),
+            Flag("duration", "lifetime of the token", "DURATION"),
+            Flag(
+                "bound_object_kind",
+                "bind the token to the life of an object: Pod or Secret",
+                "KIND",
+            ),
             Flag("bound_object_name", "the object's name", "NAME"),
             Flag("bound_object_uid", "the object's uid", "UID"),
         ),

@@ -117,12 +117,12 @@ async def _cron_job(at: Making) -> Object:
 _IMAGE = Flag("image", "image of the container", "IMAGE")
 FORMS = {
     "deployment": Form(
-        "a deployment; what follows -- is the command of its container",
+        "a deployment; the words after -- are the command of its container",
         _deployment,
         (
-            Flag("image", "image of a container; can be given more than once", "IMAGE", many=True),
-            Flag("replicas", "how many pods there shall be", "N", default=1, short="-r"),
-            Flag("port", "port that the container serves on", "PORT", default=-1),
+            Flag("image", "image of a container; can be repeated", "IMAGE", many=True),
+            Flag("replicas", "number of pods", "N", default=1, short="-r"),
+            Flag("port", "port of the container", "PORT", default=-1),
         ),
         "failed to create deployment: ",
         has_command=True,
@@ -130,7 +130,7 @@ FORMS = {
     "job": Form(
         "a job; what follows -- is the command of its container",
         _job,
-        (_IMAGE, Flag("from", "make it as this cron job would", "cronjob/NAME")),
+        (_IMAGE, Flag("from", "create the job from this cron job", "cronjob/NAME")),
         "failed to create job: ",
         has_command=True,
     ),
@@ -139,7 +139,7 @@ FORMS = {
         _cron_job,
         (
             _IMAGE,
-            Flag("schedule", "when it runs, as cron writes it", "SCHEDULE"),
+            Flag("schedule", "schedule in cron format", "SCHEDULE"),
             Flag("restart", "OnFailure or Never", "POLICY"),
         ),
         "failed to create cronjob: ",

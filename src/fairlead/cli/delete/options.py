@@ -48,19 +48,19 @@ def add_deletion_flags(parser: ArgumentReader, waits: bool, with_force: bool = T
         bare="background",
         metavar="=background|foreground|orphan",
         default="background",
-        help="what becomes of what the object owns",
+        help="what happens to dependents of a deleted object",
     )
     parser.add_argument(
         "--grace-period",
         metavar="SECONDS",
         default=str(_USUAL),
-        help="how long pods have to end; negative for what they say, 0 needs --force",
+        help="seconds for pods to end; negative uses each pod's own, 0 needs --force",
     )
     if with_force:
-        parser.add_switch("--force", help="delete at once, whatever still runs")
-    parser.add_switch("--wait", default=waits, help="wait until the objects are gone")
+        parser.add_switch("--force", help="delete at once, without waiting for running containers")
+    parser.add_switch("--wait", default=waits, help="wait until the objects are deleted")
     parser.add_argument(
-        "--timeout", metavar="DURATION", default="0s", help="how long to wait; 0s for no end"
+        "--timeout", metavar="DURATION", default="0s", help="how long to wait; 0s waits for ever"
     )
 
 

@@ -20,7 +20,7 @@ def add_output_flag(parser: ArgumentReader) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FORMAT", default="", help=f"one of {', '.join(FORMATS)}"
     )
-    parser.add_switch("--show-managed-fields", help="show who owns which fields in json and yaml")
+    parser.add_switch("--show-managed-fields", help="include managedFields in json and yaml")
 
 
 def check_output(at: Invocation) -> None:

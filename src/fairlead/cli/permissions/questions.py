@@ -57,9 +57,9 @@ class Question:
 def add_question_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="VERB KIND[/NAME] | VERB /PATH", nargs="*")
     parser.add_argument(
-        "--subresource", metavar="NAME", default="", help="a part such as log or scale"
+        "--subresource", metavar="NAME", default="", help="subresource, such as log or scale"
     )
-    parser.add_switch("-A", "--all-namespaces", help="in all namespaces at once")
+    parser.add_switch("-A", "--all-namespaces", help="check for all namespaces")
 
 
 async def question_of(at: Invocation, *, minds_scope: bool = True) -> Question:

@@ -57,7 +57,7 @@ def add_signing_flags(parser: argparse.ArgumentParser, duration: Callable[[str],
         type=_positive(duration),
         default=_YEAR,
         metavar="DURATION",
-        help="how long signed certificates are good at most",
+        help="maximum validity of signed certificates",
     )
 
 

@@ -27,12 +27,16 @@ def add_servers_flags(
         group,
         "--leader-elect",
         True,
-        "whether controllers run on one of the servers that share a store",
+        "run controllers only on one elected server of those that share a store",
     )
     for name, seconds, text in (
-        ("lease-duration", 15.0, "how long another one that falls silent is left the lead"),
-        ("renew-deadline", 10.0, "after how long without renewing it the lead is given up"),
-        ("retry-period", 2.0, "time between two tries to get or renew it"),
+        (
+            "lease-duration",
+            15.0,
+            ("how long other servers wait after a leader's last renewal before they replace it"),
+        ),
+        ("renew-deadline", 10.0, "how long a leader that cannot renew the lease stays leader"),
+        ("retry-period", 2.0, "time between attempts to acquire or renew the lease"),
     ):
         flag(
             f"--leader-elect-{name}", type=duration, default=seconds, metavar="DURATION", help=text
@@ -41,13 +45,13 @@ def add_servers_flags(
         "--leader-elect-resource-lock",
         choices=("leases",),
         default="leases",
-        help="resource that the election is held with",
+        help="type of the resource that is used for the election",
     )
     flag(
         "--leader-elect-resource-name",
         default="",
         metavar="NAME",
-        help="its name; by default that of the dialect's controller manager",
+        help="its name; by default the name of the dialect's controller manager",
     )
     flag(
         "--leader-elect-resource-namespace",
@@ -64,8 +68,9 @@ def _add_endpoint_flags(group: argparse._ArgumentGroup, whole_number: Callable[[
         "--endpoint-reconciler-type",
         choices=(LEASE, MASTER_COUNT, NONE),
         default=LEASE,
-        help="how the Endpoints of the own service get all servers: lease lists those that live,"
-        " master-count the last so many, none leaves them alone",
+        help="how the Endpoints of the API's own service list all servers: lease"
+        " lists the live ones, master-count a fixed number, none does not change"
+        " them",
     )
     flag(
         "--apiserver-count",
@@ -79,14 +84,15 @@ def _add_endpoint_flags(group: argparse._ArgumentGroup, whole_number: Callable[[
         type=whole_number,
         default=3600,
         metavar="N",
-        help="how long a silent server's identity is kept; with the feature gate APIServerIdentity",
+        help="duration of the Lease that identifies this server; with the feature"
+        " gate APIServerIdentity",
     )
     flag(
         "--identity-lease-renew-interval-seconds",
         type=whole_number,
         default=10,
         metavar="N",
-        help="time between two renewals of it",
+        help="time between renewals of that Lease",
     )
 
 

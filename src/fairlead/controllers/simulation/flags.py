@@ -22,5 +22,6 @@ def add_simulation_flags(
         type=count,
         default=0,
         metavar="N",
-        help="nodes without machines, with a scheduler for them; pods go through their lives there",
+        help="number of simulated nodes, with a scheduler; pods on them start, run"
+        " and end without containers",
     )

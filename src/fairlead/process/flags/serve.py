@@ -62,34 +62,46 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
 
 # Name, default and help text of flags.
 _REQUESTS = (
-    ("--max-requests-inflight", 400, "reading requests at once; 0 for no limit"),
-    ("--max-mutating-requests-inflight", 200, "writing requests at once; 0 for no limit"),
+    ("--max-requests-inflight", 400, "maximum number of concurrent read requests; 0 for no limit"),
+    (
+        "--max-mutating-requests-inflight",
+        200,
+        "maximum number of concurrent write requests; 0 for no limit",
+    ),
     (
         "--min-request-timeout",
         1800,
-        "seconds that a watch lasts at least, twice that at most, unless its client says how many",
+        "minimum duration of a watch in seconds, maximum twice that, unless the client sets one",
     ),
 )
 _PERIODS = (
-    ("--livez-grace-period", 0.0, "how long /livez holds while starting"),
-    ("--shutdown-delay-duration", 0.0, "time between /readyz failing and the end of service"),
+    (
+        "--livez-grace-period",
+        0.0,
+        "time after the start in which /livez succeeds although the start is not complete",
+    ),
+    (
+        "--shutdown-delay-duration",
+        0.0,
+        "time between the failure of /readyz and the end of service at shutdown",
+    ),
     (
         "--shutdown-grace",
         10.0,
-        "how long requests under way may hold up the end; a second signal ends at once",
+        "how long shutdown waits for running requests; a second signal ends the process at once",
     ),
-    ("--request-timeout", 60.0, "how long a request may take, watches and the like left out"),
+    ("--request-timeout", 60.0, "maximum duration of a request, except watches and other streams"),
 )
 _CONNECTIONS = (
     (
         "--max-connections",
         MAX_CONNECTIONS,
-        "connections at once; 0 for as many as the machine allows",
+        "maximum number of open connections; 0 for as many as the machine allows",
     ),
     (
         "--max-connections-per-address",
         MAX_CONNECTIONS_OF_AN_ADDRESS,
-        "connections at once of one client address; 0 for no limit",
+        "maximum number of open connections from one client address; 0 for no limit",
     ),
 )
 
@@ -101,25 +113,36 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         "--dialect",
         choices=sorted(DIALECTS),
         default="cluster",
-        help="names that are served; stock clients such as kubectl need kubernetes",
+        help="names of groups, labels and namespaces; kubectl and other stock"
+        " clients need kubernetes",
     )
     flag("--bind-address", type=address, default="127.0.0.1", help="address to listen on")
     flag("--secure-port", type=port, default=6443, help="port to listen on; 0 takes a free one")
-    flag("--advertise-address", type=host, default="", help="address that clients are told")
-    flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate, not our own")
+    flag(
+        "--advertise-address",
+        type=host,
+        default="",
+        help="address at which clients reach this server",
+    )
+    flag(
+        "--tls-cert-file",
+        type=Path,
+        metavar="FILE",
+        help="serving certificate, in place of the generated one",
+    )
     flag("--tls-private-key-file", type=Path, metavar="FILE", help="its key")
     flag(
         "--proxy-client-cert-file",
         type=Path,
         metavar="FILE",
-        help="certificate shown to extension servers, not our own",
+        help="client certificate for extension servers, in place of the generated one",
     )
     flag("--proxy-client-key-file", type=Path, metavar="FILE", help="its key")
     switch(
         group,
         "--aggregator-reject-forwarding-redirect",
         True,
-        "let no extension server send clients elsewhere",
+        "refuse redirects that an extension server answers with",
     )
     switch(group, "--console", True, "serve the web console at /console/")
     for name, most, text in _REQUESTS:
@@ -128,7 +151,7 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         group,
         "--enable-priority-and-fairness",
         True,
-        "divide both together among priority levels, whose requests wait in queues",
+        "share the sum of both limits among priority levels, and queue requests above it",
     )
     for name, seconds, text in _PERIODS:
         flag(name, type=duration, default=seconds, metavar="DURATION", help=text)
@@ -143,13 +166,13 @@ def _add_serving_flags(parser: argparse.ArgumentParser) -> None:
         const=1,
         default=0,
         metavar="N",
-        help="what is logged beside warnings: 1 for every request, 2 for what helps to find faults",
+        help="log verbosity: 1 adds a line for every request, 2 adds debug messages",
     )
     flag(
         "--log-format",
         choices=(TEXT, JSON),
         default=TEXT,
-        help="how lines of the log are written; json is one object a line",
+        help="format of the log; json writes one object per line",
     )
 
 
@@ -160,7 +183,7 @@ def _add_api_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY[=BOOL]",
-        help="group versions and resources to switch on or off",
+        help="group versions and resources to enable or disable",
     )
     flag(
         "--feature-gates",
@@ -168,35 +191,35 @@ def _add_api_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=BOOL",
-        help="features to switch on or off",
+        help="features to enable or disable",
     )
     flag(
         "--service-cluster-ip-range",
         type=checked(parse_networks),
         default=DEFAULT_NETWORKS,
         metavar="CIDRS",
-        help="addresses of services; one network, or one of each family",
+        help="networks for the cluster IPs of services: one, or one of each address family",
     )
     flag(
         "--service-node-port-range",
         type=checked(parse_ports),
         default=DEFAULT_PORTS,
         metavar="LOW-HIGH",
-        help="ports of services on nodes",
+        help="range of ports for services on nodes",
     )
     flag(
         "--event-ttl",
         type=duration,
         default=3600.0,
         metavar="DURATION",
-        help="how long events are kept after they were last written; 0 for ever",
+        help="how long events are kept after their last write; 0 keeps them for ever",
     )
     flag(
         "--advertised-version",
         type=release,
         default=ADVERTISED,
         metavar="VERSION",
-        help="release that /version tells",
+        help="release that /version reports",
     )
 
 
@@ -208,15 +231,16 @@ def _add_controller_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAMES",
-        help="controllers that run: * for all that are on by default, a name to add one, -name to"
-        f" leave one out; by default {DEFAULT_CONTROLLERS}",
+        help="controllers to run: * for all that are on by default, NAME to add one, -NAME to leave"
+        f" one out; by default {DEFAULT_CONTROLLERS}",
     )
 
     flag(
         "--root-ca-file",
         type=Path,
         metavar="FILE",
-        help="CAs by which clients in namespaces are to know the server; by default our own",
+        help="CA bundle that every namespace gets, for clients to verify the server;"
+        " by default the server's own CA",
     )
     for name, read, default, metavar, text in _CONTROLLER_FLAGS:
         flag(name, type=read, default=default, metavar=metavar, help=text)
@@ -229,75 +253,78 @@ _CONTROLLER_FLAGS: tuple[tuple[str, Callable[[str], object], object, str, str], 
         whole_number,
         12500,
         "N",
-        "pods that are through and may stay; 0 for no limit",
+        "number of terminated pods that are kept; 0 for no limit",
     ),
     (
         "--node-monitor-grace-period",
         duration,
         40.0,
         "DURATION",
-        "how long a node may be silent before nothing is known of it",
+        "how long a node may send no heartbeat before its conditions become Unknown",
     ),
     (
         "--node-startup-grace-period",
         duration,
         60.0,
         "DURATION",
-        "the same for a node that has never said anything",
+        "the same for a node that has sent no heartbeat yet",
     ),
     (
         "--node-monitor-period",
         duration,
         5.0,
         "DURATION",
-        "how long a node is seen not to be ready before pods are sent away from it",
+        "how long a node must be lost before its pods are evicted",
     ),
     (
         "--node-eviction-rate",
         rate,
         0.1,
         "RATE",
-        "nodes a second that pods are sent away from in a zone",
+        "nodes per second whose pods are evicted, in one zone",
     ),
     (
         "--secondary-node-eviction-rate",
         rate,
         0.01,
         "RATE",
-        "the same in a large zone of which much is lost",
+        "the same in a large zone that is disrupted",
     ),
     (
         "--unhealthy-zone-threshold",
         share,
         0.55,
         "SHARE",
-        "the part of a zone that must be lost for it to be disrupted",
+        "fraction of nodes that are not ready from which a zone is disrupted",
     ),
     (
         "--large-cluster-size-threshold",
         whole_number,
         50,
         "N",
-        "nodes beyond which a zone is large; pods stay where they are in a small one",
+        (
+            "number of nodes above which a zone is large; in a small disrupted zone"
+            " no pods are evicted"
+        ),
     ),
 )
 
 
 def _add_admission_flags(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument_group("Admission").add_argument
-    for verb, text in (("enable", "on"), ("disable", "off")):
+    for verb in ("enable", "disable"):
         flag(
             f"--{verb}-admission-plugins",
             action="append",
             default=[],
             metavar="NAMES",
-            help=f"admission plugins to switch {text}, beside the defaults",
+            help=f"admission plugins to {verb}, in addition to the defaults",
         )
     flag(
         f"--{CONFIGURATION_FLAG}",
         type=Path,
         metavar="FILE",
-        help="AdmissionConfiguration with the settings of single plugins",
+        help="AdmissionConfiguration file with the settings of plugins",
     )
 
 
@@ -308,7 +335,7 @@ def _add_authorization_flags(parser: argparse.ArgumentParser) -> None:
         type=checked(parse_modes),
         default=",".join(DEFAULT_MODES),
         metavar="MODES",
-        help=f"who decides, in this order: {', '.join(MODES)}",
+        help=f"authorizers that decide, in this order: {', '.join(MODES)}",
     )
     flag(
         "--authorization-policy-file",
@@ -320,25 +347,25 @@ def _add_authorization_flags(parser: argparse.ArgumentParser) -> None:
         "--authorization-webhook-config-file",
         type=Path,
         metavar="FILE",
-        help="client configuration of the service that the mode Webhook asks",
+        help="client configuration of the service that the mode Webhook calls",
     )
     flag(
         "--authorization-webhook-version",
         choices=("v1beta1", "v1"),
         default="v1beta1",
-        help="version of the reviews it is sent",
+        help="API version of the reviews that are sent to it",
     )
     flag(
         "--authorization-webhook-cache-authorized-ttl",
         type=duration,
         default=300.0,
         metavar="DURATION",
-        help="how long its allowing answers are kept",
+        help="how long its answers that allow are cached",
     )
     flag(
         "--authorization-webhook-cache-unauthorized-ttl",
         type=duration,
         default=30.0,
         metavar="DURATION",
-        help="how long its refusing answers are kept",
+        help="how long its answers that refuse are cached",
     )

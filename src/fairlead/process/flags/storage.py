@@ -14,24 +14,24 @@ _SIZES = (
     (
         "--history-memory",
         64 << 20,
-        "how much history stays in memory; older history is read from disk",
+        "size of the history in memory; older history is read from disk",
     ),
     (
         "--history-size",
         2 << 30,
-        "how much history is kept on disk; what is cut early is answered with 410",
+        "size of the history on disk; requests for history that was dropped early get a 410",
     ),
     (
         "--kept-forms-memory",
         KEPT_FORMS_LIMIT,
-        "how much stays in memory of what was made of objects: protobuf, cells of Tables",
+        "size of the cache of other encodings of objects: protobuf, cells of Tables",
     ),
 )
 _SWITCHES = (
-    ("--testing", "serve what only tests may do: snapshots, faults, the clock and more"),
+    ("--testing", "serve the testing API: snapshots, faults, moving the clock and more"),
     (
         "--read-only",
-        "serve what is stored and write nothing: clients are refused, no controllers run",
+        "serve stored objects and write nothing: writes are refused and no controllers run",
     ),
 )
 
@@ -39,7 +39,12 @@ _SWITCHES = (
 def add_storage_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("Storage")
     flag = group.add_argument
-    flag("--data-dir", type=directory, default=Path("fairlead-data"), help="everything it keeps")
+    flag(
+        "--data-dir",
+        type=directory,
+        default=Path("fairlead-data"),
+        help="directory of the server's data: objects, keys and certificates",
+    )
     flag(
         "--history-retention",
         "--etcd-compaction-interval",
@@ -47,7 +52,7 @@ def add_storage_flags(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default=300.0,
         metavar="DURATION",
-        help="how long history is kept: what lists and watches can look back",
+        help="how long old versions are kept for lists and watches from an earlier revision",
     )
     for name, most, text in _SIZES:
         flag(name, type=size, default=most, metavar="BYTES", help=text)
@@ -55,26 +60,27 @@ def add_storage_flags(parser: argparse.ArgumentParser) -> None:
         group,
         "--accept-lost-writes",
         False,
-        "start though acknowledged writes are missing from the store",
+        "start although acknowledged writes are missing from the store",
     )
     flag(
         "--storage",
         choices=("sqlite", "etcd"),
         default="sqlite",
-        help="a file in the data directory, or an etcd cluster that several servers can share",
+        help="where objects are stored: in a file of the data directory, or in an"
+        " etcd cluster that several servers can share",
     )
     flag(
         "--workers",
         type=whole_number,
         default=1,
         metavar="N",
-        help="processes that serve together",
+        help="number of processes that serve requests",
     )
     flag(
         "--encryption-provider-config",
         type=Path,
         metavar="FILE",
-        help="keys under which values of some resources are stored",
+        help="EncryptionConfiguration file: which resources are encrypted, and with which keys",
     )
     for name, text in _SWITCHES:
         switch(group, name, False, text)

@@ -35,15 +35,18 @@ def add_etcd_flags(parser: argparse.ArgumentParser, duration: Reads, whole_numbe
         help="addresses of the members, such as https://10.0.0.1:2379,...; needs --storage=etcd",
     )
     for name, text in (
-        ("--etcd-cafile", "CA of the members' certificates; without it, those of the system"),
-        ("--etcd-certfile", "certificate that is shown to the members"),
+        (
+            "--etcd-cafile",
+            ("CA bundle for the members' certificates; by default the CAs of the system"),
+        ),
+        ("--etcd-certfile", "client certificate for the members"),
         ("--etcd-keyfile", "its key"),
     ):
         flag(name, type=Path, metavar="FILE", help=text)
-    flag("--etcd-prefix", default="/registry", metavar="PATH", help="what all keys begin with")
+    flag("--etcd-prefix", default="/registry", metavar="PATH", help="prefix of all keys")
     for name, text in (
-        ("--etcd-healthcheck-timeout", "how long etcd may leave questions unanswered"),
-        ("--etcd-readycheck-timeout", "the same; the lesser of the two counts"),
+        ("--etcd-healthcheck-timeout", "timeout of checks whether etcd answers"),
+        ("--etcd-readycheck-timeout", "the same; the smaller of the two applies"),
     ):
         flag(name, type=duration, default=2.0, metavar="DURATION", help=text)
     flag(
@@ -51,7 +54,8 @@ def add_etcd_flags(parser: argparse.ArgumentParser, duration: Reads, whole_numbe
         type=whole_number,
         default=60,
         metavar="N",
-        help="for how long what has a time to live is given the same lease; so it may last longer",
+        help="how long a lease is reused for new keys with a time to live, which may"
+        " live that much longer",
     )
     flag("--etcd-servers-overrides", action="append", default=[], help=argparse.SUPPRESS)
     for name in _WITHOUT_EFFECT:

@@ -21,7 +21,7 @@ logger = logging.getLogger("fairlead.wire.incoming")
 
 CUT_OFF = REGISTRY.counter(
     "fairlead_http_unread_connections_cut_off",
-    "Connections that were closed because too many answers were not read.",
+    "Connections closed because the client did not read its answers.",
 )
 _LEFT = 0.75  # share of the limit that remains after making room
 _COMPLAIN_EVERY = 60.0

@@ -24,29 +24,29 @@ def add_reaching_flags(parser: argparse.ArgumentParser) -> None:
         "--proxy-allowed-networks",
         default="",
         metavar="CIDRS",
-        help="networks that proxies to nodes, pods and services may reach although they are of"
-        " this machine or its link, such as 127.0.0.0/8",
+        help="loopback and link-local networks that proxies to nodes, pods and"
+        " services may reach, such as 127.0.0.0/8",
     )
     flag(
         "--kubelet-certificate-authority",
         type=Path,
         metavar="FILE",
-        help="CA of the nodes' agents; without it their certificates are not checked",
+        help="CA bundle for the nodes' agents; without it their certificates are not verified",
     )
     flag(
         "--kubelet-client-certificate",
         type=Path,
         metavar="FILE",
-        help="certificate that is shown to the nodes' agents",
+        help="client certificate for the nodes' agents",
     )
     flag("--kubelet-client-key", type=Path, metavar="FILE", help="its key")
     flag(
         "--service-address-map",
         default="",
         metavar="MAP",
-        help="where services listen that are webhooks or extension servers, as"
-        " namespace/name[:port]=host:port,...; others are reached by their endpoints or cluster"
-        " address",
+        help="addresses of services that are webhooks or extension servers, as"
+        " namespace/name[:port]=host:port,...; other services are reached"
+        " through their endpoints or cluster IP",
     )
 
 

@@ -13,9 +13,9 @@ from fairlead.cli.permissions.questions import add_question_flags, question_of, 
 
 def add_flags(parser: ArgumentReader) -> None:
     add_question_flags(parser)
-    parser.add_switch("-q", "--quiet", help="print nothing: the exit code tells it")
-    parser.add_switch("--list", help="show all that is allowed in the namespace")
-    parser.add_switch("--no-headers", help="with --list, no line above the rows")
+    parser.add_switch("-q", "--quiet", help="print nothing; the exit code has the answer")
+    parser.add_switch("--list", help="list everything that is allowed in the namespace")
+    parser.add_switch("--no-headers", help="with --list, omit the header line")
 
 
 async def run(at: Invocation) -> int:

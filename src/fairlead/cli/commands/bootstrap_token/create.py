@@ -23,26 +23,28 @@ _DAY = 24 * 3600.0
 
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="TOKEN", nargs="*")
-    parser.add_argument("--description", metavar="TEXT", default="", help="what it is for")
+    parser.add_argument(
+        "--description", metavar="TEXT", default="", help="description of the token"
+    )
     parser.add_argument(
         "--ttl",
         type=seconds,
         default=_DAY,
         metavar="DURATION",
-        help="how long it is good for; 0 for ever",
+        help="lifetime of the token; 0 for ever",
     )
     parser.add_argument(
         "--usages",
         metavar="NAMES",
         action="append",
-        help=f"what it may be used for, by default {','.join(USAGES)}",
+        help=f"allowed uses; by default {','.join(USAGES)}",
     )
     parser.add_argument(
         "--groups",
         metavar="GROUPS",
         action="append",
         default=[],
-        help=f"groups of those who use it; each begins with {GROUP_PREFIX}",
+        help=f"groups of the user of the token; each begins with {GROUP_PREFIX}",
     )
     add_dry_run_flag(parser)
 

@@ -15,8 +15,14 @@ _FIELDS = ("cluster", "user", "namespace")
 
 def add_flags(parser: ArgumentReader) -> None:
     add_words(parser, "NAME")
-    parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="name, or a table")
-    parser.add_switch("--no-headers", help="leave the headers of the table out")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FORMAT",
+        default="",
+        help="output format: name; by default a table",
+    )
+    parser.add_switch("--no-headers", help="omit the header line")
 
 
 async def run(at: Invocation) -> int:

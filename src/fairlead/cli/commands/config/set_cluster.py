@@ -11,9 +11,9 @@ from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 
 _TEXTS = {
-    "server": ("URL", "where the server is"),
-    "tls-server-name": ("NAME", "whom the server's certificate must be for"),
-    "proxy-url": ("URL", "proxy on the way to the server"),
+    "server": ("URL", "URL of the server"),
+    "tls-server-name": ("NAME", "name that the server's certificate must be valid for"),
+    "proxy-url": ("URL", "URL of a proxy to the server"),
 }
 _CA, _INSECURE = "certificate-authority", "insecure-skip-tls-verify"
 
@@ -22,9 +22,9 @@ def add_flags(parser: ArgumentReader) -> None:
     add_words(parser, "NAME")
     for name, (metavar, text) in _TEXTS.items():
         parser.add_argument(f"--{name}", metavar=metavar, help=text)
-    parser.add_argument(f"--{_CA}", metavar="FILE", help="certificates of whom to trust")
-    parser.add_switch("--embed-certs", help="take the content of the file over")
-    parser.add_switch(f"--{_INSECURE}", default=None, help="do not check the server's certificate")
+    parser.add_argument(f"--{_CA}", metavar="FILE", help="CA bundle for the server's certificate")
+    parser.add_switch("--embed-certs", help="embed the content of the file")
+    parser.add_switch(f"--{_INSECURE}", default=None, help="do not verify the server's certificate")
 
 
 async def run(at: Invocation) -> int:

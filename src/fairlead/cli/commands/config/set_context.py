@@ -14,7 +14,7 @@ _FIELDS = ("cluster", "user", "namespace")
 
 def add_flags(parser: ArgumentReader) -> None:
     add_words(parser, "NAME")
-    parser.add_switch("--current", help="change the context that is used")
+    parser.add_switch("--current", help="change the current context")
     for field in _FIELDS:
         parser.add_argument(f"--{field}", metavar="NAME", help=f"{field} of the context")
 

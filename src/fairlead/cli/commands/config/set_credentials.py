@@ -20,14 +20,17 @@ _VALUES = {
     "password": ("PASSWORD", "password for basic authentication"),
     "client-certificate": ("FILE", "certificate of the user"),
     "client-key": ("FILE", "key of the certificate"),
-    "auth-provider": ("NAME", "helper that gives tokens, such as oidc"),
+    "auth-provider": ("NAME", "auth provider, such as oidc"),
     "exec-command": ("COMMAND", "credential plugin"),
-    "exec-api-version": ("VERSION", "version in which the plugin answers"),
-    "exec-interactive-mode": ("MODE", "whether the plugin may ask: Never, IfAvailable or Always"),
+    "exec-api-version": ("VERSION", "API version of the plugin's answer"),
+    "exec-interactive-mode": (
+        "MODE",
+        "whether the plugin may prompt: Never, IfAvailable or Always",
+    ),
     "exec-install-hint": ("TEXT", "shown when the plugin is not installed"),
 }
 _REPEATED = {
-    "auth-provider-arg": ("KEY=VALUE", "setting of the helper; KEY- removes it"),
+    "auth-provider-arg": ("KEY=VALUE", "setting of the auth provider; KEY- removes it"),
     "exec-arg": ("WORD", "argument of the plugin"),
     "exec-env": ("NAME=VALUE", "environment variable of the plugin; NAME- removes it"),
 }
@@ -41,9 +44,11 @@ def add_flags(parser: ArgumentReader) -> None:
         parser.add_argument(f"--{name}", metavar=metavar, help=text)
     for name, (metavar, text) in _REPEATED.items():
         parser.add_argument(f"--{name}", metavar=metavar, help=text, action="append", default=[])
-    parser.add_switch("--embed-certs", help="take the content of the files over")
+    parser.add_switch("--embed-certs", help="embed the content of the files")
     parser.add_switch(
-        "--exec-provide-cluster-info", default=None, help="tell the plugin about the cluster"
+        "--exec-provide-cluster-info",
+        default=None,
+        help="pass the cluster's settings to the plugin",
     )
 
 

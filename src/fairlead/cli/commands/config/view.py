@@ -16,10 +16,10 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FORMAT", default="yaml", help="yaml, json, jsonpath=TEMPLATE, …"
     )
-    parser.add_switch("--raw", help="show secrets and certificates")
-    parser.add_switch("--minify", help="show only what the current context uses")
-    parser.add_switch("--flatten", help="show what files hold that are named")
-    parser.add_switch("--merge", default=True, help="show what all files say together")
+    parser.add_switch("--raw", help="include secrets and certificates")
+    parser.add_switch("--minify", help="show only the parts that the current context uses")
+    parser.add_switch("--flatten", help="include the content of referenced files")
+    parser.add_switch("--merge", default=True, help="merge all configuration files")
 
 
 async def run(at: Invocation) -> int:

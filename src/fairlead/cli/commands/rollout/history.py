@@ -19,7 +19,11 @@ _HEAD = "REVISION  "
 def add_flags(parser: ArgumentReader) -> None:
     add_workload_flags(parser, "look at")
     parser.add_argument(
-        "--revision", type=int, default=0, metavar="N", help="show the pods of this revision"
+        "--revision",
+        type=int,
+        default=0,
+        metavar="N",
+        help="show the pod template of this revision",
     )
     add_output_flag(parser)
 

@@ -17,13 +17,15 @@ from fairlead.cli.write_options import Failures
 
 def add_flags(parser: ArgumentReader) -> None:
     add_workload_flags(parser, "look at")
-    parser.add_switch("-w", "--watch", default=True, help="wait for the end; =false to look once")
+    parser.add_switch(
+        "-w", "--watch", default=True, help="wait until the rollout is complete; =false checks once"
+    )
     parser.add_argument(
         "--timeout",
         type=seconds,
         default=0.0,
         metavar="DURATION",
-        help="how long to wait; 0 for ever",
+        help="how long to wait; 0 waits for ever",
     )
     parser.add_argument(
         "--revision", type=int, default=0, metavar="N", help="fail unless this revision is running"

@@ -27,7 +27,11 @@ from fairlead.cli.write_options import (
 def add_flags(parser: ArgumentReader) -> None:
     add_workload_flags(parser, "change")
     parser.add_argument(
-        "--to-revision", type=int, default=0, metavar="N", help="0 is the one before the last"
+        "--to-revision",
+        type=int,
+        default=0,
+        metavar="N",
+        help="revision to roll back to; 0 is the previous one",
     )
     add_dry_run_flag(parser)
     add_manager_flag(parser, MANAGER)

@@ -21,19 +21,21 @@ def add_flags(parser: ArgumentReader) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="who shall accept it; can be given more than once",
+        help="audience of the token; can be repeated",
     )
     parser.add_argument(
-        "--duration", type=seconds, metavar="DURATION", help="how long it shall be good for"
+        "--duration", type=seconds, metavar="DURATION", help="lifetime of the token"
     )
     parser.add_argument(
         "--bound-object-kind",
         metavar="KIND",
         default="",
-        help=f"{' or '.join(_KINDS)}: it shall end with an object of this kind",
+        help=f"{' or '.join(_KINDS)}: bind the token to the life of an object of this kind",
     )
-    parser.add_argument("--bound-object-name", metavar="NAME", default="", help="that object")
-    parser.add_argument("--bound-object-uid", metavar="UID", default="", help="its uid")
+    parser.add_argument(
+        "--bound-object-name", metavar="NAME", default="", help="name of that object"
+    )
+    parser.add_argument("--bound-object-uid", metavar="UID", default="", help="uid of that object")
     add_document_flag(parser)
 
 
