@@ -152,7 +152,7 @@ def test_old_versions_of_plugins_are_warned_of_if_there_are_newer_ones(
         ),
         (
             _file({"name": "ResourceQuota", "configuration": _quota(), "path": "x"}),
-            "plugins[0].path: may not be given beside configuration",
+            "plugins[0].path: may not be given together with configuration",
         ),
         (
             _file({"name": "PodSecurity", "path": "missing"}),

@@ -409,6 +409,6 @@ def test_a_plugin_without_what_it_needs_stops_the_start(tmp_path: Path, plugin: 
     done = failed_start(tmp_path, "--enable-admission-plugins", plugin)
     assert done.returncode == 1
     assert done.stderr.startswith(
-        f"fairlead: --admission-control-config-file: {plugin} is switched on without"
+        f"fairlead: --admission-control-config-file: {plugin} is enabled without"
     )
     assert done.stderr.count("\n") == 1

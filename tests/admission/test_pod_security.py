@@ -294,7 +294,7 @@ def _check_exemptions(space: Space, client: Client, host: Object) -> None:
         ("enforce: high", "", "defaults.enforce: must be one of privileged, baseline, restricted"),
         ('"audit-version": v2', "", 'defaults.audit-version: must be "latest" or "v1.x"'),
         ("", 'usernames: [""]', "exemptions.usernames[0]: username must not be empty"),
-        ("", "namespaces: [a, a]", 'exemptions.namespaces[1]: "a" is there twice'),
+        ("", "namespaces: [a, a]", 'exemptions.namespaces[1]: "a" occurs twice'),
         ("", "runtimeClasses: [A]", "exemptions.runtimeClasses[0]: a lowercase RFC 1123"),
         ("level: high", "", "defaults.level: unknown field"),
     ],

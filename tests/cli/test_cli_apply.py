@@ -59,7 +59,7 @@ def test_conflicts_are_listed_with_both_values(fairlead: Commands) -> None:
     owner, operation, since, field, theirs, yours = row.split()
     assert (owner, operation, field, theirs, yours) == ("other", "Apply", ".data.x", '"1"', '"2"')
     assert since.endswith("Z")
-    assert advice[0].startswith("Nothing was changed: somebody else owns the fields above")
+    assert advice[0].startswith("Nothing was changed: other managers own the fields above")
     assert fairlead.space.config_maps.read("a")["data"] == {"x": "1"}
 
 
@@ -336,7 +336,7 @@ MISTAKES: dict[tuple[str, ...], str] = {
     ("--force",): "--force needs --client-side",
     ("--force", "--client-side", "--dry-run=server"): "--force deletes objects",
     ("--dry-run=client",): "only the server can tell what it would do",
-    ("--prune",): "--prune deletes whatever the files no longer have.",
+    ("--prune",): "--prune deletes objects that are no longer in the files.",
     (
         "--prune",
         "--all",

@@ -112,8 +112,8 @@ class TestCanI:
                 ("get", "/x", "--subresource=y"),
                 "--subresource is for resources, not for a path such as /healthz",
             ),
-            (("--list", "get"), "--list tells everything: leave out verb and resource"),
-            (("--list", "-q"), "--list does not go with --quiet"),
+            (("--list", "get"), "--list shows everything: leave out verb and resource"),
+            (("--list", "-q"), "--list cannot be combined with --quiet"),
             (("get", "pods", "--no-headers"), "--no-headers is for --list"),
             (("get", "pods/a", "a"), "a name can be given once"),
         ],
@@ -155,7 +155,7 @@ class TestWhoAmI:
             "Username    admin\n"
             "Groups      [system:masters system:authenticated]\n"
         )
-        assert "told from the subject of the client certificate" in ran.errors
+        assert "comes from the subject of the client certificate" in ran.errors
 
     def test_a_token_is_asked_about(self, fairlead: Commands, tmp_path: Path) -> None:
         ran = with_token(fairlead, "admin-token", tmp_path).run("auth", "whoami", "-o", "json")
@@ -178,14 +178,14 @@ class TestWhoAmI:
     def test_it_does_not_guess(self, fairlead: Commands, tmp_path: Path) -> None:
         ran = with_token(fairlead, "alice-token", tmp_path).run("auth", "whoami")
         assert (ran.code, ran.out) == (1, "")
-        assert "the server does not tell who you are" in ran.errors
+        assert "cannot determine the user" in ran.errors
 
     def test_a_refused_token_is_nobody(self, fairlead: Commands, tmp_path: Path) -> None:
         ran = with_token(fairlead, "no-such-token", tmp_path).run("auth", "whoami")
         assert ran.code == 1
         assert (
-            ran.errors
-            == "error: the server does not know you (Unauthorized): see `fairlead config view`\n"
+            ran.errors == "error: the server does not accept your credentials (Unauthorized): see"
+            " `fairlead config view`\n"
         )
 
     def test_one_who_acts_as_another_is_that_one(self, fairlead: Commands) -> None:

@@ -224,7 +224,7 @@ def test_two_at_once_lose_nothing(home: Path, file: Path) -> None:
 def test_a_file_that_cannot_be_read_is_left_alone(file: Path) -> None:
     file.parent.mkdir()
     file.write_text("clusters: [")
-    text = f"error: {file} is no client configuration: yaml: line 1: did not find expected node"
+    text = f"error: {file} is not a client configuration: yaml: line 1: did not find expected node"
     assert fails("use-context x").startswith(text)
     assert fails("set-cluster x --server y").startswith(text)
     assert file.read_text() == "clusters: ["
@@ -281,7 +281,7 @@ def test_names_with_control_characters_do_not_reach_the_terminal_raw(file: Path)
         ("set-credentials u --exec-command x --exec-env A", "error: invalid argument 'A' for"),
         ("get-contexts -o wide", 'error: output must be one of "" or "name"'),
         ("view -o odd", "error: -o odd is"),
-        ("view --kubeconfig /proc/1/mem", "error: /proc/1/mem is no client configuration"),
+        ("view --kubeconfig /proc/1/mem", "error: /proc/1/mem is not a client configuration"),
         ("set-cluster x --embed-certs --certificate-authority /none", "error: could not read"),
         ("set clusters.x 1", "error: it has fields of its own"),
         ("set clusters.x.certificate-authority-data %%", "error: error decoding input value"),

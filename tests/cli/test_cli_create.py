@@ -126,7 +126,7 @@ BAD_FILES = {
     "": "error: no objects passed to create",
     "{apiVersion: a/v1, kind: Foo, metadata: {name: x}}": (
         'STDIN: "x" cannot be sent: the server does not serve the kind "Foo" in "a/v1"\n'
-        "if a CustomResourceDefinition makes that kind, create it first"
+        "if a CustomResourceDefinition defines this kind, create it first"
     ),
     "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: elsewhere}}": (
         "the file says namespace elsewhere and -n "
@@ -155,13 +155,13 @@ def test_kustomize_is_another_program(fairlead_kubernetes: Commands) -> None:
 
 def test_files_that_cannot_be_read(fairlead: Commands, tmp_path: Path) -> None:
     ran = fairlead.run("create", "-f", str(tmp_path / "nope.yaml"))
-    assert ran.errors == f'error: there is no file "{tmp_path / "nope.yaml"}"\n'
+    assert ran.errors == f'error: file "{tmp_path / "nope.yaml"}" does not exist\n'
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe")
     ran = fairlead.run("create", "-f", str(tmp_path / "bytes.yaml"))
     assert ran.code == 1
     assert ran.errors.startswith("error: error reading ")
     ran = fairlead.run("create")
-    assert (ran.code, ran.errors) == (1, "error: name a file: -f FILE\n")
+    assert (ran.code, ran.errors) == (1, "error: a file is missing: -f FILE\n")
 
 
 FORMS = """
@@ -298,16 +298,16 @@ MISTAKES = {
     "configmap x --from-literal=a!=1": '"a!" cannot be a key of a ConfigMap: ',
     "configmap x --image=a": "unknown flag: --image",
     "secret": "secret needs one of: generic, tls, docker-registry",
-    "secret docker-registry x": "say who signs in: --docker-server",
+    "secret docker-registry x": "credentials are missing: --docker-server",
     "deployment x": 'required flag(s) "image" not set',
     "deployment x --image=a --replicas=many": 'strconv.ParseInt: parsing "many": invalid syntax',
-    "job x": "say what runs: --image, or --from=cronjob/NAME",
-    "service clusterip x": "name a port: --tcp=80 or --tcp=80:8080",
+    "job x": "give --image or --from=cronjob/NAME",
+    "service clusterip x": "a port is missing: --tcp=80 or --tcp=80:8080",
     "service clusterip x --tcp=foo": 'strconv.ParseUint: parsing "foo": invalid syntax',
     "service clusterip x --tcp=80:99999": "a port is a number from 1 to 65535",
-    "role x": "name verbs: --verb=get,list",
+    "role x": "verbs are missing: --verb=get,list",
     "role x --verb=get --resource=nope": 'the server does not serve "nope"',
-    "rolebinding x": "name one role: --clusterrole or --role",
+    "rolebinding x": "give one role: --clusterrole or --role",
     "rolebinding x --role=a --serviceaccount=foo": "serviceaccount must be <namespace>:<name>",
     "quota x --hard=a": "Invalid argument syntax a, expected <resource>=<value>",
     "ingress x --rule=foo": "--rule takes HOST/PATH=SERVICE:PORT",
@@ -358,5 +358,6 @@ def test_a_server_that_is_not_there_is_told_once(fairlead: Commands, tmp_path: P
         ran = fairlead.run(command, *words, text=made)
         assert ran.code == (2 if command == "diff" else 1)
         assert ran.errors == (
-            "error: nothing listens on 127.0.0.1:1: does the server run, and is that its address?\n"
+            "error: nothing listens on 127.0.0.1:1:"
+            " is the server running, and is the address right?\n"
         )

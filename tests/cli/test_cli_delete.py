@@ -201,7 +201,7 @@ def test_a_terminal_shows_what_waits_for_its_children(fairlead_kubernetes: Comma
     terminal.read_until("what it owns: configmap/child")
     assert "\x1b[36m" not in terminal.shown
     terminal.type("\x03")
-    terminal.read_until("the server goes on deleting (1 left).")
+    terminal.read_until("the server continues to delete (1 left).")
     assert terminal.end() == 130
     let_go(fairlead, "child")
 
@@ -239,7 +239,7 @@ def test_objects_deleted_by_force(fairlead: Commands) -> None:
     create(fairlead, "a")
     ran = fairlead.run("delete", "cm", "a", "--force")
     assert (ran.code, ran.out) == (0, 'configmap "a" force deleted\n')
-    assert ran.errors.startswith("Warning: --force deletes the record at once")
+    assert ran.errors.startswith("Warning: --force deletes the object at once")
 
 
 @pytest.mark.parametrize(

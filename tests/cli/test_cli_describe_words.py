@@ -102,10 +102,10 @@ def test_events_can_be_left_out(fairlead: Commands) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("", "say what to describe"),
-        ("secrets a -A", "a name is of one namespace: leave out -A, or the name"),
+        ("", "name the kind to describe"),
+        ("secrets a -A", "a name cannot be used with -A: leave out one of them"),
         ("secrets a -l k=v", "names and a selector contradict each other: give one of them"),
-        ("secrets -f x", 'there is no file "x"'),
+        ("secrets -f x", 'file "x" does not exist'),
         ("nosuch", 'the server does not serve "nosuch"'),
         ("secrets --chunk-size -1", "--chunk-size must not be negative: -1"),
         ("secrets --chunk-size x", "--chunk-size"),

@@ -57,7 +57,7 @@ def test_an_object_is_changed(made: Commands, editor: Editor) -> None:
     assert made("edit", "cm", "a") == "configmap/a edited\n"
     assert data(made) == {"x": "two"}
     shown = (folder / "shown-0").read_text()
-    assert shown.startswith("# What you save here replaces the object. Lines with a # in")
+    assert shown.startswith("# The saved text replaces the object. Lines that begin with #")
     assert "managedFields" not in shown
     assert not list(folder.glob("fairlead-edit-*"))
     owners = made.space.config_maps.read("a")["metadata"]["managedFields"]
@@ -111,7 +111,7 @@ def test_a_mistake_opens_the_editor_again(
     ran = made.run("edit", "cm", "a")
     assert (ran.code, ran.out) == (0, "configmap/a edited\n")
     again = (folder / "shown-1").read_text()
-    assert again.startswith("# What you save here replaces the object.")
+    assert again.startswith("# The saved text replaces the object.")
     assert told in again
     assert data(made) == {"x": "two"}
 

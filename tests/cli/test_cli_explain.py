@@ -67,8 +67,8 @@ def test_a_group_or_a_version_can_be_named(fairlead: Commands) -> None:
         (("pods.spec.foo",), 'error: field "foo" does not exist\n'),
         (("pods.spec.nodeName.x",), 'error: field "x" does not exist\n'),
         (("nothings",), 'error: the server does not serve "nothings"\n'),
-        ((), "error: say what to explain"),
-        (("pods", "web"), "error: one kind or field at a time, please\n"),
+        ((), "error: name the kind to explain"),
+        (("pods", "web"), "error: give one kind or field\n"),
         (("pods", "--api-version=a/v1"), 'error: couldn\'t find resource for "a/v1, Kind=Pod"\n'),
     ],
 )

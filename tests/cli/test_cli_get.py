@@ -108,7 +108,7 @@ def test_numbers_in_names_are_sorted_as_numbers(fairlead: Commands) -> None:
     [
         (".spec.none", "error: --sort-by: no object has the field {.spec.none}"),
         (".metadata", "error: --sort-by: {.metadata} is a map, which has no order"),
-        ("{a}{b}", "error: a path is names with dots"),
+        ("{a}{b}", "error: a path consists of names"),
     ],
 )
 def test_what_nothing_can_be_sorted_by(filled: Commands, field: str, said: str) -> None:
@@ -148,7 +148,10 @@ def test_columns_and_paths_from_files(filled: Commands, tmp_path: Path) -> None:
     ("output", "said"),
     [
         ("jsonpath-file=/nope", "error: error reading template /nope, No such file or directory"),
-        ("go-template={{.x}}", "error: Go templates are not there: use -o jsonpath=TEMPLATE or"),
+        (
+            "go-template={{.x}}",
+            "error: Go templates are not supported: use -o jsonpath=TEMPLATE or",
+        ),
         ("json=x", "error: -o json=x is unknown"),
         ("xml", "error: -o xml is unknown"),
         ("jsonpath={.metadata[0]}", 'error: error executing jsonpath "{.metadata[0]}": Error exec'),
@@ -202,7 +205,7 @@ def test_a_server_that_is_not_there(
     assert main(["get", "ns", "--kubeconfig", str(path)]) == 1
     assert capsys.readouterr() == (
         "",
-        "error: nothing listens on 127.0.0.1:1: does the server run, and is that its address?\n",
+        "error: nothing listens on 127.0.0.1:1: is the server running, and is the address right?\n",
     )
 
 

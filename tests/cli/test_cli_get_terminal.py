@@ -62,7 +62,7 @@ def test_nothing_of_that_is_shown_in_a_pipe(many: Commands) -> None:
 
 
 _POD = {"containers": [{"name": "c", "image": "i"}]}
-_HINT = "wait for a node, and there is none. `fairlead serve --simulate-nodes 3`"
+_HINT = "Pending because there is no node. `fairlead serve --simulate-nodes 3`"
 
 
 @pytest.mark.parametrize("words", ["get pods", "describe pod waiting"])

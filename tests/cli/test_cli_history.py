@@ -138,7 +138,7 @@ def test_fields_of_items_and_with_dots_in_their_names(fairlead: Commands) -> Non
 def test_fields_that_are_not_there(life: Commands) -> None:
     assert told(life, "cm", "a", "--fields", "data.y,metadata.managedFields[9].x") == []
     said = life("history", "cm", "a", "--fields", "data.y")
-    assert said.endswith("\nNothing has changed in what was asked for.\n")
+    assert said.endswith("\nNo changes match.\n")
 
 
 def test_noise_is_shown_only_when_asked_for(life: Commands) -> None:
@@ -204,7 +204,7 @@ def test_the_difference_between_two_revisions(life: Commands) -> None:
     assert (back["from"], back["to"]) == (third, second)
     assert "-    l: v" in back["difference"]
     same = life("history", "cm", "a", f"--diff={first}", first)
-    assert same == "Nothing is different in what was asked for.\n"
+    assert same == "No differences match.\n"
 
 
 def test_a_revision_at_which_it_was_not_there_is_compared_as_nothing(life: Commands) -> None:

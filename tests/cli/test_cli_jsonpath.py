@@ -83,7 +83,7 @@ def test_what_a_template_shows(text: str, shown: str) -> None:
         ("{1.2.3}", "cannot parse number 1.2.3"),
         ("{....x}", "invalid multiple recursive descent"),
         ("{end}", "{end} without a {range}"),
-        ("{range .a}" * 1000, "too many loops in each other"),
+        ("{range .a}" * 1000, "loops are nested too deeply"),
     ],
 )
 def test_what_cannot_be_read(text: str, said: str) -> None:
@@ -101,8 +101,8 @@ def test_what_cannot_be_read(text: str, said: str) -> None:
         (f"{{{C}[0:3]}}", "there is no item 2: the list has 2"),
         (f"{{{C}[1:0]}}", "the slice ends before it begins: 1:0"),
         (f"{{{C}[::0]}}", "step must be > 0"),
-        ("{.spec.replicas[0]}", "int64 is no list"),
-        ("{.kind[?(@.x)]}", "only items of a list can be chosen, and this is none: Pod"),
+        ("{.spec.replicas[0]}", "int64 is not a list"),
+        ("{.kind[?(@.x)]}", "a filter needs a list, not: Pod"),
         (f"{{{C}[?(@.name==1)]}}", "incompatible types for comparison"),
         (f'{{{C}[?(@.ports=="a")]}}', "invalid type for comparison"),
         (f"{{{C}[?(@.ports[*].port==80)]}}", "only single values can be compared"),
@@ -132,7 +132,7 @@ def test_people_leave_out_braces_and_the_first_dot(text: str) -> None:
 
 
 def test_what_is_no_path_even_so() -> None:
-    with pytest.raises(JsonPathError, match="a path is names with dots"):
+    with pytest.raises(JsonPathError, match="a path consists of names"):
         relaxed("{a}{b}")
 
 

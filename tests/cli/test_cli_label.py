@@ -75,11 +75,12 @@ def test_an_object_that_has_changed_keeps_its_labels(labelled: Commands) -> None
 MISTAKES = {
     "": "name objects first, such as pod web or pod/web",
     "cm a": "at least one label update is required",
-    "cm a=b": "a kind alone is not enough: name objects of it, or give --all or a selector",
+    "cm a=b": "name the objects, or give --all or a selector",
     "cm a x=y x-": "a label is both set and removed",
     "cm a x=!!": 'invalid label value: "x=!!": a valid label must be an empty string or consist of',
-    "cm a b x=y --resource-version=1": "--resource-version is of one object, and these are several",
-    "cm a=b c": "objects come before what is changed, and this is behind it: c",
+    "cm a b x=y --resource-version=1": "--resource-version needs a single object, but several"
+    " are selected",
+    "cm a=b c": "objects must come before the changes, but this comes after them: c",
 }
 
 

@@ -161,7 +161,7 @@ def test_a_plan_changes_nothing(shared: Commands, file: Path) -> None:
 def test_an_apply_as_the_owner_conflicts_with_nobody(fairlead: Commands, file: Path) -> None:
     applied(fairlead, "one", {"x": "1"})
     said = fairlead("owners", "-f", str(file), "--field-manager", "one")
-    assert "An apply as one conflicts with nobody." in said
+    assert "An apply as one has no conflicts." in said
     assert re.search(r'^- +x: "1" ', said, re.MULTILINE)
     assert re.search(r'^\+ +x: "2" ', said, re.MULTILINE)
 

@@ -64,7 +64,7 @@ def test_a_subresource(made: Commands) -> None:
 MISTAKES = {
     ("-p", "["): 'error: unable to parse "[": yaml: ',
     ("-p", "[]"): "Error from server (BadRequest): json: cannot unmarshal array into Go value",
-    (): "error: say what to change: --patch with the patch, or --patch-file",
+    (): "error: a patch is needed: --patch or --patch-file",
     ("--type=foo", "-p", "{}"): ('error: --type must be one of [json merge strategic], not "foo"'),
     (
         "-p",

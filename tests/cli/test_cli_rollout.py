@@ -100,11 +100,11 @@ def test_dry_runs_of_undo_change_nothing(running: Commands) -> None:
         ),
         (
             ("status", "deploy/web", "--revision=9"),
-            "revision 1 runs now, not 9",
+            "the current revision is 1, not 9",
         ),
         (("status",), "required resource not specified"),
-        (("status", "cm"), "rollout status follows one workload at a time"),
-        (("status", "cm/a"), "ConfigMap is nothing that rolls out"),
+        (("status", "cm"), "rollout status follows one workload, not"),
+        (("status", "cm/a"), "ConfigMap has no rollouts"),
         (("history", "cm/a"), 'no history viewer has been implemented for "ConfigMap"'),
         (("undo", "cm/a"), 'no rollbacker has been implemented for "ConfigMap"'),
         (("restart", "cm/a"), 'configmaps "a" restarting is not supported'),
@@ -129,7 +129,7 @@ def test_a_rollout_that_is_not_done_is_waited_for_as_long_as_one_likes(fairlead:
     deployments(fairlead).create("web", spec=replicated(1))  # no node takes its pod
     Workloads(fairlead.space).await_pods(1)
     ran = fairlead.run("rollout", "status", "deploy/web", "--timeout=200ms")
-    assert (ran.code, ran.errors) == (1, "error: not rolled out in the time that --timeout gives\n")
+    assert (ran.code, ran.errors) == (1, "error: not rolled out within --timeout\n")
     waiting = 'deployment "web": 0 of 1 new pods are'
     assert ran.out.splitlines()[-1] == f"{waiting} available..."
     looked = fairlead("rollout", "status", "deploy/web", "--watch=false")
@@ -141,7 +141,7 @@ def test_a_rollout_that_has_failed_ends_the_wait(fairlead: Commands) -> None:
     deployments(fairlead).create("web", spec=spec)
     ran = fairlead.run("rollout", "status", "deploy/web")
     assert ran.code == 1
-    assert ran.errors == 'error: deployment "web" has made no progress in its deadline\n'
+    assert ran.errors == 'error: deployment "web" made no progress within its deadline\n'
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,10 @@ def test_nothing_is_done_if_it_has_changed(web: Commands) -> None:
     assert ran.code == 1
     assert ran.errors.startswith("error: not scaled: resource version is ")
     several = web.run("scale", "deploy", "--all", "--replicas=3", "--resource-version=1")
-    assert several.errors == "error: --resource-version is of one object, and these are several\n"
+    assert (
+        several.errors
+        == "error: --resource-version needs a single object, but several are selected\n"
+    )
 
 
 @pytest.mark.parametrize(("where", "note"), [("client", "dry run"), ("server", "server dry run")])
@@ -102,12 +105,12 @@ def test_what_it_prints_is_what_is_there_then(web: Commands) -> None:
     ("words", "said"),
     [
         (("deploy", "web"), 'required flag(s) "replicas" not set'),
-        (("deploy", "web", "--replicas=-1"), "say how many: --replicas=COUNT"),
+        (("deploy", "web", "--replicas=-1"), "--replicas must be 0 or more"),
         (("deploy", "web", "--replicas=x"), 'invalid argument "x" for "--replicas" flag'),
         (("--replicas=1",), "nothing is named."),
         (
             ("deploy", "--replicas=1"),
-            "a kind alone is not enough: name objects of it, or give --all or a selector",
+            "name the objects, or give --all or a selector",
         ),
         (("deploy", "-l", "a=b", "--replicas=1"), "no objects passed to scale"),
         (("deploy", "web", "--replicas=1", "--dry-run=x"), "--dry-run=x is unknown"),
@@ -150,7 +153,7 @@ def test_custom_kinds_are_scaled_by_their_subresource(fairlead: Commands) -> Non
     ran = fairlead.run("scale", name, "g", "--replicas=6", "--timeout=200ms")
     assert (ran.code, ran.errors) == (
         1,
-        "error: g did not get there in the time that --timeout gives\n",
+        "error: g did not reach that number within --timeout\n",
     )
 
 

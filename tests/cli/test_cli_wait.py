@@ -88,7 +88,7 @@ def test_conditions(fairlead: Commands) -> None:
         (["cm", "-l", "x=z", "--for=condition=X"], "error: no matching resources found\n"),
         (
             ["cm", "--for=delete"],
-            "error: a kind alone is not enough: name objects of it, or give --all or a selector\n",
+            "error: name the objects, or give --all or a selector\n",
         ),
         (
             ["cm/a", "--for=jsonpath={.data}=3"],

@@ -108,7 +108,7 @@ def test_one_who_may_see_little_is_told_what_is_left_out(fairlead_kubernetes: Co
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["cm/a"], "error: kinds are named here, not objects"),
+        (["cm/a"], "error: give kinds, not objects"),
         (["nothings"], 'error: the server does not serve "nothings"'),
         (["-o", "yaml"], 'error: the only output format is json, not "yaml"'),
     ],

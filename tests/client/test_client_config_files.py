@@ -84,7 +84,7 @@ def test_the_first_current_context_wins(home: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_list_without_files_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", os.pathsep)
-    with pytest.raises(AccessError, match="KUBECONFIG is ':', which names no file"):
+    with pytest.raises(AccessError, match="KUBECONFIG is ':', which does not name a file"):
         load_access()
 
 
@@ -108,8 +108,8 @@ def test_each_file_that_cannot_be_read_is_named(
     with pytest.raises(AccessError) as raised:
         load_access()
     assert str(raised.value).splitlines() == [
-        f"{home}/1 is no client configuration: yaml: line 1: did not find expected node content",
-        f"{home}/2 is no client configuration: clusters is not a list",
+        f"{home}/1 is not a client configuration: yaml: line 1: did not find expected node content",
+        f"{home}/2 is not a client configuration: clusters is not a list",
     ]
 
 
@@ -296,13 +296,13 @@ def test_a_server_without_a_scheme_gets_one(home: Path, cluster: Any, url: str) 
     ("cluster", "user", "said"),
     [
         ({"server": ""}, {}, 'the cluster "place" has no server'),
-        ({"server": "https://x:99999"}, {}, "the server is no URL and no HOST:PORT"),
-        ({"server": "https://x y"}, {}, "the server is no URL and no HOST:PORT"),
+        ({"server": "https://x:99999"}, {}, "the server is neither a URL nor HOST:PORT"),
+        ({"server": "https://x y"}, {}, "the server is neither a URL nor HOST:PORT"),
         ({"server": "ftp://x"}, {}, "is not an http or https URL"),
         ({"server": 7}, {}, 'server of the cluster "place" must be text'),
         ({"server": "https://x", "proxy-url": "gopher://y"}, {}, 'the proxy-url "gopher://y"'),
         ({"server": "https://x", "insecure-skip-tls-verify": True,
-          "certificate-authority-data": "eA=="}, {}, "is of no use with insecure-skip-tls-verify"),
+          "certificate-authority-data": "eA=="}, {}, "skip-tls-verify exclude each other"),
         ({"server": "https://x", "certificate-authority-data": "%"}, {}, "is not base64"),
         ({"server": "https://x", "certificate-authority": "no"}, {}, "unable to read cert"),
         (None, {"client-certificate-data": "eA=="}, "has a client certificate without its key"),
@@ -353,7 +353,7 @@ def test_all_that_is_wrong_is_told_at_once(home: Path) -> None:
     ],
 )
 def test_a_file_of_another_form_is_refused(home: Path, value: Any, said: str) -> None:
-    assert refusal(home / "c", value) == f"{home}/c is no client configuration: {said}"
+    assert refusal(home / "c", value) == f"{home}/c is not a client configuration: {said}"
 
 
 def test_a_token_that_no_header_can_hold_is_refused(home: Path) -> None:

@@ -107,11 +107,11 @@ def test_a_plugin_may_print_yaml(alone: Plugin) -> None:
     ("answer", "said"),
     [
         ("", "decoding stdout: Object 'kind' is missing"),
-        ("hello", "what the credential plugin printed is no JSON"),
-        ('{"kind": ', "is no JSON"),
+        ("hello", "the output of the credential plugin is not a JSON object"),
+        ('{"kind": ', "is not JSON"),
         ({"kind": ""}, "decoding stdout: Object 'kind' is missing"),
-        ({"kind": "Pod"}, 'is no ExecCredential: "Pod" of'),
-        ({"kind": "\x1b[31mred"}, 'is no ExecCredential: "^[[31mred"'),
+        ({"kind": "Pod"}, 'is not an ExecCredential: "Pod" of'),
+        ({"kind": "\x1b[31mred"}, 'is not an ExecCredential: "^[[31mred"'),
         ({"apiVersion": "client.authentication.cluster.io/v1beta1"},
          "answered in client.authentication.cluster.io/v1beta1, the client configuration says"
          " client.authentication.cluster.io/v1"),

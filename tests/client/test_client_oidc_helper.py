@@ -177,7 +177,7 @@ def test_a_lock_that_stays_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_tokens_that_cannot_be_written_are_told(provider: IdentityProvider, file: Path) -> None:
     access = access_with(file, provider.settings())
     file.write_text("a: [")
-    assert "the new tokens cannot be written down" in refusal(access)
+    assert "the new tokens cannot be saved" in refusal(access)
 
 
 @pytest.mark.parametrize(
@@ -185,11 +185,11 @@ def test_tokens_that_cannot_be_written_are_told(provider: IdentityProvider, file
     [
         (
             {"refresh-token": None},
-            "the id-token has run out, and there is no refresh-token to get another one",
+            "the id-token has expired, and there is no refresh-token",
         ),
         ({"refresh-token": "other"}, 'failed to refresh token: oauth2: 400 "{"error": "invalid_g'),
         ({"client-secret": "other"}, 'failed to refresh token: oauth2: 401 "{"error": "invalid_c'),
-        ({"id-token": "no.jwt"}, "the id-token is no JWT"),
+        ({"id-token": "no.jwt"}, "the id-token is not a JWT"),
         ({"id-token": "a.b.c"}, "failed to parse claims of the ID Token"),
         ({"idp-certificate-authority": None}, "failed to verify certificate"),
         ({"idp-issuer-url": "https://127.0.0.1:1"}, "connection refused"),
@@ -205,7 +205,7 @@ def test_what_cannot_be_refreshed_is_told(
 @pytest.mark.parametrize(
     ("discovery", "said"),
     [
-        (b"\x1b[2Jbroken", 'the identity provider does not describe itself: 500 "^[[2Jbroken"'),
+        (b"\x1b[2Jbroken", 'the identity provider has no discovery document: 500 "^[[2Jbroken"'),
         ({"issuer": "x"}, "the identity provider names no token_endpoint"),
     ],
 )

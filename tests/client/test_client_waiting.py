@@ -69,7 +69,7 @@ def test_time_that_is_over(kubernetes: Space) -> None:
             maps = await client.resource("configmaps")
             await maps.wait("none", exists, kubernetes.name, timeout=0.1)
 
-    with pytest.raises(TimeoutError, match="configmaps/none did not get there in time"):
+    with pytest.raises(TimeoutError, match="configmaps/none did not meet the condition in time"):
         asyncio.run(scenario())
 
 

@@ -99,7 +99,7 @@ def test_who_acts_as_another_in_a_session_cannot_act_as_a_third(right: Right) ->
     page = right.session("carol")
     answer = page.get("/api/v1/secrets", headers={"Impersonate-User": "dave"})
     assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
-    assert answer.message == "who acts as another user cannot act as a third one"
+    assert answer.message == "an impersonated session cannot impersonate another user"
 
 
 def test_a_review_does_not_vouch_for_its_token(right: Right) -> None:

@@ -285,7 +285,7 @@ def test_the_ca_of_the_flags_signs_and_is_read_again(
     assert found.not_valid_after_utc == ca.not_valid_after_utc, "not beyond the end of the CA"
     key.write_text("half of a key")
     assert signed().issuer.rfc4514_string() == "CN=second"
-    assert "the signing CA read before stays in use" in server.log.read_text()
+    assert "the server keeps using the signing CA that it has" in server.log.read_text()
 
 
 def test_each_signer_can_have_a_ca_of_its_own(fresh_server: FreshServer, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_a_directory_of_others_is_not_taken(
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     if tmp_path.stat().st_uid == 0:
         tmp_path.chmod(0o755)
-        with pytest.raises(FileError, match="not ours to close"):
+        with pytest.raises(FileError, match="its permissions cannot be changed"):
             prepare_directory(tmp_path)
     else:
         with pytest.raises(FileError, match="belongs to another user"):

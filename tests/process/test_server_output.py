@@ -116,7 +116,7 @@ def test_ctrl_c_once_drains_and_twice_stops_at_once(
 def stop_twice(terminal: Terminal, shown: str) -> None:
     with unfinished_request(shown):
         terminal.press_control_c()
-        assert "finishing what is under way" in terminal.until("Ctrl-C again stops at once")
+        assert "finishing running requests" in terminal.until("Ctrl-C again stops at once")
         terminal.press_control_c()
         assert "stopping at once" in terminal.until("stopping at once")
         assert terminal.code() == 0
@@ -131,7 +131,7 @@ def test_a_terminal_that_closes_ends_it_in_good_order(
     terminals.append(terminal)
     with unfinished_request(terminal.until("a second one at once")) as request:
         os.killpg(terminal.pid, signal.SIGHUP)  # as the system does: to the whole process group
-        assert "finishing what is under way" in terminal.until("finishing what is under way")
+        assert "finishing running requests" in terminal.until("finishing running requests")
         request.sendall(b'{"metadata": {"name": "finished"}}'.ljust(100))
         assert request.recv(100).startswith(b"HTTP/1.1 201")
     assert terminal.code() == 0

@@ -191,7 +191,7 @@ def test_a_write_that_a_stalled_member_took_fails_when_that_is_left(cluster: Etc
         async with opened(cluster.urls, "/stalled") as source:
             await created(source, "a")
             used(cluster, source).pause()
-            with pytest.raises(Unanswered, match="given up"):
+            with pytest.raises(Unanswered, match="abandoned"):
                 await source.write([write("b")])
             await created(source, "b")
 

@@ -334,4 +334,4 @@ def test_after_a_change_that_cannot_be_told_its_watchers_are_ended_and_delivery_
         assert not unconcerned.closed
 
     run(test)
-    assert "cannot tell of core/things bad" in caplog.text
+    assert "cannot deliver the change of core/things bad" in caplog.text

@@ -368,5 +368,5 @@ def test_a_store_that_cannot_be_loaded_lets_go_of_its_directory(tmp_path: Path) 
         await Store(EmbeddedLog(SqliteBackend(tmp_path))).open()
 
     for _ in range(2):
-        with pytest.raises(StorageError, match="is stored under a key"):
+        with pytest.raises(StorageError, match="is encrypted"):
             asyncio.run(load())

@@ -101,7 +101,7 @@ def test_objects_are_applied_from_text_files_folders_and_as_they_are(
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        ("/no/such/place", 'there is no file "/no/such/place"'),
+        ("/no/such/place", 'file "/no/such/place" does not exist'),
         ("a: b\n", "apiVersion not set, kind not set"),
         ("a: [\n", "error parsing the text"),
         ({"kind": "ConfigMap", "metadata": {"name": "x"}}, "an object without apiVersion"),

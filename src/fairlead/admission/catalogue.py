@@ -226,7 +226,5 @@ def build_plugins(
         if made is not None:
             plugins.append(made)
         elif name in asked_for:
-            logger.warning(
-                "--%s: %s is not in this release yet and does nothing", ENABLE_FLAG, name
-            )
+            logger.warning("--%s: %s is not implemented and has no effect", ENABLE_FLAG, name)
     return plugins

@@ -133,7 +133,7 @@ def _given(entry: Section) -> Section | None:
     """The inline or referenced configuration of an entry; None if there is none."""
     name, inline = entry.value.get("path", ""), entry.value.get("configuration")
     if name and inline is not None:
-        raise entry.error("path", "may not be given beside configuration")
+        raise entry.error("path", "may not be given together with configuration")
     if inline is not None:
         return Section(inline, entry.file, f"{entry.place}.configuration")
     if not name:

@@ -44,7 +44,9 @@ async def _act_as(handler: Handler, request: Request, impersonation: Impersonati
     """Impersonate for a credential that was issued under impersonation. The credential holds as
     long as its creator may impersonate that user."""
     if request.impersonates:
-        raise StatusError(403, "Forbidden", "who acts as another user cannot act as a third one")
+        raise StatusError(
+            403, "Forbidden", "an impersonated session cannot impersonate another user"
+        )
     try:
         await _impersonate(handler, request, impersonation.headers)
     except Refused:

@@ -104,7 +104,7 @@ class Progress:
 
     def done(self, stage: str) -> None:
         self._done.add(stage)
-        logger.debug("the start has come to %s after %.3f s", stage, self.waited)
+        logger.debug("start: reached stage %s after %.3f s", stage, self.waited)
 
     def has_done(self, stage: str) -> bool:
         return stage in self._done

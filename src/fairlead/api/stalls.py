@@ -89,7 +89,7 @@ class StallMonitor:
         STALLS.add()
         STALL_SECONDS.add(seconds)
         logger.warning(
-            "the event loop was held for %.0f ms (%.0f ms of CPU) by %s",
+            "the event loop was blocked for %.0f ms (%.0f ms of CPU) by %s",
             seconds * 1000,
             cpu_seconds * 1000,
             culprit,

@@ -144,7 +144,7 @@ class WatchStream(Answer):
         """The error event that ends a stream which cannot continue."""
         logger.error("a watch of %s ended: %s", self.opened.name, error)
         return self.error_event(
-            StatusError(500, "InternalError", f"the watch cannot go on: {error}")
+            StatusError(500, "InternalError", f"the watch cannot continue: {error}")
         )
 
     def error_event(self, error: StatusError) -> bytes:

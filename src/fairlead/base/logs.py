@@ -102,7 +102,7 @@ def _log_thread_end(end: threading.ExceptHookArgs) -> None:
     name = end.thread.name if end.thread is not None else "unknown"
     logger = logging.getLogger(_PROGRAM)
     if end.exc_value is not None:
-        logger.error("the thread %s has failed", name, exc_info=end.exc_value)
+        logger.error("the thread %s failed", name, exc_info=end.exc_value)
 
 
 def log_exit_reason(message: str) -> None:

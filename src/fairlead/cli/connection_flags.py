@@ -41,7 +41,7 @@ _STDIN_READER = "a manifest is read from standard input already"
 
 def add_connection_flags(parser: ArgumentReader) -> None:
     """Add the connection flags, skipping names that the command itself defines."""
-    group = parser.add_argument_group("Which server, and as whom")
+    group = parser.add_argument_group("Server and credentials")
     for names, (value, text) in _VALUES.items():
         if free := parser.unused(names):
             group.add_argument(*free, metavar=value, help=text)

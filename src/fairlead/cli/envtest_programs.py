@@ -29,10 +29,10 @@ _CERT_DIR, _ETCD, _GATES = "--cert-dir", "--etcd-servers", "--feature-gates"
 _WHERE = "/fairlead"  # path at which the etcd substitute serves its data directory
 _SECONDS_FOR_ETCD = 10.0
 _ETCD_HELP = """\
-Stands in for etcd, whose objects Fairlead keeps itself. Other flags are ignored.
+Replaces etcd for envtest; Fairlead stores the objects itself. Other flags are ignored.
 
-  --data-dir DIR               where a server that is told of this one keeps everything
-  --listen-client-urls URL     where to say that all is well
+  --data-dir DIR               data directory of the server that uses this program as its etcd
+  --listen-client-urls URL     address at which to report health
 """
 
 

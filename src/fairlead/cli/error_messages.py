@@ -30,7 +30,10 @@ def _worded(error: Exception) -> str:
 
 def _refused(error: ApiError) -> str:
     if error.reason == "Unauthorized":
-        return f"error: the server does not know you ({error.message}): see `fairlead config view`"
+        return (
+            f"error: the server does not accept your credentials ({error.message}):"
+            " see `fairlead config view`"
+        )
     if error.reason == "Invalid" and error.details:
         return _invalid(error.details, error.causes)
     if error.reason:
@@ -63,6 +66,8 @@ def _invalid_configuration(problems: Sequence[str]) -> str:
 def _unreached(text: str) -> str:
     if text.endswith("connection refused"):
         place = text.rpartition("dial tcp ")[2].partition(": connect")[0]
-        return f"error: nothing listens on {place}: does the server run, and is that its address?"
+        return (
+            f"error: nothing listens on {place}: is the server running, and is the address right?"
+        )
     why = text.rpartition('": ')[2]  # drop the request in front
     return f"error: no connection to the server: {why}"

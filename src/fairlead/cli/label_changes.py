@@ -64,7 +64,9 @@ def split_words(words: Sequence[str], word: str) -> tuple[list[str], list[str]]:
     start = next((at for at, one in enumerate(words) if _is_change(one)), len(words))
     for one in words[start:]:
         if not _is_change(one):
-            raise CommandError(f"objects come before what is changed, and this is behind it: {one}")
+            raise CommandError(
+                f"objects must come before the changes, but this comes after them: {one}"
+            )
     return list(words[:start]), list(words[start:])
 
 
@@ -107,7 +109,7 @@ async def mark(
     if not marks.set and not marks.removed and not at.options.list:
         raise CommandError(f"at least one {marks.word} update is required")
     if at.options.resource_version and (uses_selector(at) or len(words) > 2):
-        raise CommandError("--resource-version is of one object, and these are several")
+        raise CommandError("--resource-version needs a single object, but several are selected")
     failures = Failures()
     seen = [one async for one in chosen_objects(at, words, failures)]
     for one in seen:

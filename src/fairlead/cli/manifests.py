@@ -57,7 +57,7 @@ def add_file_flags(parser: ArgumentReader, what: str) -> None:
 
 def _not_built(folder: str) -> str:
     raise UsageError(
-        "kustomize is not built in. Let it make the objects of the folder:"
+        "kustomize is not built in. Run it and pass its output:"
         f" kustomize build {folder} | fairlead ... -f -"
     )
 
@@ -87,7 +87,7 @@ def _read(name: str, recursive: bool) -> Iterator[Manifest]:
             if file.suffix in _ENDINGS and file.is_file():
                 yield from parsed(file.read_text("utf-8-sig"), str(file))
     except FileNotFoundError:
-        raise ManifestError(f'there is no file "{name}"') from None
+        raise ManifestError(f'file "{name}" does not exist') from None
     except (OSError, UnicodeDecodeError) as error:
         raise ManifestError(f"error reading {name}: {error}") from None
 

@@ -33,7 +33,7 @@ def overview(program: str) -> str:
         lines += [_line(name, listed.help) for name, listed in commands.items()]
     lines += [
         "",
-        f"{program} COMMAND --help tells more of a command, {program} --version the version.",
+        f"{program} COMMAND --help describes a command, {program} --version the version.",
     ]
     return "\n".join(lines)
 

@@ -103,7 +103,7 @@ async def _first(
         watch = pods.watch(namespace, labelSelector=selector, timeout=patience)
         async for event in watch:
             return event.object
-        raise CommandError("no pod came in the time that --pod-running-timeout gives")
+        raise CommandError("no pod appeared within --pod-running-timeout")
     first: Object = min(found, key=_order)
     if len(found) > 1:
         name = printable(first["metadata"]["name"])

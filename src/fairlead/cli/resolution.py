@@ -33,7 +33,7 @@ class ResolvedObject(NamedTuple):
 def files_of(at: Invocation, doing: str) -> list[Manifest]:
     """The objects of the files in -f; raises CommandFailed."""
     if not at.options.filename:
-        raise CommandError("name a file: -f FILE")
+        raise CommandError("a file is missing: -f FILE")
     found = manifests(at.options.filename, at.options.recursive)
     if not found:
         raise CommandError(f"no objects passed to {doing}")
@@ -60,7 +60,7 @@ class Resolver:
             metadata = value["metadata"]
             raise CommandError(
                 f'{one.origin}: "{metadata.get("name") or ""}" cannot be sent: {error}\n'
-                "if a CustomResourceDefinition makes that kind, create it first"
+                "if a CustomResourceDefinition defines this kind, create it first"
             ) from None
         namespace = ""
         if resource.type.namespaced:

@@ -59,7 +59,7 @@ def check_choice(at: Invocation, words: Sequence[str], nothing: str = _NOTHING) 
     if options.all and (options.selector or options.field_selector):
         raise CommandError("--all and a selector contradict each other: give one of them")
     if options.filename and words:
-        raise CommandError("objects are named by files (-f) and by words at once: give one of them")
+        raise CommandError("objects are given both by files (-f) and by name: use one of them")
     if not options.filename and not words:
         raise CommandError(nothing)
 
@@ -95,16 +95,14 @@ async def _of_target(at: Invocation, target: Target) -> AsyncIterator[Chosen]:
         if uses_selector(at):
             raise CommandError("names and a selector contradict each other: give one of them")
         if options.all_namespaces and resource.type.namespaced:
-            raise CommandError("a name is of one namespace: leave out -A, or the name")
+            raise CommandError("a name cannot be used with -A: leave out one of them")
         if not all(target.names):
             raise CommandError("the name is empty")
         for name in target.names:
             yield Chosen(resource, name, space)
         return
     if not uses_selector(at):
-        raise CommandError(
-            "a kind alone is not enough: name objects of it, or give --all or a selector"
-        )
+        raise CommandError("name the objects, or give --all or a selector")
     query = {"labelSelector": options.selector, "fieldSelector": options.field_selector}
     async for page in resource.pages(
         "" if options.all_namespaces else space, **{key: one for key, one in query.items() if one}

@@ -77,7 +77,9 @@ async def _download(options: argparse.Namespace, file: BinaryIO, progress: Progr
     except AccessError as error:
         raise BackupError(str(error)) from None
     if access.impersonation.user:
-        raise BackupError("a backup is not made as another user: choose one without `as`")
+        raise BackupError(
+            "a backup cannot be made with impersonation: choose a context without `as`"
+        )
     config = replace(access.place, certificate=proof.certificate, key=proof.key)
     if proof.authorization.startswith(_BEARER):
         token = proof.authorization.removeprefix(_BEARER)
@@ -122,4 +124,6 @@ def _raising(options: argparse.Namespace, usual: int) -> Raising:
 def _fill(storage: Storage, contents: Contents, raising: Raising, progress: Progress) -> None:
     revision = storage.fill(contents, raising, progress)
     count, before = progress.rows, contents.header.revision
-    progress.say(f"{count:,} objects of revision {before} are there; it goes on at {revision}")
+    progress.say(
+        f"{count:,} objects of revision {before} copied; continuing at revision {revision}"
+    )

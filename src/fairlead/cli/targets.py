@@ -35,7 +35,7 @@ async def targets_of(client: Client, words: Sequence[str]) -> list[Target]:
     if not found:
         raise UnknownResource(words[0])
     if names and len(found) > 1 == len(kinds):
-        raise CommandFailed("error: one object at a time, please")
+        raise CommandFailed("error: give one object")
     return _distinct(found)
 
 
@@ -48,7 +48,7 @@ async def _pair(client: Client, word: str) -> Target:
     if "/" in name:
         raise CommandFailed("error: KIND/NAME has one slash")
     if not kind or not name or "," in kind:
-        raise CommandFailed("error: KIND/NAME needs both, and one kind")
+        raise CommandFailed("error: KIND/NAME needs one kind and one name")
     return Target(await client.resource(kind), (checked_name(name),))
 
 

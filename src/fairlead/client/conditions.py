@@ -68,7 +68,7 @@ async def wait_until(
     async with aclosing(settling) as found:
         async for _, value in found:
             return value
-    raise TimeoutError(f"{resource.type.name}/{name} did not get there in time")
+    raise TimeoutError(f"{resource.type.name}/{name} did not meet the condition in time")
 
 
 async def settled(

@@ -141,7 +141,7 @@ class SignInHandler:
         except TooManyHandouts:
             raise too_many_requests(_BUSY) from None
         except OSError as error:
-            logger.error("sessions of the console cannot be kept: %s", error.strerror)
+            logger.error("cannot store sessions of the console: %s", error.strerror)
             raise internal("sessions of the console cannot be kept") from None
         finally:
             self._under_way -= 1

@@ -69,7 +69,7 @@ class EventExpiry:
             while due := self._due():
                 await asyncio.gather(*map(self._delete, due))
         except StorageError as error:
-            logger.warning("%s: events stay for now: %s", self.name, error)
+            logger.warning("%s: events are not deleted yet: %s", self.name, error)
             self._waiting = True
             return _TRY_AGAIN
         first = next(iter(self._written), None)

@@ -315,7 +315,9 @@ def _told(
                 queue.add(key)
             yield
     except Exception:
-        logger.exception("%s: cannot take in %s %s", queue.name, change.resource, change.key)
+        logger.exception(
+            "%s: cannot process the change of %s %s", queue.name, change.resource, change.key
+        )
         asyncio.get_running_loop().call_later(_LOOK_AGAIN_PAUSE, look_again)
     finally:
         queue.untold -= 1
@@ -343,9 +345,9 @@ async def _work(controller: Reconciler, queue: WorkQueue[str], pace: Pace) -> No
 def _report(name: str, key: str, error: Exception, pause: float) -> None:
     if isinstance(error, (StatusError, StorageError)):
         level = logging.DEBUG if pause < 1 else logging.WARNING
-        logger.log(level, "%s: %s: %s; again in %.3gs", name, key, shortened(error), pause)
+        logger.log(level, "%s: %s: %s; retry in %.3gs", name, key, shortened(error), pause)
     else:
-        logger.error("%s: %s; again in %.3gs", name, key, pause, exc_info=error)
+        logger.error("%s: %s; retry in %.3gs", name, key, pause, exc_info=error)
 
 
 # Helpers for changes to objects.

@@ -330,7 +330,7 @@ class Assembly:
         options = self.options
         address = advertised_address(options.advertise_address, options.bind_address)
         if not address:
-            logger.warning("no address for the own service; --advertise-address can name one")
+            logger.warning("no address for the API's own service; set one with --advertise-address")
         return Server(address, port) if address else None
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:

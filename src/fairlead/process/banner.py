@@ -60,13 +60,13 @@ def banner(
     ]
     if dialect is CLUSTER:
         lines.append(
-            "  kubectl       needs its own names: start with --dialect kubernetes"
+            "  kubectl       needs other API names: start with --dialect kubernetes"
             " and another --data-dir"
         )
     else:
         lines.append("  or            kubectl get namespaces")
     if not nodes:
-        lines.append("  pods          stay Pending without nodes: --simulate-nodes 3 has some")
+        lines.append("  pods          stay Pending without nodes; --simulate-nodes 3 adds three")
     if console:
         lines.append(f"  console       {address}/console/ ({_own_command()} console signs in)")
     return "\n".join(lines)
@@ -78,12 +78,12 @@ def show_banner(text: str) -> None:
         first, _, others = text.partition("\n")
         if not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
             first = f"{OWN}[1m{first}{OWN}[0m"
-        text = f"{first}\n{others}\n  Ctrl-C        stops it in good order, a second one at once"
+        text = f"{first}\n{others}\n  Ctrl-C        stops it gracefully, a second one at once"
     print(text, file=guarded(sys.stdout), flush=True)
 
 
 _STOPPING = (
-    "finishing what is under way; Ctrl-C again stops at once",
+    "finishing running requests; Ctrl-C again stops at once",
     "stopping at once",
 )
 

@@ -231,7 +231,7 @@ class ControllerManager:
             async with asyncio.timeout(_LAST_WORDS):
                 await self._own_service.leave()
         except (StatusError, StorageError, TimeoutError) as error:
-            logger.warning("others are not told that this server ends: %s", error or "no answer")
+            logger.warning("cannot tell other servers that this one ends: %s", error or "no answer")
 
 
 async def _write_rules(client: Client, name: str, rules: list[Rule]) -> None:

@@ -46,7 +46,9 @@ def _close(directory: Path) -> None:
     if not status.st_mode & _OPEN_TO_OTHERS:
         return
     if status.st_uid != os.geteuid():
-        raise FileError(f"others can enter {directory}, which is not ours to close")
+        raise FileError(
+            f"{directory} is accessible to other users, and its permissions cannot be changed"
+        )
     if status.st_mode & stat.S_ISVTX or not _is_ours(directory):
         raise FileError(
             f"others can enter {directory} and it holds files that are not ours: name a directory"

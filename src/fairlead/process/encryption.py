@@ -27,7 +27,7 @@ def sealing_of(options: argparse.Namespace, resources: Resources) -> Sealing | N
 
         _READ[path] = read_encryption(path, resources.dialect)
         for name in _strangers(_READ[path], resources):
-            logger.warning("%s: %s: %s is no resource that is stored", FLAG, path, name)
+            logger.warning("%s: %s: %s is not a stored resource", FLAG, path, name)
     return _READ[path]
 
 

@@ -170,7 +170,7 @@ class Server:
 
     def fail(self, why: str) -> None:
         """Stop after an unrecoverable error, with a non-zero exit code."""
-        logger.critical("the server has to stop: %s", why)
+        logger.critical("the server must stop: %s", why)
         self._failure = self._failure or why
         self.stopping.set()
 
@@ -192,7 +192,7 @@ class Server:
             await store.open()
             self._found = found_in(store, self.options.storage)
             if len(store.collection(UNFINISHED)):
-                raise StartError("the store is not whole: a restore into it was cut off")
+                raise StartError("the store is incomplete: a restore was interrupted")
             check_dialect(store, self.dialect)
             if self._worker is not None:
                 self._worker.opened(store)

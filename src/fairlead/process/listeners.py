@@ -85,7 +85,7 @@ class Acceptor:
             return  # another worker accepted it, or the client disconnected
         except OSError as error:
             if error.errno in _LACKING:
-                logger.error("cannot take connections: %s", error.strerror)
+                logger.error("cannot accept connections: %s", error.strerror)
                 self._wait_later(_PAUSE)
                 return
             raise
@@ -101,7 +101,7 @@ class Acceptor:
         except OSError:
             accepted.close()
         except Exception:
-            logger.exception("cannot take a connection")
+            logger.exception("cannot accept a connection")
             accepted.close()
         finally:
             self._slot.expect(-1)

@@ -35,7 +35,7 @@ class Supervisor:
             try:
                 await work()
             except Exception:
-                logger.exception("%s has failed", name)
+                logger.exception("%s failed", name)
             else:
                 logger.error("%s has ended", name)
             failures = 1 if loop.time() - began > LASTING else failures + 1

@@ -273,7 +273,7 @@ class Watcher:
             try:
                 self.listener.closed()
             except Exception:  # the same delivery goes on to other watchers
-                logger.exception("a watch cannot be ended")
+                logger.exception("cannot end a watch")
 
     def fail(self, error: Exception) -> None:
         """End the stream because a change cannot be delivered."""

@@ -72,7 +72,7 @@ class Delivery:
             try:
                 collection.publish(change, alone=alone)
             except Exception as error:
-                logger.exception("cannot tell of %s %s", change.resource, change.key)
+                logger.exception("cannot deliver the change of %s %s", change.resource, change.key)
                 for watcher in tuple(collection.audience):  # some missed the change
                     watcher.fail(error)
         for watcher in tuple(self.everywhere):

@@ -109,7 +109,7 @@ class FollowedLog:
     async def _take_feed(self) -> None:
         async for revision, rows in self._source.feed(self._cache.revision):
             if not self.healthy:
-                logger.warning("the store is followed again, at revision %d", revision)
+                logger.warning("the feed of the store works again, at revision %d", revision)
                 self.healthy = True
             self._cache.followed(rows, revision)
             if self._unseen:
@@ -119,7 +119,7 @@ class FollowedLog:
         if error.fault is Fault.FATAL:
             self.give_up(str(error))
         if self.healthy:
-            logger.error("the store is not followed: %s", error)
+            logger.error("the feed of the store is interrupted: %s", error)
         self.healthy = False
 
     async def _rebuild(self) -> None:
@@ -128,7 +128,7 @@ class FollowedLog:
         except Exception as raised:
             self._lost(storage_error(raised))
             return
-        logger.warning("what happened up to revision %d is not known; lists begin anew", revision)
+        logger.warning("changes up to revision %d were missed; caches are read again", revision)
         self._cache.rebuild(rows, revision)
         self._answer_seen()
 

@@ -87,7 +87,7 @@ def test_old_files_are_packed(path: Path) -> None:
 
 def test_an_event_longer_than_a_file_may_be_is_refused(path: Path) -> None:
     file = RotatingFile(path, Rotation(max_megabytes=1))
-    with pytest.raises(OSError, match="longer than a whole log"):
+    with pytest.raises(OSError, match="larger than the maximum size of a log file"):
         file.write(b"x" * (1024 * 1024 + 1))
     file.write(LINE)
     file.close()

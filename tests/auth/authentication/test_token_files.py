@@ -32,10 +32,10 @@ def test_groups_stand_in_one_quoted_column(tmp_path: Path) -> None:
         ("secret,jane,1\nsecret,joe\n", "line 2: expected at least"),
         (",jane,1\n", "line 1: the token is empty"),
         ("secret,,1\n", "line 1: the user name is empty"),
-        ("secret,jane,1\nsecret,joe,2\n", "line 2: the token stands in the file twice"),
+        ("secret,jane,1\nsecret,joe,2\n", "line 2: the token is in the file twice"),
         ('secret,jane,1,"dev\n', "line 1: unexpected end of data"),
         ("secret,jane,1,dev,ops\n", "line 1: more than four columns"),
-        ("se cret,jane,1\n", "line 1: the token cannot stand in a header"),
+        ("se cret,jane,1\n", "line 1: the token has characters that a header must not have"),
     ],
 )
 def test_bad_lines_are_named_without_their_token(tmp_path: Path, text: str, message: str) -> None:

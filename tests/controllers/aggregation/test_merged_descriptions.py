@@ -235,7 +235,7 @@ def test_a_document_that_says_too_much_is_refused() -> None:
     shared = {"x": {"in": "query", "name": "x", "type": "string", "description": "x" * 900_000}}
     listed = [{"$ref": "#/parameters/x"}] * 10
     document = swagger({BASE: getting({}, parameters=listed)}, {}, parameters=shared)
-    assert f"needed of it is longer than {MAX_PARSED} bytes" in refused(document)
+    assert f"needed part of it is longer than {MAX_PARSED} bytes" in refused(document)
 
 
 def test_no_part_of_a_document_is_read_twice_however_it_is_written() -> None:

@@ -79,7 +79,7 @@ def test_progress_is_told_where_it_is_asked_for(tmp_path: Path) -> None:
     said = succeed("backup", tmp_path / "file", "--data-dir", tmp_path / "old", "-v")
     assert said.startswith(f"{tmp_path / 'file'}: 2 objects at revision {revision}, ")
     said = succeed("restore", tmp_path / "file", "--data-dir", tmp_path / "new", "-v")
-    assert said.startswith(f"2 objects of revision {revision} are there")
+    assert said.startswith(f"2 objects of revision {revision} copied")
 
 
 def test_no_file_is_overwritten(tmp_path: Path, file: Path) -> None:

@@ -109,7 +109,7 @@ def test_what_is_interrupted_leaves_nothing(directory: Path, error: BaseExceptio
 def test_what_is_interrupted_leaves_a_directory_as_it_was(directory: Path) -> None:
     (directory / "pki").mkdir(parents=True)
     twice = [*ROWS, ROWS[0]._replace(revision=8)]
-    with pytest.raises(StorageError, match="apps/deployments ns/web is there twice"):
+    with pytest.raises(StorageError, match="apps/deployments ns/web occurs twice"):
         load(directory, "cluster", twice, above=9)
     assert {path.name for path in directory.iterdir()} == {"lock", "pki"}
 

@@ -234,4 +234,4 @@ def test_credentials_may_come_from_a_plugin(any_server: ServerProcess, tmp_path:
 def test_a_backup_is_not_made_as_another_user(server: ServerProcess, tmp_path: Path) -> None:
     value = configuration(cluster_of(server), {"token": "admin-token", "as": "alice"})
     config = write(tmp_path / "config", value)
-    assert "as another user" in refusal("backup", tmp_path / "file", "--kubeconfig", config)
+    assert "with impersonation" in refusal("backup", tmp_path / "file", "--kubeconfig", config)

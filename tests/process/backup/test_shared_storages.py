@@ -154,7 +154,7 @@ def test_a_storage_that_holds_something_is_refused() -> None:
 def test_a_restore_that_was_cut_off_is_recognised() -> None:
     shared = Shared()
     asyncio.run(Source(shared).write([Write("fairlead/restore", "0", "", b"{}", 0)]))
-    with pytest.raises(BackupError, match="a part of a restore that was cut off"):
+    with pytest.raises(BackupError, match="a part of an interrupted restore"):
         filled(Source(shared))
 
 
@@ -215,14 +215,14 @@ def test_what_others_wrote_meanwhile_stays() -> None:
         shared.kept.append([Write("core/things", "299", "v1", b"theirs", 0)])
         yield from rows[100:]
 
-    with pytest.raises(BackupError, match="somebody else writes"):
+    with pytest.raises(BackupError, match="another program writes"):
         fill(Source(shared), Given(interrupted))
     assert contents(shared) == [("core/things", "299", "v1", b"theirs")]
 
 
 def test_what_is_there_twice_is_refused() -> None:
     shared = Shared()
-    with pytest.raises(BackupError, match="there twice"):
+    with pytest.raises(BackupError, match="occurs twice"):
         filled(Source(shared), [*many(100), *many(1)])
     assert contents(shared) == []
 
@@ -243,7 +243,7 @@ def test_what_could_not_be_taken_away_is_said() -> None:
                 shared.away = True
             return await super().write(group)
 
-    with pytest.raises(BackupError, match="delete what is below the prefix"):
+    with pytest.raises(BackupError, match="delete all keys under the prefix"):
         filled(Leaving(shared), many(3))
 
 

@@ -76,7 +76,7 @@ def test_an_administrator_may_allow_addresses_of_this_machine() -> None:
 )
 def test_webhook_with_an_invalid_host_is_not_called(config: Object) -> None:
     webhooks = Webhooks(lambda key, namespace, name: None, {"n\r\nX-Sent: by us\r\n/s": "h:1"})
-    with pytest.raises(CallError, match="is no host"):
+    with pytest.raises(CallError, match="is not a host"):
         asyncio.run(webhooks.webhook(config).post(b"{}", 1.0))
 
 

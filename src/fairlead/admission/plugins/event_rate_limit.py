@@ -67,7 +67,7 @@ class EventRateLimit(PluginBase):
 
     def __init__(self, section: Section | None, clock: Clock = monotonic) -> None:
         if section is None:
-            raise ConfigurationError(f"--{FLAG}: EventRateLimit is switched on without its limits")
+            raise ConfigurationError(f"--{FLAG}: EventRateLimit is enabled without limits")
         self._limits = list(_limits(section, clock))
 
     def validate(self, attributes: Attributes) -> None:

@@ -190,7 +190,7 @@ def configured(
 
     name = ImagePolicyWebhook.name
     if section is None or not section.value.get("imagePolicy"):
-        raise ConfigurationError(f"--{FLAG}: {name} is switched on without an imagePolicy")
+        raise ConfigurationError(f"--{FLAG}: {name} is enabled without an imagePolicy")
     if dialect.image_review_group_needed and not group_enabled:
         group = dialect.group_name(GROUP_VERSION)
         raise ConfigurationError(f"{name} needs --runtime-config={group}=true")

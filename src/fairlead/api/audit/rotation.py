@@ -68,7 +68,7 @@ class RotatingFile:
 
     def _make_room(self, size: int) -> None:
         if size > self._most:
-            raise OSError(f"an event of {size} bytes is longer than a whole log may be")
+            raise OSError(f"an event of {size} bytes is larger than the maximum size of a log file")
         if self._descriptor >= 0:
             self._is_full = True
             self._let_go()
@@ -117,7 +117,7 @@ class RotatingFile:
             try:
                 self._drop_backups()
             except OSError as error:
-                logger.warning("cannot tidy up beside %s: %s", self.path, error)
+                logger.warning("cannot delete old files of %s: %s", self.path, error)
 
     def _drop_backups(self) -> None:
         _, most, days, compress = self._rotation

@@ -87,7 +87,7 @@ class HistoryPage:
     def _feed(self, request: Request) -> Answer:
         api, asked, name = self._api, wanted(request), request.user.name
         if self._listening[name] >= _MAX_OF_A_USER or self._listening.total() >= _MAX_FEEDS:
-            raise too_many_requests("too many are told of everything already")
+            raise too_many_requests("too many history streams are open")
         options = list_options(api.dialect, request, chunking=False)
         options.bookmarks = True
         lines = Lines()
@@ -119,7 +119,7 @@ class HistoryPage:
             raise StatusError(
                 404,
                 "NotFound",
-                "these objects and their past are kept by another server",
+                "these objects and their history are stored by another server",
                 details={},
             )
         resource = target.resource
@@ -131,7 +131,7 @@ class HistoryPage:
             raise no_such_path()
         begins = await self._begin(request, resource)
         if not target.name:
-            _refuse_revision(request, "a list with resourceVersionMatch=Exact tells what was there")
+            _refuse_revision(request, "use a list with resourceVersionMatch=Exact")
             asked = wanted(request, begins)
             told = await self._past.of_collection(resource, target.namespace, asked)
             return await self._document(request, told)

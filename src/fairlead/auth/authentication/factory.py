@@ -102,7 +102,7 @@ def _load_keys(keys: KeyRing) -> None:
     try:
         keys.load()
     except KeyFileError as error:
-        logger.error("service account tokens cannot be issued or checked: %s", error)
+        logger.error("service account tokens cannot be issued or verified: %s", error)
 
 
 def build_authenticator(

@@ -45,11 +45,11 @@ def _add(users: dict[str, User], row: list[str], where: str) -> None:
     if not token:
         raise TokenFileError(f"{where}: the token is empty")
     if len(token.split()) > 1 or not token.isprintable():
-        raise TokenFileError(f"{where}: the token cannot stand in a header")
+        raise TokenFileError(f"{where}: the token has characters that a header must not have")
     if not name:
         raise TokenFileError(f"{where}: the user name is empty")
     if token in users:
-        raise TokenFileError(f"{where}: the token stands in the file twice")
+        raise TokenFileError(f"{where}: the token is in the file twice")
     listed = row[3].split(",") if len(row) > 3 else []
     groups = tuple(group.strip() for group in listed if group.strip())
     users[token] = with_authenticated_group(User(name, uid, groups))

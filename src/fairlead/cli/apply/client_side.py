@@ -125,7 +125,6 @@ class ClientSide:
     def _warn_of_missing(self, one: ResolvedObject) -> None:
         self._at.screen.warn(
             f"Warning: {one.resource.type.name}/{one.name} has no annotation"
-            f" {self._annotation}, in which apply --client-side remembers what it was given. It is"
-            " added now; fields that are no longer in the file can be removed from the next apply"
-            " on."
+            f" {self._annotation}, where apply --client-side keeps the last configuration. It is"
+            " added now; from the next apply on, fields that are no longer in the file are removed."
         )

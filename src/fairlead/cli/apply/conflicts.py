@@ -23,9 +23,9 @@ _NOTHING = "-"
 _MASKED = "***"
 
 ADVICE = """\
-Nothing was changed: somebody else owns the fields above. For each of them,
+Nothing was changed: other managers own the fields above. For each of them,
 * take it over: apply again with --force-conflicts; or
-* leave it to its owner: delete it from your file; or
+* leave it to its owner: remove it from your file; or
 * share it: give it the value that it has now. It stays if the other owner
   lets go of it."""
 

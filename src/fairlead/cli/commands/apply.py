@@ -120,7 +120,7 @@ def _check(at: Invocation, client_side: bool) -> None:
         raise CommandError("--all and --selector contradict each other: give one of them")
     if options.prune and not options.all and not options.selector:
         raise CommandError(
-            "--prune deletes whatever the files no longer have. Say among which objects: --all, or"
+            "--prune deletes objects that are no longer in the files. Select which ones: --all, or"
             " those with a label (-l)"
         )
     allowed_kinds(options.prune_allowlist)
@@ -180,7 +180,7 @@ class _Batch:
     def _remember(self, found: ResolvedObject, made: Object) -> None:
         if "deletionTimestamp" in made["metadata"]:
             self._at.screen.warn(
-                f"Warning: {found.name} is being deleted; what is applied goes with it"
+                f"Warning: {found.name} is being deleted, and the applied changes with it"
             )
         self._places.made(found.value)
         if found.value["kind"] == "Namespace":

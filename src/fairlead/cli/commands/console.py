@@ -33,7 +33,7 @@ async def run(at: Invocation) -> int:
     if _open(link):
         at.screen.print(f"Opened {printable(place.server.rstrip('/'))}/console/ in a browser.")
     else:
-        at.screen.print("There is no browser here. This link is good once, for a minute:")
+        at.screen.print("There is no browser here. This link works once, within a minute:")
         at.screen.print(link)
     if place.ca and not place.insecure:
         at.screen.flush()
@@ -51,7 +51,7 @@ async def _code(at: Invocation) -> str:
         raise
     code = answer.get("code") if isinstance(answer, dict) else None
     if not isinstance(code, str):
-        raise CommandFailed("error: the server has answered no code")
+        raise CommandFailed("error: the server returned no sign-in code")
     return quote(code, safe="")
 
 
@@ -76,7 +76,7 @@ def _about_trust(ca: bytes) -> str:
         return "The browser has to trust the certificate authority of your client configuration."
     name = printable(certificate.subject.rfc4514_string())
     return (
-        f"The browser has to trust the certificate authority {name}, or asks whether to go on.\n"
+        f"The browser has to trust the certificate authority {name}, or asks whether to continue.\n"
         f"Its SHA-256 fingerprint is {certificate.fingerprint(SHA256()).hex(':').upper()}\n"
         "To have it trusted, import it under the browser's authorities; this writes it to a file:\n"
         "  fairlead config view --raw --minify -o"

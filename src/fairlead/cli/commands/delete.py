@@ -16,10 +16,10 @@ from fairlead.cli.write_options import EXPECTED, Failures, add_dry_run_flag, dry
 from fairlead.client.errors import NotFound
 from fairlead.client.session import Request
 
-_SCOPE_WARNING = "Warning: these objects are in no namespace: -n does not narrow what is deleted"
+_SCOPE_WARNING = "Warning: these objects are cluster-scoped: -n has no effect"
 _AT_ONCE_WARNING = (
-    "Warning: --force deletes the record at once. Nobody waits until what runs has ended: it may go"
-    " on unseen."
+    "Warning: --force deletes the object at once, without waiting for its containers to end: they"
+    " may keep running."
 )
 
 

@@ -54,7 +54,8 @@ async def run(at: Invocation) -> int:
         raise UsageError(f"--chunk-size must not be negative: {at.options.chunk_size}")
     if not at.options.words and not at.options.filename:
         raise CommandFailed(
-            "error: say what to describe, such as pods or deployment/web; fairlead api-resources"
+            "error: name the kind to describe, such as pods or deployment/web; fairlead"
+            " api-resources"
             " lists all kinds"
         )
     failures: list[Exception] = []
@@ -116,7 +117,7 @@ async def _describe_matching(at: Invocation, missing: NotFound) -> int:
     """Describe all objects whose name begins with the word; raises `missing` if there are none."""
     kind, prefix = at.options.words
     if "," in kind:
-        raise CommandFailed("error: the beginning of a name goes with one kind, not with several")
+        raise CommandFailed("error: a name prefix works with one kind only")
     resource = await _known(at, await at.client.resource(kind))
     answer = await resource.list(at.namespace, limit=at.options.chunk_size)
     matching = [

@@ -24,11 +24,12 @@ async def run(at: Invocation) -> int:
     words = at.options.words
     if not words:
         raise CommandFailed(
-            "error: say what to explain, such as pods or pods.spec; fairlead api-resources lists"
+            "error: name the kind to explain, such as pods or pods.spec; fairlead api-resources"
+            " lists"
             " all kinds"
         )
     if len(words) > 1:
-        raise CommandFailed("error: one kind or field at a time, please")
+        raise CommandFailed("error: give one kind or field")
     type, path = await _meant(at, words[0].split("."))
     if at.options.api_version:
         type = await _in_version(at, type, at.options.api_version)

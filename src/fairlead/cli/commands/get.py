@@ -66,8 +66,8 @@ async def run(at: Invocation) -> int:
         return await _raw(at)
     if not options.words and not options.filename:
         raise CommandFailed(
-            "error: say what to get, such as pods or deployment/web. fairlead api-resources lists"
-            " all kinds, fairlead explain KIND tells what one is, fairlead get --help the flags"
+            "error: name the kind to get, such as pods or deployment/web. fairlead api-resources"
+            " lists all kinds, fairlead explain KIND describes one, fairlead get --help the flags"
         )
     in_table = is_table(options.output)
     printer = None if in_table else printer_for(_choice(at))

@@ -100,7 +100,7 @@ async def _compare(at: Invocation, named: Named, sight: DiffView) -> None:
         for line in painted([*heads, *lines], Paint(at.screen)):
             at.screen.print(line)
     else:
-        at.screen.print("Nothing is different in what was asked for.")
+        at.screen.print("No differences match.")
 
 
 async def _then(named: Named, revision: str) -> dict[str, Any] | None:
@@ -191,4 +191,4 @@ def _tell(at: Invocation, named: Named, since: int, chapters: list[HistoryEntry]
         for line in one.told(paint, now):
             at.screen.print(line)
     if not chapters:
-        at.screen.print("\nNothing has changed in what was asked for.")
+        at.screen.print("\nNo changes match.")

@@ -19,7 +19,7 @@ from fairlead.client import ApiError, Unreachable
 from fairlead.codec.types.times import moment
 
 _USAGE = (
-    "say whose logs, such as fairlead logs POD, fairlead logs deployment/web or fairlead logs -l"
+    "name a pod, such as fairlead logs POD, fairlead logs deployment/web or fairlead logs -l"
     " app=web"
 )
 _HINT = "\nSee 'fairlead logs -h' for help and examples"

@@ -147,7 +147,7 @@ def _outcome(plan: Plan, manager: str) -> str:
     if plan.live is None:
         return f"An apply as {manager} would create it."
     if not plan.conflicts:
-        return f"An apply as {manager} conflicts with nobody."
+        return f"An apply as {manager} has no conflicts."
     fields = "1 field" if len(plan.conflicts) == 1 else f"{len(plan.conflicts)} fields"
     others = sorted({name for names in plan.conflicts.values() for name in names})
     return f"An apply as {manager} conflicts in {fields} with {printable(', '.join(others))}."

@@ -69,7 +69,7 @@ def _patch(at: Invocation) -> Any:
     if options.patch and options.patch_file:
         raise CommandError("--patch and --patch-file are two patches: give one of them")
     if not options.patch and not options.patch_file:
-        raise CommandError("say what to change: --patch with the patch, or --patch-file")
+        raise CommandError("a patch is needed: --patch or --patch-file")
     text = options.patch
     if options.patch_file:
         try:

@@ -62,14 +62,14 @@ async def run(at: Invocation) -> int:
     if options.replicas is None:
         raise CommandError('required flag(s) "replicas" not set')
     if options.replicas < 0:
-        raise CommandError("say how many: --replicas=COUNT, from 0 on")
+        raise CommandError("--replicas must be 0 or more")
     check_output(at)
     check_choice(at, options.words)
     query = write_query(options)
     failures = Failures()
     found = [one async for one in chosen_objects(at, options.words, failures)]
     if options.resource_version and len(found) > 1:
-        raise CommandError("--resource-version is of one object, and these are several")
+        raise CommandError("--resource-version needs a single object, but several are selected")
     if not found and not failures:
         raise CommandError("no objects passed to scale")
     for one in found:
@@ -143,6 +143,6 @@ async def _wait(at: Invocation, one: ResolvedObject) -> None:
         if planned == wanted == scale.get("status", {}).get("replicas", 0):
             return
         if monotonic() + pause > ends:
-            raise CommandError(f"{one.name} did not get there in the time that --timeout gives")
+            raise CommandError(f"{one.name} did not reach that number within --timeout")
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_BETWEEN_LOOKS)

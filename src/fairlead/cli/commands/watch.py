@@ -43,7 +43,7 @@ async def run(at: Invocation) -> int:
         raise CommandError(f'the only output format is json, not "{at.options.output}"')
     resources = await _resources(at)
     if not resources:
-        raise CommandError("the server has nothing that could be watched")
+        raise CommandError("the server has no resources that can be watched")
     feed = Feed(resources, _query(at), _refused(at), _ready(at))
     left = at.options.limit
     lines = Lines(Paint(at.screen), at.options.diff)
@@ -89,7 +89,7 @@ async def _resources(at: Invocation) -> list[tuple[Resource, str]]:
         words = ",".join(word for word in options.words if word)
         if "/" in words:
             raise CommandError(
-                "kinds are named here, not objects; --field-selector metadata.name=..."
+                "give kinds, not objects; select an object with --field-selector metadata.name=NAME"
             )
         return [(one.resource, namespace) for one in await targets_of(at.client, [words])]
     return [

@@ -51,9 +51,9 @@ async def _resource_rules(at: Making, verbs: list[str]) -> list[Object]:
 async def _role(at: Making) -> Object:
     verbs = _verbs(at)
     if not verbs:
-        raise CommandError("name verbs: --verb=get,list")
+        raise CommandError("verbs are missing: --verb=get,list")
     if not at.values("resource"):
-        raise CommandError("name resources: --resource=pods")
+        raise CommandError("resources are missing: --resource=pods")
     return _of_group(at, "Role", rules=await _resource_rules(at, verbs))
 
 
@@ -63,7 +63,8 @@ async def _cluster_role(at: Making) -> Object:
     if aggregated:
         if verbs or resources or paths or at.values("resource_name"):
             raise CommandError(
-                "--aggregation-rule collects rules of others: leave out verbs, resources and paths"
+                "--aggregation-rule takes the rules of other roles: leave out verbs, resources"
+                " and paths"
             )
         labels = pairs(aggregated, "{} is not a label with its value")
         return _of_group(
@@ -73,9 +74,9 @@ async def _cluster_role(at: Making) -> Object:
             aggregationRule={"clusterRoleSelectors": [{"matchLabels": labels}]},
         )
     if not verbs:
-        raise CommandError("name verbs: --verb=get,list")
+        raise CommandError("verbs are missing: --verb=get,list")
     if not resources and not paths:
-        raise CommandError("say what the verbs are for: --resource or --non-resource-url")
+        raise CommandError("give --resource or --non-resource-url")
     rules = await _resource_rules(at, verbs)
     if paths:
         for verb in verbs:
@@ -106,7 +107,7 @@ async def _binding(at: Making, kind: str) -> Object:
     if kind == "ClusterRoleBinding":
         at.required("clusterrole")
     elif bool(role) == bool(cluster_role):
-        raise CommandError("name one role: --clusterrole or --role")
+        raise CommandError("give one role: --clusterrole or --role")
     reference = {
         "apiGroup": at.dialect.group_name(_GROUP),
         "kind": "Role" if role else "ClusterRole",

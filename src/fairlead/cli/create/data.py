@@ -31,7 +31,7 @@ def _contents(at: Making, kind: str) -> dict[str, bytes]:
     options = at.options
     if options.from_env_file and (options.from_file or options.from_literal):
         raise CommandError(
-            "--from-env-file gives all keys: leave out --from-file and --from-literal"
+            "--from-env-file sets all keys: leave out --from-file and --from-literal"
         )
     found: dict[str, bytes] = {}
     for key, value in (
@@ -67,7 +67,7 @@ def _file(text: str) -> Iterator[tuple[str, bytes]]:
     path = Path(place)
     if path.is_dir():
         if key:
-            raise CommandError("the files of a folder give keys themselves: leave out KEY=")
+            raise CommandError("file names become the keys of a folder: leave out KEY=")
         for file in sorted(path.iterdir()):
             if file.is_file():
                 yield file.name, content_of(file)
@@ -161,7 +161,8 @@ async def _registry(at: Making) -> Object:
     )
     if not (user and password and server):
         raise CommandError(
-            "say who signs in: --docker-server with --docker-username and --docker-password, or"
+            "credentials are missing: --docker-server with --docker-username and"
+            " --docker-password, or"
             " --from-file"
         )
     entry = {"username": user, "password": password}

@@ -46,7 +46,7 @@ async def _disruption_budget(at: Making) -> Object:
     least, most = at.text("min_available"), at.text("max_unavailable")
     selector = at.text("selector")
     if not least and not most:
-        raise CommandError("say what may be missing: --min-available or --max-unavailable")
+        raise CommandError("give --min-available or --max-unavailable")
     if least and most:
         raise CommandError(
             "--min-available and --max-unavailable contradict each other: give one of them"

@@ -49,7 +49,7 @@ async def _service(at: Making, type: str) -> Object:
         if ports:
             raise CommandError("can not map ports with clusterip=None")
     elif not ports and type != "ExternalName":
-        raise CommandError("name a port: --tcp=80 or --tcp=80:8080")
+        raise CommandError("a port is missing: --tcp=80 or --tcp=80:8080")
     if type == "NodePort" and at.number("node_port"):
         for port in ports:
             port["nodePort"] = at.number("node_port")
@@ -72,7 +72,7 @@ async def _ingress(at: Making) -> Object:
     rules, default = at.options.rule, at.text("default_backend")
     if not rules and not default:
         raise CommandError(
-            "say where requests go: --rule for a host and path, --default-backend for all others"
+            "no backend: give --rule for a host and path, --default-backend for all others"
         )
     spec: Object = {}
     if default:
@@ -103,7 +103,8 @@ def _rules(texts: list[str]) -> Object:
         found = _RULE.fullmatch(text)
         if not found:
             raise CommandError(
-                f"--rule takes HOST/PATH=SERVICE:PORT, with ,tls or ,tls=SECRET behind it, not"
+                f"--rule takes HOST/PATH=SERVICE:PORT, optionally followed by ,tls or"
+                f" ,tls=SECRET, not"
                 f" {text}"
             )
         host, path = found["host"], found["path"]

@@ -40,7 +40,7 @@ async def _request(at: Making) -> Object:
 def _seconds(text: str) -> int:
     found = seconds_of(text, "--duration")
     if found <= 0:
-        raise CommandError("--duration takes a time from 0 on")
+        raise CommandError("--duration must not be negative")
     return int(found)
 
 

@@ -27,7 +27,7 @@ async def _deployment(at: Making) -> Object:
     if not images:
         raise CommandError('required flag(s) "image" not set')
     if len(images) > 1 and command:
-        raise CommandError("a command is for one container, and these are several images")
+        raise CommandError("a command needs a single container, but there are several images")
     replicas, port = at.number("replicas"), at.number("port")
     if replicas < 0:
         raise CommandError("--replicas must not be negative")
@@ -55,7 +55,7 @@ def _job_spec(at: Making, image: str, restart: str) -> Object:
 async def _job(at: Making) -> Object:
     image, origin = at.text("image"), at.text("from")
     if bool(image) == bool(origin):
-        raise CommandError("say what runs: --image, or --from=cronjob/NAME")
+        raise CommandError("give --image or --from=cronjob/NAME")
     if origin:
         return await _job_of(at, origin)
     return {

@@ -72,7 +72,7 @@ def deletion_of(options: argparse.Namespace, screen: Screen, forced: bool = Fals
             raise CommandError("--now is a grace period of 1 s: leave out --grace-period")
         grace = 1
     if forced and grace > 0:
-        raise CommandError("--force does not wait: leave out --grace-period, or make it 0")
+        raise CommandError("--force needs a grace period of 0: leave out --grace-period")
     if forced:
         grace = 0
     elif grace == 0:

@@ -43,5 +43,5 @@ async def wait_until_gone(
         raise CommandFailed(late) from None
     except asyncio.CancelledError:
         left = len(departures.left)
-        at.screen.warn(f"\nNot waiting any longer: the server goes on deleting ({left} left).")
+        at.screen.warn(f"\nNot waiting any longer; the server continues to delete ({left} left).")
         raise

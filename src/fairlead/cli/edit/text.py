@@ -12,7 +12,7 @@ from fairlead.cli.output import documents
 Object = dict[str, Any]
 
 _HEAD = """\
-What you save here replaces the object. Lines with a # in front do not count.
+The saved text replaces the object. Lines that begin with # are ignored.
 Save an empty file to change nothing. If the server refuses what you saved,
 you get it back, with the reasons up here.
 """

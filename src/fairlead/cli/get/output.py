@@ -122,8 +122,8 @@ async def tell_if_no_nodes(at: Invocation) -> None:
     if not nodes.get("items"):
         at.screen.flush()
         at.screen.warn(
-            "Pending pods wait for a node, and there is none. `fairlead serve --simulate-nodes 3`"
-            " has three, without machines."
+            "The pods are Pending because there is no node. `fairlead serve --simulate-nodes 3`"
+            " starts a server with three simulated nodes."
         )
 
 

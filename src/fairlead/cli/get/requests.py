@@ -97,13 +97,13 @@ def _check(at: Invocation, targets: Sequence[Target]) -> None:
             raise _failed("names and a selector contradict each other: give one of them")
         raise _failed("names and a selector contradict each other: give one of them")
     if options.all_namespaces and any(type.namespaced for type in named):
-        raise _failed("a name is of one namespace: leave out -A, or the name")
+        raise _failed("a name cannot be used with -A: leave out one of them")
 
 
 async def _in_files(at: Invocation, found: Sequence[Manifest]) -> Asked:
     options = at.options
     if options.words:
-        raise _failed("objects are named by files (-f) and by words at once: give one of them")
+        raise _failed("objects are given both by files (-f) and by name: use one of them")
     wanted = []
     for value, origin in found:
         metadata = value.get("metadata") or {}

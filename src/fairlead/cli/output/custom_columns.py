@@ -23,7 +23,7 @@ class Column(NamedTuple):
 def columns_of(text: str) -> list[Column]:
     """Parse HEADER:PATH columns; raises CommandFailed."""
     if not text:
-        raise CommandFailed("error: name columns: -o custom-columns=NAME:.metadata.name,...")
+        raise CommandFailed("error: columns are missing: -o custom-columns=NAME:.metadata.name,...")
     found = []
     for part in text.split(","):
         header, colon, path = part.partition(":")

@@ -105,7 +105,8 @@ def relaxed(text: str) -> str:
     found = _RELAXED.fullmatch(text)
     if found is None:
         raise JsonPathError(
-            "a path is names with dots between them, in braces or not, as in {.metadata.name}"
+            "a path consists of names separated by dots, with or without braces, such as"
+            " {.metadata.name}"
         )
     return f"{{.{found[1] or found[2]}}}"
 
@@ -131,7 +132,7 @@ def _nested(actions: Iterator[Steps], depth: int = 0) -> list[Part]:
         words = [step.name for step in steps if isinstance(step, Word)]
         if "range" in words:
             if depth == _DEEPEST:
-                raise JsonPathError("too many loops in each other")
+                raise JsonPathError("loops are nested too deeply")
             parts.append(Loop(steps, _nested(actions, depth + 1)))
         elif "end" not in words:
             parts.append(steps)

@@ -95,7 +95,7 @@ class Slice:
 
     def _of(self, value: Any) -> Values:
         if not isinstance(value, list):
-            raise JsonPathError(f"{_type(value)} is no list")
+            raise JsonPathError(f"{_type(value)} is not a list")
         size = len(value)
         first = self.first or 0
         end = first + 1 if self.is_index else size if self.end is None else self.end
@@ -136,9 +136,7 @@ class Filter:
 
     def _of(self, value: Any, strict: bool) -> Iterator[Any]:
         if not isinstance(value, list):
-            raise JsonPathError(
-                f"only items of a list can be chosen, and this is none: {plain(value)}"
-            )
+            raise JsonPathError(f"a filter needs a list, not: {plain(value)}")
         for one in value:
             if self._matches(one, strict):
                 yield one

@@ -48,7 +48,7 @@ def printer_for(choice: Choice) -> Printer:
     form, sign, given = choice.output.partition("=")
     if form in _TEMPLATES:
         raise CommandFailed(
-            "error: Go templates are not there: use -o jsonpath=TEMPLATE or"
+            "error: Go templates are not supported: use -o jsonpath=TEMPLATE or"
             " -o custom-columns=HEADER:PATH"
         )
     made = _PRINTERS.get(form)

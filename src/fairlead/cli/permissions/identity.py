@@ -131,7 +131,7 @@ async def _of_token(client: Client, token: str) -> Identity:
             raise
         return _of_claims(token, error)
     if not status.get("authenticated"):
-        raise CommandFailed("error: the server does not know this token")
+        raise CommandFailed("error: the server does not accept this token")
     return _of_info(status.get("user") or {}, "a TokenReview")
 
 
@@ -142,7 +142,7 @@ def _of_claims(token: str, refusal: ApiError) -> Identity:
     account = split_account_name(user)
     if account is None:
         raise CommandFailed(
-            "error: the server does not tell who you are: it has no SelfSubjectReview API, and"
+            "error: cannot determine the user: the server has no SelfSubjectReview API, and"
             f" {refusal.message}"
         )
     groups = (*account_groups(account[0]), AUTHENTICATED)

@@ -25,7 +25,7 @@ def progress_of(type: ResourceType, value: Object) -> Progress:
     """Raises Mistake if the rollout failed or the kind has no rollouts."""
     viewer = _VIEWERS.get((type.group, type.kind))
     if viewer is None:
-        raise CommandError(f"{named_kind(type)} is nothing that rolls out")
+        raise CommandError(f"{named_kind(type)} has no rollouts")
     return viewer(value)
 
 
@@ -38,9 +38,9 @@ def check_revision(value: Object, dialect: Dialect, wanted: int) -> None:
     name = value["metadata"]["name"]
     running = revision_of(value, dialect)
     if running is None:
-        raise CommandError(f'deployment "{name}" has no number of a revision')
+        raise CommandError(f'deployment "{name}" has no revision number')
     if running != wanted:
-        raise CommandError(f"revision {running} runs now, not {wanted}")
+        raise CommandError(f"the current revision is {running}, not {wanted}")
 
 
 def revision_of(value: Object, dialect: Dialect) -> int | None:
@@ -65,7 +65,7 @@ def _deployment(value: Object) -> Progress:
         return Progress(f'deployment "{name}": no controller has seen the change yet...')
     for condition in status.get("conditions") or ():
         if condition["type"] == "Progressing" and condition.get("reason") == _DEADLINE:
-            raise CommandError(f'deployment "{name}" has made no progress in its deadline')
+            raise CommandError(f'deployment "{name}" made no progress within its deadline')
     wanted, updated = _count(spec, "replicas"), _count(status, "updatedReplicas")
     old = _count(status, "replicas") - updated
     available = _count(status, "availableReplicas")
@@ -120,7 +120,7 @@ def _stateful_set(value: Object) -> Progress:
 
 def _check_strategy(value: Object) -> None:
     if (value["spec"].get("updateStrategy") or {}).get("type") != _ROLLING:
-        raise CommandError(f"its strategy is not {_ROLLING}: nothing rolls out by itself")
+        raise CommandError(f"its strategy is not {_ROLLING}: it has no rollouts")
 
 
 _VIEWERS: dict[tuple[str, str], Callable[[Object], Progress]] = {

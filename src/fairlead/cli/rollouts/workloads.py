@@ -35,7 +35,7 @@ async def workloads(at: Invocation, failures: Failures) -> AsyncIterator[Resolve
     if not options.words and not options.filename:
         raise CommandError("required resource not specified")
     if options.words and options.filename:
-        raise CommandError("objects are named by files (-f) and by words at once: give one of them")
+        raise CommandError("objects are given both by files (-f) and by name: use one of them")
     is_kind_alone = len(options.words) == 1 and "/" not in options.words[0]
     options.all = is_kind_alone and not options.selector
     async for one in chosen_objects(at, options.words, failures):

@@ -61,7 +61,7 @@ def _change(path: Path, change: Callable[[Document], None]) -> None:
         for section in SECTIONS:
             list(named_entries(before, section))  # validates them
     except ValueError as error:
-        raise AccessError(f"{path} is no client configuration: {error}") from None
+        raise AccessError(f"{path} is not a client configuration: {error}") from None
     after = deepcopy(before) or deepcopy(_EMPTY)
     change(after)
     if after != before:

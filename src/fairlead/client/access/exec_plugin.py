@@ -161,7 +161,8 @@ def _status(printed: bytes, api_version: str) -> dict[str, Any]:
         raise _PluginError(f"decoding stdout: Object '{field}' is missing in what was printed")
     if kind != _KIND:
         raise _PluginError(
-            f'what the credential plugin printed is no ExecCredential: "{printable(str(kind))}" of'
+            f"the output of the credential plugin is not an ExecCredential:"
+            f' "{printable(str(kind))}" of'
             f' "{printable(str(version))}"'
         )
     if version != api_version:
@@ -183,10 +184,10 @@ def _decoded(printed: bytes) -> dict[str, Any]:
     try:
         value = parse_document(printed)
     except ValueError as error:
-        said = f"what the credential plugin printed is no JSON: {printable(str(error))}"
+        said = f"the output of the credential plugin is not JSON: {printable(str(error))}"
         raise _PluginError(said) from None
     if not isinstance(value, dict):
-        raise _PluginError("what the credential plugin printed is no JSON object")
+        raise _PluginError("the output of the credential plugin is not a JSON object")
     return value
 
 

@@ -40,7 +40,7 @@ def sources_of(path: Path | str | None = None) -> Sources:
         return Sources((Path(os.path.expanduser("~/.kube/config")),))
     files = dict.fromkeys(Path(name) for name in listed.split(os.pathsep) if name)
     if not files:
-        raise AccessError(f"{VARIABLE} is {listed!r}, which names no file")
+        raise AccessError(f"{VARIABLE} is {listed!r}, which does not name a file")
     return Sources(tuple(files))
 
 
@@ -124,7 +124,7 @@ def read_configuration(sources: Sources) -> Configuration:
                 found.add(read_client_config(file), file)
         except (ClientConfigError, OSError) as error:
             said = str(error).removeprefix(f"{file} is not YAML: ")
-            problems.append(f"{file} is no client configuration: {said}")
+            problems.append(f"{file} is not a client configuration: {said}")
     if problems:
         raise AccessError("\n".join(problems))
     return found

@@ -208,7 +208,7 @@ def _place(cluster: Entry, proof: ClientConfig) -> ClientConfig:
     place = parse_cluster(fields, cluster.directory, proof)
     if place.insecure and place.ca:
         raise ClientConfigError(
-            "a certificate authority is of no use with insecure-skip-tls-verify: give one of them"
+            "a certificate authority and insecure-skip-tls-verify exclude each other"
         )
     return place if place.proxy else replace(place, proxy=proxy_of_environment(place.server))
 
@@ -233,7 +233,7 @@ def _url(cluster: Mapping[str, Any], proof: ClientConfig) -> str:
         usable = False
     if not usable or " " in server:
         raise ClientConfigError(
-            f'the server is no URL and no HOST:PORT: "{printable(cluster["server"])}"'
+            f'the server is neither a URL nor HOST:PORT: "{printable(cluster["server"])}"'
         )
     return server
 

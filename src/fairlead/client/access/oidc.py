@@ -82,9 +82,7 @@ class _Helper:
             return kept
         refresh_token = self._settings.get("refresh-token")
         if not refresh_token:
-            raise CredentialsError(
-                "the id-token has run out, and there is no refresh-token to get another one"
-            )
+            raise CredentialsError("the id-token has expired, and there is no refresh-token")
         try:
             tokens = asyncio.run(self._provider().refresh(refresh_token))
         except CredentialsError:
@@ -146,7 +144,7 @@ class _Helper:
         try:
             change_file(self._origin, change)
         except AccessError as error:
-            raise CredentialsError(f"the new tokens cannot be written down: {error}") from None
+            raise CredentialsError(f"the new tokens cannot be saved: {error}") from None
         self._settings = {**self._settings, **changed}
 
 
@@ -154,7 +152,7 @@ def _expiry(token: str) -> float:
     """The expiry of an ID token; raises CredentialsError."""
     parts = token.split(".")
     if len(parts) != 3:
-        raise CredentialsError("the id-token is no JWT")
+        raise CredentialsError("the id-token is not a JWT")
     try:
         claims = orjson.loads(base64.b64decode(parts[1] + "==", altchars=b"-_"))
         return float(claims["exp"])

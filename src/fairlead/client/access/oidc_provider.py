@@ -82,7 +82,9 @@ class Provider:
         url = self.issuer.rstrip("/") + "/.well-known/openid-configuration"
         reply = await self._call("GET", url)
         if reply.status != 200:
-            raise CredentialsError(f"the identity provider does not describe itself: {reply.shown}")
+            raise CredentialsError(
+                f"the identity provider has no discovery document: {reply.shown}"
+            )
         metadata = _object(reply, "the identity provider's description of itself cannot be read")
         endpoint = metadata.get("token_endpoint")
         if not isinstance(endpoint, str) or not endpoint:

@@ -28,5 +28,5 @@ def identity_fields(user: User) -> list[Field]:
         name = (EXTRA_PREFIX + quote(key, safe=_OF_NAMES)).encode()
         found += ((name, value) for value in values)
     if any(_UNTOLD.search(value) for _, value in found):
-        raise CallError("the user has a name that cannot be told to another server")
+        raise CallError("the user has a name that cannot be sent to another server")
     return [(name, value.encode(errors="replace")) for name, value in found]

@@ -103,7 +103,7 @@ class SigningAuthority:
             except SigningFileError as error:
                 if self._loaded is None:
                     raise
-                logger.warning("%s; the signing CA read before stays in use", error)
+                logger.warning("%s; the server keeps using the signing CA that it has", error)
         assert self._loaded is not None
         return self._loaded
 

@@ -65,7 +65,7 @@ def _positive(duration: Callable[[str], float]) -> Callable[[str], float]:
     def read(text: str) -> float:
         seconds = duration(text)
         if seconds < 1 or seconds > 100 * _YEAR:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a life of certificates")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a lifetime of certificates")
         return seconds
 
     return read

@@ -220,7 +220,7 @@ class Elector:
             async with asyncio.timeout(_LAST_WORDS):
                 await self._client.change(LEASES, self._terms.namespace, self._terms.name, change)
         except (StatusError, StorageError, TimeoutError) as error:
-            logger.warning("cannot give up the lease %s: %s", self._key, error or "no answer")
+            logger.warning("cannot release the lease %s: %s", self._key, error or "no answer")
 
     def _tell(self, what: str) -> None:
         text = f"{self._identity} {what}"
@@ -237,4 +237,4 @@ async def _ended(*tasks: asyncio.Task[None]) -> None:
         task.cancel()
     _, left = await asyncio.wait(tasks, timeout=_PATIENCE)
     if left:
-        logger.error("work that only one server may do does not end: %s", left)
+        logger.error("tasks of the leader do not end: %s", left)

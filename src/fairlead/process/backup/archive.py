@@ -92,7 +92,7 @@ def _parts(rows: Iterable[Row]) -> Iterator[_Part]:
     content: list[bytes] = []
     count = size = 0
     for revision, resource, key, _, api_version, value in rows:
-        assert value is not None, "a backup has what exists, not what was deleted"
+        assert value is not None, "a backup must not have deleted objects"
         head = orjson.dumps([resource, key, revision, api_version, len(value)])
         content += (head, b"\n", value, b"\n")
         count += 1
@@ -135,7 +135,7 @@ class Archive:
         return ArchiveError(f"{self._path} is damaged: {why}")
 
     def _cut_short(self) -> ArchiveError:
-        return self._damaged("it is cut short, or its end is not what was written")
+        return self._damaged("it is truncated, or its end is damaged")
 
     def _header(self, line: bytes) -> Header:
         try:

@@ -50,10 +50,9 @@ async def fill(
     wanted = newest if raising.accept_older else header.revision + raising.gap
     if wanted - newest > MAX_RAISED:
         raise BackupError(
-            f"the storage is at revision {newest} and has to be raised above {wanted}, where"
-            f" resourceVersions that clients know end; {MAX_RAISED} can be made up for. Start all"
-            " clients anew and go on with --accept-older-revisions, or restore into a data"
-            " directory"
+            f"the storage is at revision {newest}, clients may have seen revisions up to {wanted},"
+            f" and at most {MAX_RAISED} revisions can be skipped. Restart all clients and use"
+            " --accept-older-revisions, or restore into a data directory"
         )
     filling = _Restore(source, progress)
     try:
@@ -73,7 +72,7 @@ def check_empty(snapshot: Snapshot) -> None:
     """Raise BackupError if the storage holds any object."""
     if any(row.resource == UNFINISHED for row in snapshot.rows):
         raise BackupError(
-            "the storage has a part of a restore that was cut off: delete what is below the prefix"
+            "the storage has a part of an interrupted restore: delete all keys under the prefix"
             " and try again"
         )
     if snapshot.rows:
@@ -124,13 +123,13 @@ class _Restore:
     async def _write_group(self, group: list[Write]) -> None:
         places = {(write.resource, write.key) for write in group}
         if len(places) < len(group) or places & self._ours:
-            raise BackupError("an object is there twice")
+            raise BackupError("an object occurs twice")
         self._ours |= places
         try:
             await self._write(group)
         except (Conflict, ConditionFailed):
             self._ours -= places
-            raise BackupError("somebody else writes into the storage") from None
+            raise BackupError("another program writes to the storage") from None
         except ValueError as error:  # the value cannot be encoded in the reference's format
             raise BackupError(str(error)) from None
 
@@ -161,8 +160,8 @@ class _Restore:
                 await self._delete([(row.resource, row.key, row.revision) for row in rows])
         except (StorageError, Conflict, ConditionFailed) as error:
             raise BackupError(
-                f"{str(why) or type(why).__name__}; nor could what was written be taken away"
-                f" ({error}): delete what is below the prefix before you try again"
+                f"{str(why) or type(why).__name__}; the keys that were written could not be deleted"
+                f" ({error}): delete all keys under the prefix before you try again"
             ) from why
 
     async def _left(self) -> list[Row]:
@@ -181,8 +180,8 @@ def _groups(rows: Iterable[Row]) -> Iterator[list[Write]]:
         value = row.value or b""
         if not value.startswith(b"{"):
             raise BackupError(
-                f"{row.resource} {row.key} is encrypted: make the backup of the running server"
-                " instead, which has its objects in the clear"
+                f"{row.resource} {row.key} is encrypted: make the backup from the running server"
+                " instead, which decrypts its objects"
             )
         if group and (len(group) == _ROWS_A_GROUP or size + len(value) > _BYTES_A_GROUP):
             yield group

@@ -151,7 +151,7 @@ def _ensure_issued(pki: Pki, hosts: list[str], now: datetime, life: timedelta) -
         pki.serving.write(issue_serving(pki.ca.read(), hosts, now, life))
         write_private(remembered, wanted.encode())
         if renewed:
-            logger.info("the own serving certificate is new and good for %d days", life.days)
+            logger.info("a new serving certificate was issued for %d days", life.days)
     if not same_issuer or _needs_renewal(pki.admin, now):
         from fairlead.process.certificates.issue import issue_admin
 
@@ -240,6 +240,6 @@ def _is_usable(pair: Pair) -> bool:
     try:
         pair.check()
     except FileError as error:
-        logger.warning("%s; it is made anew", error)
+        logger.warning("%s; it is created again", error)
         return False
     return True

@@ -69,7 +69,7 @@ class Renewal:
                 try:
                     self._changed()
                 except FileError as error:
-                    logger.warning("%s; the certificates read before stay in use", error)
+                    logger.warning("%s; the server keeps using the certificates that it has", error)
 
     def look(self) -> bool:
         """Renew certificates that expire soon; return whether files changed and must be

@@ -31,5 +31,7 @@ def ensure_service_account_key(directory: Path) -> Path:
     make_private_directory(path.parent)
     write_private(path, new_key())
     if (directory / "admin.kubeconfig").exists():
-        logger.warning("%s was missing and is new: tokens that were issued before are void", path)
+        logger.warning(
+            "%s was missing and has been created: tokens that were issued before are invalid", path
+        )
     return path

@@ -46,7 +46,7 @@ def share(text: str) -> float:
     """Parse a number from 0 to 1."""
     value = rate(text)
     if value > 1:
-        raise argparse.ArgumentTypeError(f"{text} is more than the whole: 0 to 1")
+        raise argparse.ArgumentTypeError(f"{text} is not a fraction from 0 to 1")
     return value
 
 

@@ -179,7 +179,7 @@ class Parent:
         except Exception as error:
             detail = error if self._options.verbosity else None
             why = f"{type(error).__name__}: {error}"
-            logger.critical("worker %d has failed: %s", worker.number, why, exc_info=detail)
+            logger.critical("worker %d failed: %s", worker.number, why, exc_info=detail)
         finally:
             sys.stdout.flush()
             sys.stderr.flush()

@@ -80,10 +80,14 @@ _PLAIN = {
     "storage/v1/csidrivers": table(
         NAME,
         flag("AttachRequired", "spec.attachRequired", "Whether volumes are attached", missing=True),
-        flag("PodInfoOnMount", "spec.podInfoOnMount", "Whether the driver is told of the pod"),
+        flag(
+            "PodInfoOnMount",
+            "spec.podInfoOnMount",
+            "Whether the driver gets information about the pod",
+        ),
         flag("StorageCapacity", "spec.storageCapacity", "Whether the driver reports free space"),
         text("TokenRequests", _audiences, "Audiences of tokens the driver is given"),
-        flag("RequiresRepublish", "spec.requiresRepublish", "Whether volumes are mounted anew"),
+        flag("RequiresRepublish", "spec.requiresRepublish", "Whether volumes are mounted again"),
         text("Modes", _modes, "Kinds of volume the driver offers"),
         AGE,
     ),

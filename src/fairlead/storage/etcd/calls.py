@@ -172,7 +172,7 @@ class Stream(Exchange):
 
     def cancel(self) -> None:
         self.connection.reset(self)
-        self.failed(CallFailed("CANCELLED", "the watch was given up"))
+        self.failed(CallFailed("CANCELLED", "the watch was abandoned"))
 
     def message(self, message: bytes) -> None:
         self._messages.append(message)

@@ -193,7 +193,7 @@ class Client:
             left.drop()
         self.error = ""
         if left is not None:
-            logger.warning("etcd: going on with %s", member.url)
+            logger.warning("etcd: switched to %s", member.url)
 
     async def _first_answer(self, members: Sequence[Member]) -> Member | None:
         """Return the first member that answers a linearizable read, None if none does."""

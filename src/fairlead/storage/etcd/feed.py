@@ -211,8 +211,8 @@ class Feed:
         except CallFailed as error:
             if error.is_future:
                 raise StorageError(
-                    f"etcd has not come to revision {after}, which it had told: was an old state"
-                    " of it restored? Start the server anew",
+                    f"etcd is behind revision {after}, which it had reported: was an old state"
+                    " restored? Restart the server",
                     Fault.FATAL,
                 ) from None
             if error.is_compacted:

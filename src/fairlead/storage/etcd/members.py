@@ -92,7 +92,7 @@ class Member:
         if not connecting.done():
             raise CallFailed("DEADLINE_EXCEEDED", "no connection in time", is_unsent=True)
         if connecting.cancelled():
-            raise CallFailed("CANCELLED", "the connection was given up", is_unsent=True)
+            raise CallFailed("CANCELLED", "the connection was abandoned", is_unsent=True)
         return connecting.result()
 
     def _ended(self, task: asyncio.Task[Connection]) -> None:
@@ -151,7 +151,7 @@ class Member:
             self._looking.cancel()
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.abort("the connection was given up")
+            connection.abort("the connection was abandoned")
 
     async def close(self) -> None:
         self.drop()

@@ -168,10 +168,10 @@ class SqliteBackend:
         if not self._accept_lost_writes:
             raise StorageError(
                 f"{self.path} lost writes that were acknowledged: it ends at revision"
-                f" {self.revision}, but {told} was reached; put back the files that are missing,"
-                " or go on without those writes with --accept-lost-writes"
+                f" {self.revision}, but {told} was reached; restore the missing files,"
+                " or continue without those writes with --accept-lost-writes"
             )
-        logger.warning("going on without revisions %d to %d", self.revision + 1, told)
+        logger.warning("continuing without revisions %d to %d", self.revision + 1, told)
         self._db.execute("UPDATE state SET value = ? WHERE name = 'highest'", (told,))
         self.revision = told
 
@@ -245,7 +245,7 @@ class SqliteBackend:
             # The writes are durable; only a later loss of them would go unnoticed.
             if not self._warned:
                 self._warned = True
-                logger.warning("cannot note the acknowledged revision: %s", error.strerror)
+                logger.warning("cannot record the acknowledged revision: %s", error.strerror)
 
     def _commit(self, rows: list[Row]) -> None:
         if len(rows) <= _ROWS_A_STATEMENT and self._names.know(rows):

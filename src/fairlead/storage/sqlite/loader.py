@@ -91,7 +91,7 @@ def _fill(db: sqlite3.Connection, rows: Iterable[Row], revision: int) -> int:
 def _check_unique(db: sqlite3.Connection) -> None:
     twice = db.execute(_TWICE).fetchone()
     if twice is not None:
-        raise StorageError(f"{twice[0]} {twice[1]} is there twice", Fault.PASSING)
+        raise StorageError(f"{twice[0]} {twice[1]} occurs twice", Fault.PASSING)
 
 
 def _set_revision(db: sqlite3.Connection, revision: int) -> None:
@@ -104,4 +104,4 @@ def _settle(db: sqlite3.Connection) -> None:
     """Checkpoint the WAL, so that the file about to be renamed is complete."""
     busy, left, moved = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy or left != moved:
-        raise StorageError("the database could not be brought into one file")
+        raise StorageError("the database could not be written to one file")

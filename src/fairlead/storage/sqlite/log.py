@@ -239,7 +239,7 @@ def _checked(row: Row) -> Row:
     """Raise StorageError for an encrypted value (objects begin with `{`): no key is configured."""
     if row.value is not None and row.value[:1] != b"{":
         raise StorageError(
-            f"{row.resource} {row.key} is stored under a key: start with"
+            f"{row.resource} {row.key} is encrypted: start with"
             " --encryption-provider-config and the key that it was written with"
         )
     return row

@@ -101,7 +101,7 @@ class Connections:
         now = asyncio.get_running_loop().time()
         if now - self._complained >= _COMPLAIN_EVERY:
             self._complained = now
-            logger.warning("%s: more are turned away", why)
+            logger.warning("%s: further ones are refused", why)
 
     async def look_after(self) -> None:
         """Enforce deadlines and refresh the Date header, forever."""
@@ -125,7 +125,7 @@ class Connections:
         if self._open:
             await either(hurry, asyncio.wait_for(self._empty.wait(), grace))
         if self._open:
-            logger.warning("%d connections are cut off", len(self._open))
+            logger.warning("closing %d connections", len(self._open))
         for connection in list(self._open):
             connection.cancel()
 

@@ -90,7 +90,9 @@ class UnreadOutput(Generic[H]):
         now = monotonic()
         if now - self._complained >= _COMPLAIN_EVERY:
             self._complained = now
-            logger.warning("too much waits for clients that do not read: %d are cut off", count)
+            logger.warning(
+                "too many bytes wait for clients that do not read: closing %d connections", count
+            )
 
 
 def max_min_share(held: Iterable[int], room: int) -> int:

@@ -363,7 +363,7 @@ class Head:
         if not self.modern:
             raise Refused(400, "transfer codings came with HTTP/1.1")
         if coding.lower() != b"chunked":
-            raise Refused(501, "no transfer coding but chunked is supported")
+            raise Refused(501, "the only supported transfer coding is chunked")
         self.chunked = True
 
     @property

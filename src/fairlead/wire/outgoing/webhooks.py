@@ -185,7 +185,7 @@ class Webhook:
         tls = self._tls
         if tls is None:
             if not _HOST.fullmatch(goal.host):
-                raise CallError(f'"{goal.host}" is no host')
+                raise CallError(f'"{goal.host}" is not a host')
             tls = self._tls = webhooks.tls(self._bundle, self._credentials)
         if self._proxy:
             headers = {**_HEADERS, **self._authorization()}
@@ -221,7 +221,7 @@ class Webhook:
     def _authorization(self) -> dict[str, str]:
         value = self._credentials.authorization() if self._credentials is not None else ""
         if not value.isprintable():
-            raise CallError("the credentials hold what cannot be sent")
+            raise CallError("the credentials have characters that cannot be sent")
         return {"authorization": value} if value else {}
 
 

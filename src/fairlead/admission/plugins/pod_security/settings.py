@@ -59,7 +59,7 @@ def _exempt(section: Section, field: str, faults: Callable[[str], list[str]]) ->
     for index, name in enumerate(names):
         wrong = faults(name)
         if name in seen:
-            wrong = [f'"{name}" is there twice']
+            wrong = [f'"{name}" occurs twice']
         if wrong:
             raise section.error(f"exemptions.{field}[{index}]", wrong[0])
         seen.add(name)

@@ -36,9 +36,11 @@ async def run(at: Invocation) -> int:
 async def _list(at: Invocation) -> int:
     options = at.options
     if options.words:
-        raise UsageError("--list tells everything: leave out verb and resource")
+        raise UsageError("--list shows everything: leave out verb and resource")
     if options.quiet or options.all_namespaces or options.subresource:
-        raise UsageError("--list does not go with --quiet, --all-namespaces or --subresource")
+        raise UsageError(
+            "--list cannot be combined with --quiet, --all-namespaces or --subresource"
+        )
     status = await review(at.client, "SelfSubjectRulesReview", {"namespace": at.namespace})
     if status.get("incomplete"):
         why = printable(str(status.get("evaluationError") or ""))

@@ -21,7 +21,7 @@ async def run(at: Invocation) -> int:
     as_document = wants_document(at)
     who = await identity(at.client)
     if who.source:
-        at.screen.warn(f"The server does not say who you are; this is told from {who.source}.")
+        at.screen.warn(f"The server has no API for this; the answer comes from {who.source}.")
     if as_document:
         group = (await at.client.discovery.dialect()).group_name("authentication.@")
         value = {

@@ -72,7 +72,7 @@ async def _explained(
     at: Invocation, asked: Question, who: Identity | None, allowed: bool
 ) -> Sequence[str]:
     if who is None:
-        return ["", "The server does not tell who you are, so no rule can be named."]
+        return ["", "The server has no API to determine your user, so no rule can be shown."]
     if MASTERS in who.groups:
         return ["", f"Members of {MASTERS} may do everything, without any rule."]
     # Imported lazily: only this command needs the server's authorization rules.

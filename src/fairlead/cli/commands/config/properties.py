@@ -91,7 +91,7 @@ def _kind(kinds: Kinds, fields: list[str], text: str, type_name: str) -> Any:
         if below is None:
             before = text.split(".")[: -(len(fields) - at)]
             raise CommandFailed(
-                f"error: {'.'.join(fields[at:])} is nothing that can stand behind"
+                f"error: {'.'.join(fields[at:])} is not a field of"
                 f" {'.'.join(before) or 'the beginning'} ({type_name})"
             )
         found = below

@@ -37,14 +37,12 @@ async def run(at: Invocation) -> int:
     found = [one async for one in workloads(at, failures)]
     failures.finish()
     if len(found) != 1:
-        raise CommandError(
-            f"rollout status follows one workload at a time, and these are {len(found)}"
-        )
+        raise CommandError(f"rollout status follows one workload, not {len(found)}")
     try:
         async with asyncio.timeout(at.options.timeout or None):
             await _follow(at, found[0])
     except TimeoutError:
-        raise CommandError("not rolled out in the time that --timeout gives") from None
+        raise CommandError("not rolled out within --timeout") from None
     return 0
 
 

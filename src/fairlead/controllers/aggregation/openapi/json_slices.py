@@ -57,7 +57,7 @@ class Pieces:
             start, end = self._spans[piece]
             self._left -= end - start
             if self._left < 0:
-                raise Unreadable(f"what is needed of it is longer than {MAX_PARSED} bytes")
+                raise Unreadable(f"the needed part of it is longer than {MAX_PARSED} bytes")
             value = _parsed(self._raw[start:end])
             if isinstance(value, dict):
                 return value
