@@ -22,7 +22,7 @@ VERBS = ("create", "delete", "deletecollection", "get", "list")
 class Shelf:
     """Serves `books` in any group and version. `content` has them by namespace; deletes of books
     with finalizers do nothing. `says` replaces the answers if it is set, `refuses` only those to
-    deletes."""
+    deletes, `lists` only those to lists of books."""
 
     def __init__(self, directory: Path, *hosts: str) -> None:
         pki = ensure_pki(directory, ["localhost", *hosts])
@@ -40,6 +40,7 @@ class Shelf:
         self.verbs: tuple[str, ...] = VERBS
         self.says: Says | None = None
         self.refuses: Says | None = None
+        self.lists: Says | None = None
 
     def close(self) -> None:
         self._neighbour.close()
@@ -60,6 +61,8 @@ class Shelf:
         match asked.method, rest:
             case "GET", []:
                 return _said(self._resources(f"{group}/{version}"))
+            case "GET", ["namespaces", _, "books"] if self.lists is not None:
+                return self.lists
             case "GET", ["namespaces", namespace, "books"]:
                 typed = {"apiVersion": f"{group}/{version}", "kind": "Book"}
                 items = [{**typed, **one} for one in self.content.get(namespace, [])]

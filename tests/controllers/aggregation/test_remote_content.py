@@ -12,7 +12,11 @@ from support.registered import Gadgets, Shelved
 from support.things import Space
 from support.waiting import eventually
 
+from fairlead.codec.bodies import MAX_VALUES
+from fairlead.wire.outgoing.client import MAX_ANSWER_BYTES
+
 DISCOVERY = "NamespaceDeletionDiscoveryFailure"
+CONTENT = "NamespaceDeletionContentFailure"
 
 
 @pytest.fixture
@@ -137,22 +141,66 @@ def test_a_refusal_of_the_server_is_told(shelved: Shelved) -> None:
     delete(space)
     says(
         space,
-        "NamespaceDeletionContentFailure",
+        CONTENT,
         f"Failed to delete all resource types, 1 remaining: {message}",
     )
     shelved.shelf.refuses = None
     goes(space)
 
 
-@pytest.mark.parametrize("document", [b"no json", b"[]"])
+UNAVAILABLE = "the server is currently unable to handle the request"
+UNREADABLE = {
+    "text": (b"no json", "the answer is not JSON"),
+    "cut off": (b'{"resources": [', "the answer is not JSON"),
+    "not UTF-8": (b'{"kind": "\xff"}', "the answer is not JSON"),
+    "too deep": (b'{"a":' * 2000 + b"1" + b"}" * 2000, "the answer is not JSON"),
+    "a list": (b"[]", "the answer is not an object"),
+    "too many values": (b'{"items": [' + b"[]," * MAX_VALUES + b"[]]}", "the answer is too large"),
+    "too long": (b" " * MAX_ANSWER_BYTES + b"{}", UNAVAILABLE),
+}
+unreadable = pytest.mark.parametrize(("document", "why"), UNREADABLE.values(), ids=UNREADABLE)
+
+
+@unreadable
 def test_a_list_of_resources_that_cannot_be_read_holds_the_namespace(
-    shelved: Shelved, document: bytes
+    shelved: Shelved, document: bytes, why: str
 ) -> None:
     shelved.becomes(shelved.register(), "True")
     shelved.shelf.says = Says(200, {"Content-Type": "application/json"}, document)
     space = shelved.space()
     delete(space)
-    eventually(lambda: condition(space, DISCOVERY).get("status") == "True", "it is held")
+    eventually(lambda: why in condition(space, DISCOVERY).get("message", ""), "it is held")
+    assert condition(space, DISCOVERY)["status"] == "True"
+    shelved.shelf.says = None
+    goes(space)
+
+
+@unreadable
+def test_a_list_of_content_that_cannot_be_read_holds_the_namespace(
+    shelved: Shelved, document: bytes, why: str
+) -> None:
+    shelved.becomes(shelved.register(), "True")
+    shelved.shelf.lists = Says(200, {"Content-Type": "application/json"}, document)
+    space = shelved.space()
+    shelved.shelf.put(space.name, "a")
+    delete(space)
+    eventually(lambda: why in condition(space, CONTENT).get("message", ""), "it is held")
+    assert shelved.shelf.content[space.name]
+    shelved.shelf.lists = None
+    goes(space)
+    assert shelved.shelf.content[space.name] == []
+
+
+def test_an_error_with_too_many_values_is_not_parsed(shelved: Shelved) -> None:
+    shelved.becomes(shelved.register(), "True")
+    status = {"kind": "Status", "message": "the shelf is full", "details": [[]] * MAX_VALUES}
+    shelved.shelf.says = Says(
+        500, {"Content-Type": "application/json"}, json.dumps(status).encode()
+    )
+    space = shelved.space()
+    delete(space)
+    why = 'an error on the server ("unknown") has prevented the request from succeeding'
+    eventually(lambda: why in condition(space, DISCOVERY).get("message", ""), "it is held")
     shelved.shelf.says = None
     goes(space)
 

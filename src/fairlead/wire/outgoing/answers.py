@@ -71,10 +71,11 @@ def _said(reply: Reply) -> str:
 
 
 def _status_message(reply: Reply) -> str:
-    """Return the message of a Status in the answer; empty if there is none."""
+    """Return the message of a Status in the answer; empty if there is none, or too many values."""
     try:
+        check_values(reply.content)
         found = orjson.loads(reply.content)
-    except orjson.JSONDecodeError:
+    except (SizeLimitExceeded, orjson.JSONDecodeError):
         return ""
     if not isinstance(found, dict) or found.get("kind") != "Status":
         return ""
