@@ -75,8 +75,8 @@ def _shown(actions: Iterable[argparse.Action]) -> list[argparse.Action]:
 def flags() -> str:
     lines = [
         "The flags of `fairlead serve`; `fairlead serve --help` shows them too. Names and meanings",
-        "are those of the reference's server where it has them. Some of its flags that mean",
-        "nothing here are taken and have no effect; a line at the start says so.",
+        "are those of the reference's server where it has them. Some further flags of it are",
+        "accepted without effect; the log says so at the start.",
         "",
     ]
     for group in _serve_parser()._action_groups:
@@ -132,9 +132,9 @@ def commands() -> str:
     from fairlead.cli.overview import SERVER_SIDE
 
     lines = [
-        "All commands, by what they are for; [the tour](../command-line.md) shows some of them.",
-        "The flags of `serve` have [a page](flags.md), so have the other commands that are about",
-        "[storage](../backup.md).",
+        "All commands, by purpose; [The command line](../command-line.md) shows some of them at",
+        "work. The flags of `serve` are in [Flags](flags.md), those of `backup`, `restore` and",
+        "`migrate` in [Backup](../backup.md).",
         "",
         "## Run a server",
         "",
@@ -176,9 +176,9 @@ def metrics() -> str:
         rows.append((f"`{found.name}{suffix}`", found.kind, labels, found.text))
     return page(
         "Metrics",
-        "What `/metrics` tells, in Prometheus' format. Names are the reference's where it has the",
-        "same. Of [several processes](../workers.md) any one answers for all. Reading it needs the",
-        "right to `get` the path.",
+        "The metrics of `/metrics`, in Prometheus' format, with the reference's names where it",
+        "has the same. With [several processes](../workers.md) any of them answers for all.",
+        "Reading needs the permission to `get` the path.",
         "",
         *table(("metric", "kind", "labels", ""), rows),
     )
@@ -272,8 +272,8 @@ def dialects() -> str:
     return page(
         "Dialects",
         "`--dialect cluster`, the default, follows the specification that Fairlead was built from;",
-        "`--dialect kubernetes` follows the reference. This is all in which the two differ, as",
-        "`dialect.py` has it, but for what [one of them alone serves](served.md#resources).",
+        "`--dialect kubernetes` follows the reference. This page lists all differences, from",
+        "`base/dialect.py`, except resources that [only one of them serves](served.md#resources).",
         "",
         "## Names",
         "",
@@ -325,9 +325,9 @@ def testing_api() -> str:
             rows.append((f"`{name}`", resource.kind, ", ".join(resource.verbs), said))
     return page(
         "The testing API",
-        f"The group `{group.api_version}`, served with `--testing`: what a test may do to its",
-        "server, from any language. Admins may use it, and who is given the right by roles.",
-        "[Here](../how-to/powers.md) is how it is used; `fairlead.testing` has a method for each.",
+        f"The group `{group.api_version}`, served with `--testing`: powers of tests, for any",
+        "language. Admins may use it, and users with a role that allows it.",
+        "[Faults, clock, snapshots](../how-to/powers.md) shows how to use it from Python.",
         "",
         *table(("resource", "kind", "verbs", ""), rows),
         *(line for struct in structs.values() for line in _type_lines(struct, texts)),
