@@ -57,6 +57,15 @@ class ArgumentReader(argparse.ArgumentParser):
         self.add_argument(name, help=help, **settings)
         self._bare[name] = f"{name}={bare}"
 
+    def add_label_selector(self) -> None:
+        self.add_argument(
+            "-l",
+            "--selector",
+            metavar="LABELS",
+            default="",
+            help="only objects that match this label selector",
+        )
+
     def unused(self, names: Sequence[str]) -> list[str]:
         """The subset of these flag names that the command does not define."""
         return [name for name in names if name not in self._option_string_actions]

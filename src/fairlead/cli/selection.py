@@ -35,13 +35,7 @@ class Chosen(NamedTuple):
 
 def add_choosing_flags(parser: ArgumentReader, what: str) -> None:
     add_file_flags(parser, what)
-    parser.add_argument(
-        "-l",
-        "--selector",
-        metavar="LABELS",
-        default="",
-        help="only objects that match this label selector",
-    )
+    parser.add_label_selector()
     parser.add_argument(
         "--field-selector",
         metavar="FIELDS",

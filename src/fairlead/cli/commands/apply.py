@@ -65,13 +65,7 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch(
         "--prune", help="delete objects that were applied before and are not in the files"
     )
-    parser.add_argument(
-        "-l",
-        "--selector",
-        metavar="LABELS",
-        default="",
-        help="only objects that match this label selector",
-    )
+    parser.add_label_selector()
     parser.add_switch("--all", help="prune all applied objects in the namespaces of the files")
     parser.add_argument(
         "--prune-allowlist",

@@ -30,13 +30,7 @@ class Described(NamedTuple):
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("words", metavar="KIND [NAME | PREFIX] | KIND/NAME", nargs="*")
     parser.add_switch("-A", "--all-namespaces", help="objects of all namespaces")
-    parser.add_argument(
-        "-l",
-        "--selector",
-        metavar="LABELS",
-        default="",
-        help="only objects that match this label selector",
-    )
+    parser.add_label_selector()
     add_file_flags(parser, "describe")
     parser.add_switch("--show-events", help="also show the events of objects", default=True)
     parser.add_argument(

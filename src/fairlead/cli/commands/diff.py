@@ -34,13 +34,7 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch("--force-conflicts", help="compare with a forced apply")
     parser.add_switch("--show-managed-fields", help="include managedFields")
     parser.add_switch("--prune", help="also show objects that would be pruned")
-    parser.add_argument(
-        "-l",
-        "--selector",
-        metavar="LABELS",
-        default="",
-        help="only objects that match this label selector",
-    )
+    parser.add_label_selector()
     parser.add_argument(
         "--prune-allowlist",
         metavar="GROUP/VERSION/KIND",

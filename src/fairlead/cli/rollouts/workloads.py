@@ -18,13 +18,7 @@ MANAGER = "fairlead-rollout"
 def add_workload_flags(parser: ArgumentReader, what: str) -> None:
     parser.add_argument("words", metavar="KIND [NAME...] | KIND/NAME...", nargs="*")
     add_file_flags(parser, what)
-    parser.add_argument(
-        "-l",
-        "--selector",
-        metavar="LABELS",
-        default="",
-        help="only objects that match this label selector",
-    )
+    parser.add_label_selector()
     parser.set_defaults(all=False, all_namespaces=False, field_selector="")
 
 
