@@ -207,7 +207,7 @@ def test_a_terminal_shows_what_waits_for_its_children(fairlead_kubernetes: Comma
 
 
 def test_what_holds_objects_is_told_in_words() -> None:
-    from fairlead.cli.delete.view import held_by
+    from fairlead.cli.delete.removal import held_by
 
     waiting = {"metadata": {"finalizers": ["foregroundDeletion", "a/b"]}}
     assert held_by("Pod", waiting, []) == "finalizer a/b; what it owns"
@@ -261,7 +261,7 @@ def test_flags_become_options(flags: tuple[str, ...], options: dict[str, object]
     from fairlead.cli.arguments import ArgumentReader
     from fairlead.cli.commands.delete import add_flags
     from fairlead.cli.delete.options import deletion_of
-    from fairlead.cli.screen import Screen
+    from fairlead.cli.invocation import Screen
 
     reader = ArgumentReader()
     add_flags(reader)

@@ -13,11 +13,10 @@ from support.commands import Commands
 from support.waiting import eventually
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
+from fairlead.cli.describe.describer import draw_events
 from fairlead.cli.describe.fields import Fields
-from fairlead.cli.describe.layout import Layout, Subject
-from fairlead.cli.describe.layouts import LAYOUTS, layout_of
+from fairlead.cli.describe.layout import LAYOUTS, Layout, Subject, layout_of
 from fairlead.cli.describe.page import Page
-from fairlead.cli.describe.parts.events import draw_events
 from fairlead.cli.describe.queries import Found
 from fairlead.cli.errors import CommandFailed
 from fairlead.client import ResourceType

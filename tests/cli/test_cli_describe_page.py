@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO, TextIOWrapper
 
 from fairlead.cli.describe.page import Page, aligned
-from fairlead.cli.screen import Screen
+from fairlead.cli.invocation import Screen
 
 
 def test_cells_below_each_other_line_up_with_two_spaces_behind_the_widest() -> None:

@@ -8,7 +8,7 @@ import pytest
 from support.commands import Commands
 from support.things import Space, random_word
 
-from fairlead.cli.explain.pages import wrapped
+from fairlead.cli.commands.explain import wrapped
 
 
 def test_a_kind_and_its_fields(fairlead: Commands) -> None:

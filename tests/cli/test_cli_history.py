@@ -15,7 +15,7 @@ from support.commands import Commands
 from support.power import Power
 from support.terminals import on_terminal
 
-from fairlead.cli.object_reference import Named
+from fairlead.cli.targets import Named
 from fairlead.cli.versions import retained, served
 from fairlead.client import ResourceType
 from fairlead.client.errors import Expired

@@ -18,8 +18,8 @@ from support.things import Space, Things
 from support.workloads import LABELS, Workloads, replicated, template
 
 from fairlead.base.dialect import KUBERNETES
+from fairlead.cli.commands.rollout.status import versions
 from fairlead.cli.errors import CommandFailed
-from fairlead.cli.rollouts.follow import versions
 from fairlead.cli.rollouts.state import progress_of, revision_of
 from fairlead.client import Client, ResourceType
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from support.pages import ROOT, commands
 
-from fairlead.cli.catalog import COMMANDS, GROUPS
-from fairlead.cli.overview import SERVER_SIDE
+from fairlead.cli.catalog import COMMANDS, GROUPS, SERVER_SIDE
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

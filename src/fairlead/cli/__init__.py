@@ -3,32 +3,33 @@
 - `main` in this module: where to enter; picks the command by its first word and imports only its
   modules
 - `runner`: runs a client command, from its flags to the exit code
-- `catalog`, `overview`: the commands by name, and their help
+- `catalog`: the commands by name, and the overview of them
 - `commands/`: one module per client command, with `add_flags` and `run`
 - `arguments`, `connection_flags`, `parser`: flags
-- `invocation`, `screen`: the options, client and output of a running command
-- `targets`, `object_reference`, `selection`, `manifests`, `resolution`: from words to objects
+- `invocation`: the options, client and output of a running command
+- `targets`, `selection`, `manifests`, `resolution`: from words to objects
 - `write_options`, `error_messages`, `errors`: options of writes, and error messages
 - `output/`: tables, JSON, YAML, JSONPath
 - `get/`, `describe/`, `explain/`, `feed/`, `relations/`, `ownership/`, `versions/`:
   commands that read
-- `apply/`, `create/`, `delete/`, `diff/`, `edit/`, `rollouts/`: commands that write
+- `apply/`, `create/`, `delete/`, `rollouts/`: commands that write
 - `permissions/`, `bootstrap_tokens/`: permissions and bootstrap tokens
 - `completion/`: shell completion
-- `store_copy`, `test_env`, `envtest_programs`: backup, restore, migrate; programs for envtest
+- `store_copy`, `envtest_programs`: backup, restore, migrate; programs for envtest
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fairlead import __version__
 from fairlead.base.terminal import guard_terminals
 from fairlead.cli.interrupts import restore_sigint
-from fairlead.cli.streams import cannot_write, open_closed_streams
 
 if TYPE_CHECKING:
     import argparse
@@ -59,7 +60,7 @@ def _run(words: list[str]) -> int:
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if not words or words[0] in _HELP:
-        from fairlead.cli.overview import overview
+        from fairlead.cli.catalog import overview
 
         print(overview(PROGRAM))
         return 0
@@ -81,7 +82,7 @@ def _run(words: list[str]) -> int:
         from fairlead.cli.runner import run_command
 
         return run_command(PROGRAM, words)
-    from fairlead.cli.overview import SERVER_SIDE, unknown_command
+    from fairlead.cli.catalog import SERVER_SIDE, unknown_command
 
     if words[0] in SERVER_SIDE:
         return _run_server_side(words[0], words[1:], *SERVER_SIDE[words[0]])
@@ -109,7 +110,7 @@ def _run_server_side(command: str, words: list[str], what: str, text: str) -> in
         add_serve_flags(parser)
         return _serve(parser, parser.parse_args(words))
     if command == "test-env":
-        from fairlead.cli.test_env import add_arguments, run_test_env
+        from fairlead.cli.envtest_programs import add_arguments, run_test_env
 
         add_arguments(parser)
         return run_test_env(parser.parse_args(words).directory)
@@ -149,3 +150,26 @@ def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
             logging.getLogger(PROGRAM).exception("the server ended")
         log_exit_reason(explain(error))
         return 1
+
+
+# Handles standard streams that are closed, on a full disk, or whose reader is gone.
+
+
+def open_closed_streams() -> None:
+    """Replace standard streams that the shell closed (`>&-`) by /dev/null. Otherwise the next
+    opened file or socket would get their descriptor, and output would go there."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
+def cannot_write(error: OSError) -> int:
+    """The exit code for output that cannot be written. A closed pipe, such as to `head`, is no
+    error and prints no message."""
+    with suppress(OSError, ValueError):  # the interpreter must not flush stdout again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return 0
+    with suppress(OSError):
+        print(f"error: {error.filename or 'write'}: {error.strerror or error}", file=sys.stderr)
+    return 1

@@ -4,6 +4,7 @@ kubectl."""
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -173,3 +174,14 @@ def _is_bytes(word: str) -> bool:
 def _wrong_value(action: argparse.Action, value: str, why: str) -> UsageError:
     names = ", ".join(action.option_strings)
     return UsageError(f'invalid argument "{value}" for "{names}" flag: {why}')
+
+
+def seconds(text: str) -> float:
+    """Argparse `type` of duration flags: `5s`, `1m30s`, or a bare number of seconds."""
+    from fairlead.codec.types.times import DurationError, parse_duration
+
+    bare = re.fullmatch(r"-?[0-9]+", text)
+    try:
+        return parse_duration(f"{text}s" if bare else text)
+    except DurationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -16,12 +16,16 @@ import os
 import shlex
 import signal
 import sys
+from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 from urllib.parse import urlsplit
+
+from fairlead.cli.parser import complain
 
 PROGRAMS = ("kube-apiserver", "etcd", "kubectl")
 _MORE_FLAGS = "FAIRLEAD_TEST_ENV_FLAGS"
@@ -34,6 +38,7 @@ Replaces etcd for envtest; Fairlead stores the objects itself. Other flags are i
   --data-dir DIR               data directory of the server that uses this program as its etcd
   --listen-client-urls URL     address at which to report health
 """
+_MODULE = "fairlead.cli.envtest_programs"
 
 
 def server_flags(
@@ -196,3 +201,47 @@ def main(words: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
+
+
+# `fairlead test-env` writes these programs into a directory.
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.epilog = "export KUBEBUILDER_ASSETS=$(fairlead test-env)"
+    parser.add_argument(
+        "directory",
+        nargs="?",
+        metavar="DIRECTORY",
+        help="directory to write to; by default one in the user's cache",
+    )
+
+
+def run_test_env(directory: str | None) -> int:
+    """Print only the directory of the programs; return the exit code."""
+    place = Path(directory).absolute() if directory else _default_directory()
+    try:
+        make_programs(place)
+    except OSError as error:
+        complain("fairlead", f"cannot write to {place}: {error.strerror}")
+        return 1
+    print(place)
+    return 0
+
+
+def _default_directory() -> Path:
+    """A cache directory per interpreter, because the programs contain the path of the
+    interpreter."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    mark = sha256(sys.executable.encode()).hexdigest()[:12]
+    return Path(cache) / "fairlead" / f"test-env-{mark}"
+
+
+def make_programs(directory: Path) -> None:
+    """Raises OSError."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in PROGRAMS:
+        command = shlex.join([sys.executable, "-m", _MODULE, name])
+        fresh = directory / f".{name}.{os.getpid()}"
+        fresh.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        fresh.chmod(0o755)
+        fresh.replace(directory / name)  # atomic: another process may be starting the program

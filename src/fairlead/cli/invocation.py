@@ -1,15 +1,71 @@
-"""The state of one run of a command."""
+"""The state of one run of a command: its options, its client and its output."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from typing import TextIO
 
 from fairlead.base.records import dataclass, field
-from fairlead.base.terminal import printable
+from fairlead.base.terminal import OWN, guarded, printable
 from fairlead.cli.connection_flags import access_of
 from fairlead.cli.errors import UsageError
-from fairlead.cli.screen import Screen
 from fairlead.client import Client
+
+# Standard output and standard error of a command, which may be a terminal.
+
+RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN = "31", "32", "33", "34", "35", "36"
+BOLD, DIM = "1", "2"
+
+
+class Screen:
+    """The output of a command. Uses colour only on a terminal, and not if `NO_COLOR` is set."""
+
+    def __init__(self, out: TextIO | None = None, errors: TextIO | None = None) -> None:
+        self.out = guarded(out or sys.stdout)
+        self.errors = guarded(errors or sys.stderr)
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.out.isatty()
+
+    @property
+    def has_colour(self) -> bool:
+        return (
+            self.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        )
+
+    @property
+    def width(self) -> int:
+        from shutil import get_terminal_size
+
+        return get_terminal_size().columns
+
+    def print(self, text: str = "") -> None:
+        self.out.write(text + "\n")
+
+    def flush(self) -> None:
+        self.out.flush()
+
+    def warn(self, text: str) -> None:
+        self.errors.write(text + "\n")
+        self.errors.flush()
+
+
+# Coloured text, if the terminal supports it.
+
+
+class Paint:
+    """Callable that wraps text in colour codes; returns it unchanged without colour support."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._on = screen.has_colour
+
+    def __call__(self, text: str, *codes: str) -> str:
+        if not self._on or not codes or not text:
+            return text
+        return f"{OWN}[{';'.join(codes)}m{text}{OWN}[0m"
 
 
 @dataclass(slots=True)

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from fairlead.base.dialect import Dialect
 from fairlead.cli.apply.changes import changes, patch_type, type_of
 from fairlead.cli.apply.last_applied import last_applied, recorded
-from fairlead.cli.compared_fields import same_content
 from fairlead.cli.delete.options import Deletion
 from fairlead.cli.delete.removal import remove, wait_until_gone
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.output.documents import same_content
 from fairlead.cli.resolution import ResolvedObject, require_name
 from fairlead.cli.write_options import sourced
 from fairlead.client.errors import ApiError, Conflict, Invalid, NotFound

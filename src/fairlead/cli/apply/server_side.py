@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.cli.apply import conflicts
-from fairlead.cli.apply.last_applied import annotations_of, text_of
-from fairlead.cli.apply.migration import (
+from fairlead.cli.apply.last_applied import (
     CLIENT_SIDE_MANAGERS,
+    annotations_of,
     has_client_side_fields,
     keeper,
     migrate,
+    text_of,
 )
 from fairlead.cli.errors import CommandFailed
+from fairlead.cli.invocation import Screen
 from fairlead.cli.resolution import ResolvedObject, require_name
-from fairlead.cli.screen import Screen
 from fairlead.cli.write_options import MANAGER
 from fairlead.client.errors import Conflict, Invalid
 from fairlead.client.resources import Object

@@ -7,21 +7,18 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Any
 
-from fairlead.cli.apply.last_applied import annotation_of
-from fairlead.cli.apply.migration import CLIENT_SIDE
-from fairlead.cli.apply.order import in_order
+from fairlead.cli.apply.last_applied import CLIENT_SIDE, annotation_of
 from fairlead.cli.apply.prune import Leftover, Ours, allowed_kinds, leftovers, usual_kinds
 from fairlead.cli.apply.server_side import ServerSide
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.delete.departures import DeletedObject
 from fairlead.cli.delete.options import Deletion, add_deletion_flags, deletion_of
-from fairlead.cli.delete.removal import remove, wait_until_gone
+from fairlead.cli.delete.removal import DeletedObject, remove, wait_until_gone
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import Manifest, add_file_flags
 from fairlead.cli.output.formats import add_output_flag, check_output, show_document, show_result
-from fairlead.cli.resolution import ResolvedObject, Resolver, files_of
-from fairlead.cli.selectors import by_labels
+from fairlead.cli.resolution import ResolvedObject, Resolver, files_of, in_order
+from fairlead.cli.selection import by_labels
 from fairlead.cli.write_options import (
     EXPECTED,
     MANAGER,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.delete.departures import DeletedObject
+from fairlead.cli.commands.raw import escaped_path, pour
 from fairlead.cli.delete.options import Deletion, add_deletion_flags, deletion_of
-from fairlead.cli.delete.removal import remove, wait_until_gone
+from fairlead.cli.delete.removal import DeletedObject, remove, wait_until_gone
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import named, singular
-from fairlead.cli.raw_requests import escaped_path, pour
 from fairlead.cli.selection import Chosen, add_choosing_flags, check_choice, chosen, uses_selector
 from fairlead.cli.write_options import EXPECTED, Failures, add_dry_run_flag, dry_run, note, sourced
 from fairlead.client.errors import NotFound

@@ -96,7 +96,7 @@ async def _objects(at: Invocation, failures: list[Exception]) -> AsyncIterator[D
 
 async def _known(at: Invocation, resource: Resource) -> Resource:
     """The resource in the version that its layout supports, if the server serves that version."""
-    from fairlead.cli.describe.layouts import layout_of
+    from fairlead.cli.describe.layout import layout_of
 
     type = resource.type
     wanted = layout_of(type, await at.client.discovery.dialect()).version
@@ -131,8 +131,7 @@ async def _texts(
     at: Invocation, objects: Sequence[Described], failures: list[Exception]
 ) -> AsyncIterator[str]:
     """Yield the descriptions in the order of the objects; errors are added to `failures`."""
-    from fairlead.cli.describe.concurrency import in_order
-    from fairlead.cli.describe.describer import Describer
+    from fairlead.cli.describe.describer import Describer, in_order
 
     dialect = await at.client.discovery.dialect()
     describer = Describer(at.client, dialect, at.options.chunk_size, at.options.show_events)

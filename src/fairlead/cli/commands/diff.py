@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from fairlead.cli.apply.last_applied import annotation_of
-from fairlead.cli.apply.migration import CLIENT_SIDE
-from fairlead.cli.apply.order import in_order
+from fairlead.base.terminal import printable
+from fairlead.cli.apply.last_applied import CLIENT_SIDE, annotation_of
 from fairlead.cli.apply.prune import Ours, allowed_kinds, leftovers, usual_kinds
 from fairlead.cli.apply.server_side import ServerSide
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.diff.output import FAILED, PROGRAM, show
-from fairlead.cli.diff.pair import Pair, pair
 from fairlead.cli.error_messages import worded
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
-from fairlead.cli.invocation import Invocation
+from fairlead.cli.invocation import Invocation, Paint
 from fairlead.cli.manifests import add_file_flags
-from fairlead.cli.resolution import ResolvedObject, Resolver, files_of
-from fairlead.cli.selectors import by_labels
+from fairlead.cli.output import documents
+from fairlead.cli.output.documents import masked_pair
+from fairlead.cli.resolution import ResolvedObject, Resolver, files_of, in_order
+from fairlead.cli.selection import by_labels
+from fairlead.cli.versions.differences import painted
 from fairlead.cli.write_options import EXPECTED, MANAGER, Failures, add_manager_flag
+from fairlead.client import ResourceType
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import Object
 
+PROGRAM = "FAIRLEAD_EXTERNAL_DIFF"
+FAILED = 2
 MISUSED = FAILED  # exit code of usage errors: 1 means a difference
 _DRY = {"dryRun": "All"}
 
@@ -131,3 +137,91 @@ class _Comparison:
         spaces = list(self._spaces)
         async for one in leftovers(client, kinds, spaces, options.selector, self._seen, ours):
             self._append(one.resource.type, one.value, None)
+
+
+def show(at: Invocation, pairs: list[Pair]) -> int:
+    """Return 0 if nothing differs, else 1; raises CommandFailed with a code above 1."""
+    differing = [one for one in pairs if one.live != one.merged]
+    if not differing:
+        return 0
+    command = os.environ.get(PROGRAM)
+    if command:
+        return _show_with(at, command, differing)
+    for one in differing:
+        for line in painted(list(_unified(one)), Paint(at.screen)):
+            at.screen.print(line)
+    return 1
+
+
+def _unified(one: Pair) -> Iterator[str]:
+    from difflib import unified_diff
+
+    names = (f"LIVE/{one.name}", f"MERGED/{one.name}")
+    yield f"diff -u -N {names[0]} {names[1]}"
+    for line in unified_diff(one.live.splitlines(), one.merged.splitlines(), *names, lineterm=""):
+        yield printable(line)
+
+
+def _show_with(at: Invocation, command: str, pairs: list[Pair]) -> int:
+    """Run the program on two folders with the sides; return its exit code 0 or 1, or raise Mistake
+    for others."""
+    import shlex
+    import subprocess
+    import tempfile
+
+    at.screen.flush()
+    with tempfile.TemporaryDirectory(prefix="fairlead-diff-") as folder:
+        sides = []
+        for side in ("LIVE", "MERGED"):
+            path = Path(folder) / side
+            path.mkdir(mode=0o700)
+            sides.append(path)
+            for one in pairs:
+                text = one.live if side == "LIVE" else one.merged
+                if text:
+                    (path / one.name.replace("/", "_")).write_text(text)
+        try:
+            words = shlex.split(command)
+            done = subprocess.run(
+                [*words, *map(str, sides)], stdout=subprocess.PIPE, text=True, check=False
+            )
+        except (OSError, ValueError) as error:
+            raise CommandError(f'failed to run "{command}": {error}', FAILED) from None
+    at.screen.out.write(done.stdout)
+    if done.returncode > 1 or done.returncode < 0:
+        raise CommandError(f'"{command}" failed: exit status {done.returncode}', FAILED)
+    return done.returncode
+
+
+# The two sides of a comparison: the live object and the merged one.
+
+
+class Pair(NamedTuple):
+    """Both sides as text; an empty text means that there is no object. `name` is the file name."""
+
+    name: str
+    live: str
+    merged: str
+
+
+def pair(
+    type: ResourceType,
+    live: Object | None,
+    merged: Object | None,
+    show_managers: bool = False,
+) -> Pair:
+    """Both sides as YAML, with Secrets masked, and without managedFields unless `show_managers`."""
+    before, after = (_plain(side or {}, show_managers) for side in (live, merged))
+    sides = masked_pair(before, after)
+    texts = [documents.as_yaml(side) + "\n" if side else "" for side in sides]
+    metadata = ((live or merged or {}).get("metadata")) or {}
+    group = f"{type.group}." if type.group else ""
+    space, name = metadata.get("namespace", ""), metadata.get("name", "")
+    return Pair(f"{group}{type.version}.{type.kind}.{space}.{name}", texts[0], texts[1])
+
+
+def _plain(side: Object, show_managers: bool) -> Object:
+    if show_managers or not side:
+        return side
+    metadata = {key: item for key, item in side["metadata"].items() if key != "managedFields"}
+    return {**side, "metadata": metadata}

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import shlex
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from fairlead.cli.apply.changes import type_of
+from fairlead.base.terminal import printable
+from fairlead.cli.apply.changes import changes, patch_type, type_of
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.edit.editor import edited, new_file
-from fairlead.cli.edit.save import patch_of, save, shown
-from fairlead.cli.edit.text import commented, text_of, values_of, without_comments
 from fairlead.cli.error_messages import worded
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import ManifestError, Object, add_file_flags
+from fairlead.cli.manifests import Manifest, ManifestError, Object, add_file_flags, parsed
+from fairlead.cli.output import documents
+from fairlead.cli.output.documents import without
 from fairlead.cli.output.formats import named
 from fairlead.cli.resolution import ResolvedObject
 from fairlead.cli.selection import check_choice, chosen_objects
@@ -24,12 +30,22 @@ from fairlead.cli.write_options import (
     write_query,
 )
 from fairlead.client import ApiError
-from fairlead.client.errors import BadRequest, Invalid
+from fairlead.client.errors import BadRequest, Conflict, Invalid, error_of_status
+from fairlead.codec.types.model import Struct
 
 _NO_CHANGES = "Edit cancelled, no changes made."
 _NOT_SAVED = "Nothing was saved: the file was left as it was refused."
 _RENAMED = "apiVersion, kind and name say which object it is: they cannot be changed here"
 _FORMATS = ("yaml", "json")
+_VARIABLES = ("KUBE_EDITOR", "EDITOR")
+_USUAL = "vi"
+_HEAD = """\
+The saved text replaces the object. Lines that begin with # are ignored.
+Save an empty file to change nothing. If the server refuses what you saved,
+you get it back, with the reasons up here.
+"""
+_TRIES = 5
+_SHOWN_AS_IS = ("managedFields",)
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -155,3 +171,125 @@ def _refused(one: ResolvedObject, error: ApiError) -> str:
     ] or [error.message]
     listed = "\n".join(dict.fromkeys(lines))
     return f'{one.resource.type.qualified} "{one.name}" was not valid:\n{listed}'
+
+
+# Runs the user's editor on a temporary file that only the user can read.
+
+
+def new_file(ending: str) -> Path:
+    handle, name = tempfile.mkstemp(prefix="fairlead-edit-", suffix=ending)
+    os.close(handle)
+    return Path(name)
+
+
+async def edited(path: Path, text: str) -> str:
+    """The text after editing; raises Mistake."""
+    command = next((os.environ[name] for name in _VARIABLES if os.environ.get(name)), _USUAL)
+    await asyncio.to_thread(path.write_text, text)
+    try:
+        process = await asyncio.create_subprocess_exec(*shlex.split(command), str(path))
+    except (OSError, ValueError) as error:
+        raise CommandError(f"the editor does not start: {command}: {error}") from None
+    if await process.wait():
+        raise CommandError(f"the editor failed: {command}")
+    try:
+        return await asyncio.to_thread(path.read_text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"the edited file cannot be read: {error}") from None
+
+
+# The text format of the editor.
+
+
+def text_of(values: Sequence[Object], as_json: bool) -> str:
+    """A single object as it is, several as a List."""
+    listed = {"apiVersion": "v1", "items": [*values], "kind": "List", "metadata": {}}
+    value = values[0] if len(values) == 1 else listed
+    body = documents.as_json(value) if as_json else documents.as_yaml(value)
+    return commented([], body)
+
+
+def commented(problems: Sequence[str], body: str) -> str:
+    """The body below the instructions and the problems of the last attempt, as comments."""
+    texts = (_HEAD, *map(printable, problems))
+    lines = [line for text in texts for line in (*text.splitlines(), "")]
+    head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
+    return f"{head}{body.rstrip()}\n"
+
+
+def without_comments(text: str) -> str:
+    return "".join(line for line in text.splitlines(True) if not line.startswith("#"))
+
+
+def values_of(text: str) -> list[Object]:
+    """The objects in the edited text; raises ManifestError."""
+    found: list[Manifest] = list(parsed(without_comments(text), "the edited file"))
+    return [one.value for one in found]
+
+
+# Saves edited objects: sends only the edited fields, and raises a conflict if another client
+# changed the same fields meanwhile.
+
+
+def shown(value: Object) -> Object:
+    """The object as it is shown in the editor."""
+    return without(value, _SHOWN_AS_IS)
+
+
+def patch_of(struct: Struct | None, before: Object, after: Object) -> Object:
+    """The patch of the edit; empty if nothing changed."""
+    return changes(struct, before, after, before)
+
+
+async def save(
+    one: ResolvedObject,
+    struct: Struct | None,
+    patch: Object,
+    subresource: str,
+    query: dict[str, Any],
+) -> Object:
+    """Send the patch with the current resourceVersion; up to 5 attempts. Raises Conflict if another
+    client changed the same fields since the object was shown, and ApiError."""
+    for _ in range(_TRIES):
+        live = await one.resource.get(one.name, one.namespace, subresource=subresource)
+        if _overlap(patch, _changes_of_others(struct, one.value, live)):
+            break
+        metadata = {"resourceVersion": live["metadata"]["resourceVersion"]}
+        metadata |= patch.get("metadata") or {}
+        try:
+            return await one.resource.patch(
+                one.name,
+                {**patch, "metadata": metadata},
+                one.namespace,
+                type=patch_type(struct),
+                subresource=subresource,
+                **query,
+            )
+        except Conflict:
+            continue
+    raise _conflict(one)
+
+
+def _changes_of_others(struct: Struct | None, before: Object, live: Object) -> Object:
+    sides = [without(side) for side in (before, live)]
+    return changes(struct, sides[0], sides[1], sides[0])
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    """Whether two patches touch the same field. A list counts as one field."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return True
+    return any(key in other and _overlap(value, other[key]) for key, value in one.items())
+
+
+def _conflict(one: ResolvedObject) -> Conflict:
+    name = one.resource.type.qualified
+    found = error_of_status(
+        {
+            "code": 409,
+            "reason": "Conflict",
+            "message": f'{name} "{one.name}" was changed meanwhile, in fields that you changed',
+        }
+    )
+    assert isinstance(found, Conflict)
+    return found

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output.server_tables import cell
-from fairlead.cli.output.tables import Columns
+from fairlead.cli.output.tables import Columns, cell
 from fairlead.client import Resource
 from fairlead.client.watch import DELETED, objects_of
 from fairlead.codec.types.times import UNKNOWN, duration_text, moment

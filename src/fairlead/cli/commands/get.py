@@ -121,7 +121,7 @@ def _check(at: Invocation) -> None:
 
 
 async def _raw(at: Invocation) -> int:
-    from fairlead.cli.raw_requests import escaped_path, pour
+    from fairlead.cli.commands.raw import escaped_path, pour
     from fairlead.client.session import Request
 
     await pour(at, Request("GET", escaped_path(at.options.raw), accept="*/*"))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.object_reference import Named, parse_object_reference
 from fairlead.cli.output import documents, tables
+from fairlead.cli.targets import Named, parse_object_reference
 
 if TYPE_CHECKING:
     from fairlead.cli.versions.differences import DiffView
@@ -84,7 +84,7 @@ async def run(at: Invocation) -> int:
 async def _compare(at: Invocation, named: Named, sight: DiffView) -> None:
     """Print the difference between two revisions, given in any order. Raises NotFound if the object
     existed at neither."""
-    from fairlead.cli.output.colours import Paint
+    from fairlead.cli.invocation import Paint
     from fairlead.cli.versions.differences import painted
     from fairlead.cli.versions.retained import object_at
 
@@ -180,7 +180,7 @@ def _document(
 
 
 def _tell(at: Invocation, named: Named, since: int, chapters: list[HistoryEntry]) -> None:
-    from fairlead.cli.output.colours import Paint
+    from fairlead.cli.invocation import Paint
 
     at.screen.print(f"{named.title} ({named.resource.type.api_version})")
     if since:

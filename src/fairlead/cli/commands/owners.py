@@ -9,9 +9,9 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import Manifest, add_file_flags, manifests
-from fairlead.cli.masks import masked
-from fairlead.cli.object_reference import Named, parse_object_reference
 from fairlead.cli.output import documents
+from fairlead.cli.output.documents import masked
+from fairlead.cli.targets import Named, parse_object_reference
 
 if TYPE_CHECKING:
     from fairlead.cli.ownership.fields import Field

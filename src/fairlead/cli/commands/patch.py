@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.compared_fields import same_content
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import ManifestError, add_file_flags, documents
+from fairlead.cli.output.documents import same_content
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.resolution import ResolvedObject
 from fairlead.cli.selection import check_choice, chosen_objects

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import orjson
 
+from fairlead.base.terminal import write_bytes
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.error_messages import worded
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.interrupts import interruptible
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.raw_requests import escaped_path, pour
 from fairlead.client import ApiError
 from fairlead.client.session import JSON, Request
 
@@ -100,3 +101,27 @@ def _body(data: str) -> bytes:
         return Path(data[1:]).read_bytes()
     except OSError as error:
         raise CommandFailed(f"error: {data[1:]}: {error.strerror}") from None
+
+
+# Sends a raw request and streams its response to the output.
+
+
+async def pour(at: Invocation, request: Request) -> bytes:
+    """Write the body of a successful response to the output chunk by chunk; return the last chunk.
+    Raises ApiError and Unreachable."""
+    last = b""
+    async with at.client.session.open(request) as answer:
+        async for piece in answer.pieces():
+            if not piece:
+                continue
+            last = piece
+            write_bytes(at.screen.out, piece)
+    return last
+
+
+def escaped_path(path: str) -> str:
+    """Percent-encode a path with query for a request; raises CommandFailed if it is not
+    absolute."""
+    if not path.startswith("/"):
+        raise CommandFailed(f'error: "{path}" is not a path: it must begin with /')
+    return quote(path, safe="/?&=%:@!$'()*+,;~[]")

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
-from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.durations import seconds
+from fairlead.cli.arguments import ArgumentReader, seconds
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result

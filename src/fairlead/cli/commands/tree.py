@@ -5,8 +5,8 @@ from __future__ import annotations
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.object_reference import parse_object_reference
 from fairlead.cli.output import documents
+from fairlead.cli.targets import parse_object_reference
 
 
 def add_flags(parser: ArgumentReader) -> None:

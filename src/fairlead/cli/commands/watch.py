@@ -13,8 +13,7 @@ from fairlead.cli.error_messages import worded
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.feed.changes import Change, Feed
 from fairlead.cli.feed.lines import Lines, document, managers_behind
-from fairlead.cli.invocation import Invocation
-from fairlead.cli.output.colours import Paint
+from fairlead.cli.invocation import Invocation, Paint
 from fairlead.cli.targets import targets_of
 from fairlead.client import ApiError, Resource
 
@@ -64,7 +63,7 @@ async def _new_kinds(
     if at.options.words:
         yield
         return
-    from fairlead.cli.feed.definitions import follow_new_kinds
+    from fairlead.cli.feed.changes import follow_new_kinds
 
     types = await at.client.discovery.all_resources()
     task = asyncio.create_task(follow_new_kinds(at.client, feed, types, resources[0][1]))

@@ -10,11 +10,10 @@ from importlib import import_module
 from typing import NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.catalog import COMMANDS, GROUPS
+from fairlead.cli.catalog import COMMANDS, GROUPS, SERVER_SIDE
 from fairlead.cli.completion.offers import CandidateSource, offers_for, value_offers
 from fairlead.cli.connection_flags import add_connection_flags, move_flags_to_end
 from fairlead.cli.errors import UsageError
-from fairlead.cli.overview import SERVER_SIDE
 
 _PATIENCE = 3.0  # seconds to wait for the server
 

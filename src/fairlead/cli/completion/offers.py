@@ -71,7 +71,7 @@ def _offers(place: str) -> CandidateSource | None:
     if place.startswith("names of "):
         return _names(place.removeprefix("names of "))
     if place == "shells":
-        from fairlead.cli.completion.scripts import SCRIPTS
+        from fairlead.cli.commands.completion import SCRIPTS
 
         return _fixed(list(SCRIPTS))
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.cli.create.form import Flag, Form, Making, Object, pairs
 from fairlead.cli.errors import CommandError
-from fairlead.cli.selectors import as_object
+from fairlead.cli.selection import as_object
 
 
 async def _namespace(at: Making) -> Object:

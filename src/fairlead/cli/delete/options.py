@@ -8,7 +8,7 @@ from typing import Any
 from fairlead.base.records import dataclass
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, UsageError
-from fairlead.cli.screen import Screen
+from fairlead.cli.invocation import Screen
 from fairlead.cli.write_options import seconds_of
 
 _POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}

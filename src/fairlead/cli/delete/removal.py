@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairlead.cli.delete.departures import DeletedObject, DeletionWait
+from fairlead.base.dialect import Dialect
+from fairlead.base.terminal import printable, unguarded
 from fairlead.cli.delete.options import Deletion
-from fairlead.cli.delete.view import watching
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.client import Resource
+from fairlead.cli.output.formats import named
+from fairlead.client import ApiError, Client, Resource, ResourceType
+from fairlead.client.errors import Forbidden, MethodNotAllowed, NotFound
+from fairlead.client.resources import METADATA_LIST, PAGE, Object
+from fairlead.client.watch import DELETED
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+FOREGROUND = "foregroundDeletion"
+_FIRST = 1.0  # seconds until the view appears: most objects are gone by then
+_BETWEEN = 0.5
+_MAX_ROWS = 20
+_MAX_NAMED = 3
+_MAX_WATCHES = 8  # per resource, one for each namespace
+_REFRESH_SECONDS = 3.0  # seconds between refreshes, since each one lists all kinds
+_AT_ONCE = 8
 
 
 async def remove(
@@ -45,3 +66,258 @@ async def wait_until_gone(
         left = len(departures.left)
         at.screen.warn(f"\nNot waiting any longer; the server continues to delete ({left} left).")
         raise
+
+
+# Live view of objects in deletion: since when, and what blocks them.
+
+
+@asynccontextmanager
+async def watching(at: Invocation, departures: DeletionWait) -> AsyncIterator[None]:
+    """Show the remaining objects while the block runs, if the output is a terminal."""
+    if not at.screen.is_terminal:
+        yield
+        return
+    task = asyncio.create_task(_show(at, departures))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _show(at: Invocation, departures: DeletionWait) -> None:
+    await asyncio.sleep(_FIRST)
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(
+        file=unguarded(at.screen.out),
+        no_color=not at.screen.has_colour,
+        width=at.screen.width,
+        force_terminal=True,
+        legacy_windows=False,
+    )
+    dependents = Dependents(at.client)
+    dialect = await at.client.discovery.dialect()
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        while True:
+            remaining = departures.remaining()
+            await dependents.refresh(
+                {
+                    one.uid: one.namespace
+                    for one, value in remaining
+                    if FOREGROUND in _finalizers(value)
+                }
+            )
+            live.update(_table(remaining, dependents, dialect), refresh=True)
+            await asyncio.sleep(_BETWEEN)
+
+
+def _table(
+    remaining: list[tuple[DeletedObject, Object]], dependents: Dependents, dialect: Dialect
+) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("STILL THERE", "SINCE", "HELD BY"):
+        table.add_column(column, overflow="fold")
+    for one, value in remaining[:_MAX_ROWS]:
+        held = held_by(one.resource.type.kind, value, dependents.of(one.uid))
+        table.add_row(
+            Text(named(one.resource.type, one.name), style="cyan"),
+            Text(_since(value, dialect)),
+            Text(printable(held), style="yellow"),
+        )
+    if len(remaining) > _MAX_ROWS:
+        table.add_row(Text(f"and {len(remaining) - _MAX_ROWS} more"), Text(""), Text(""))
+    return table
+
+
+def _finalizers(value: Object) -> list[str]:
+    return list((value.get("metadata") or {}).get("finalizers") or ())
+
+
+def _since(value: Object, dialect: Dialect) -> str:
+    """Time since the deletion was requested."""
+    metadata = value.get("metadata") or {}
+    try:
+        moment = datetime.fromisoformat(str(metadata.get("deletionTimestamp")))
+    except ValueError:
+        return "-"
+    passed = (datetime.now(UTC) - moment).total_seconds()
+    if not dialect.deletion_starts_now:  # deletionTimestamp is the end of the grace period
+        passed += metadata.get("deletionGracePeriodSeconds") or 0
+    return f"{max(0, int(passed))}s"
+
+
+def held_by(kind: str, value: Object, dependents: list[str]) -> str:
+    """Why a deleted object still exists."""
+    reasons = [f"finalizer {name}" for name in _finalizers(value) if name != FOREGROUND]
+    if FOREGROUND in _finalizers(value):
+        reasons.append(_waiting_for(dependents))
+    if kind == "Namespace":
+        reasons += _left_in_namespace(value)
+    grace = (value.get("metadata") or {}).get("deletionGracePeriodSeconds")
+    if not reasons and grace:
+        reasons.append(f"it has {grace}s to end")
+    return "; ".join(reasons) or "-"
+
+
+def _left_in_namespace(value: Object) -> list[str]:
+    """The remaining content from the conditions of a terminating namespace, or else its
+    finalizers."""
+    conditions: list[dict[str, Any]] = (value.get("status") or {}).get("conditions") or []
+    left = [
+        str(condition.get("message"))
+        for condition in conditions
+        if condition.get("status") == "True" and str(condition.get("type")).endswith("Remaining")
+    ]
+    own = (value.get("spec") or {}).get("finalizers") or ()
+    return left or [f"finalizer {name}" for name in own]
+
+
+def _waiting_for(dependents: list[str]) -> str:
+    if not dependents:
+        return "what it owns"
+    more = len(dependents) - _MAX_NAMED
+    listed = ", ".join(dependents[:_MAX_NAMED])
+    return f"what it owns: {listed}" + (f" and {more} more" if more > 0 else "")
+
+
+# Waits until deleted objects are gone.
+
+
+class DeletedObject(NamedTuple):
+    """A deleted object that may still exist."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str
+
+
+class DeletionWait:
+    """Tracks deleted objects. `left` maps the uids of objects that still exist to their last seen
+    state."""
+
+    def __init__(self, doomed: Iterable[DeletedObject]) -> None:
+        self._doomed = {one.uid: one for one in doomed}
+        self.left: dict[str, Object] = {uid: {} for uid in self._doomed}
+
+    def remaining(self) -> list[tuple[DeletedObject, Object]]:
+        return [(self._doomed[uid], value) for uid, value in self.left.items()]
+
+    async def wait(self) -> None:
+        """Wait until no object is left, with one watch for each resource and namespace."""
+        tasks = [
+            asyncio.create_task(self._follow(space, group))
+            for (_, space), group in _grouped(list(self._doomed.values())).items()
+        ]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, namespace: str, group: list[DeletedObject]) -> None:
+        resource = group[0].resource
+        uids = {one.uid for one in group}
+        name = group[0].name if len(group) == 1 else ""
+        only: dict[str, Any] = {"fieldSelector": f"metadata.name={name}"} if name else {}
+        try:
+            listed = await resource.list(namespace, **only)
+            there = {item["metadata"]["uid"]: item for item in listed["items"]}
+            for uid in uids & self.left.keys():
+                self._saw(uid, there.get(uid))
+            if not uids & self.left.keys():
+                return
+            watch = resource.watch(namespace, name=name, since=listed)
+            async with aclosing(aiter(watch)) as events:
+                async for kind, value in events:
+                    uid = value["metadata"].get("uid")
+                    if uid in uids & self.left.keys():
+                        self._saw(uid, None if kind == DELETED else value)
+                    if not uids & self.left.keys():
+                        return
+        except (Forbidden, MethodNotAllowed, NotFound):
+            # The user may be allowed to delete but not to list or watch; and a kind may disappear
+            # with its definition.
+            for uid in uids:
+                self.left.pop(uid, None)
+
+    def _saw(self, uid: str, value: Object | None) -> None:
+        if value is None:
+            self.left.pop(uid, None)
+        else:
+            self.left[uid] = value
+
+
+def _grouped(doomed: list[DeletedObject]) -> dict[tuple[str, str], list[DeletedObject]]:
+    """Group objects by watch: one for each namespace, or one for all namespaces if there are more
+    than 8."""
+    spaces: dict[str, set[str]] = {}
+    for one in doomed:
+        spaces.setdefault(one.resource.type.qualified, set()).add(one.namespace)
+    groups: dict[tuple[str, str], list[DeletedObject]] = {}
+    for one in doomed:
+        kind = one.resource.type.qualified
+        space = one.namespace if len(spaces[kind]) <= _MAX_WATCHES else ""
+        groups.setdefault((kind, space), []).append(one)
+    return groups
+
+
+# Finds the dependents that block a foreground deletion.
+
+
+class Dependents:
+    """Finds objects that block the deletion of their owners."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._found: dict[str, list[str]] = {}
+        self._asked = float("-inf")
+
+    def of(self, uid: str) -> list[str]:
+        return self._found.get(uid, [])
+
+    async def refresh(self, owners: Mapping[str, str]) -> None:
+        """Find the dependents of the owners (uid to namespace), at most every 3 seconds to limit
+        the load on the server."""
+        if not owners or monotonic() < self._asked + _REFRESH_SECONDS:
+            return
+        found: dict[str, list[str]] = {}
+        types = [
+            type
+            for type in await self._client.discovery.all_resources()
+            if {"list", "delete"} <= {*type.verbs} and type.name != "events"
+        ]
+        limit = asyncio.Semaphore(_AT_ONCE)
+        spaces = set(owners.values())
+
+        async def look(type: ResourceType) -> None:
+            async with limit:
+                for space in spaces if type.namespaced else {""} & spaces:
+                    await self._look(type, space, owners, found)
+
+        await asyncio.gather(*(look(type) for type in types))
+        self._found, self._asked = found, monotonic()
+
+    async def _look(
+        self,
+        type: ResourceType,
+        namespace: str,
+        owners: Mapping[str, str],
+        found: dict[str, list[str]],
+    ) -> None:
+        resource = self._client.of(type)
+        try:
+            async for page in resource.pages(namespace, limit=PAGE, accept=METADATA_LIST):
+                for item in page.get("items") or ():
+                    for owner in item["metadata"].get("ownerReferences") or ():
+                        if owner["uid"] in owners and owner.get("blockOwnerDeletion"):
+                            name = named(type, item["metadata"]["name"])
+                            found.setdefault(owner["uid"], []).append(name)
+        except ApiError:
+            return  # resources that may not be listed are skipped

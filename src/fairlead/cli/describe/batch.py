@@ -8,12 +8,10 @@ from fairlead.cli.describe.parts.metadata import (
     draw_controller,
     draw_head,
     draw_labels_and_annotations,
+    selector_text,
 )
-from fairlead.cli.describe.parts.owned import label_selector
-from fairlead.cli.describe.parts.selectors import selector_text
-from fairlead.cli.describe.parts.templates import draw_template
-from fairlead.cli.describe.parts.times import in_full
-from fairlead.cli.describe.parts.words import NONE, UNSET, yes_or_no
+from fairlead.cli.describe.parts.pods import draw_template, label_selector
+from fairlead.cli.describe.parts.words import NONE, UNSET, in_full, yes_or_no
 from fairlead.codec.types.times import duration_text, moment
 
 _MAX_INDEXES = 50  # characters; the last index is completed

@@ -1,20 +1,27 @@
-"""Describes one object: fetches related objects and draws the page."""
+"""Describes objects: fetches related objects, draws the page, and runs several at a time."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 from fairlead.base.dialect import Dialect
-from fairlead.cli.describe.layout import Layout, Subject
-from fairlead.cli.describe.layouts import layout_of
+from fairlead.cli.describe.fields import Fields
+from fairlead.cli.describe.layout import Layout, Subject, layout_of
 from fairlead.cli.describe.page import Page
-from fairlead.cli.describe.parts.events import draw_events
+from fairlead.cli.describe.parts.words import NONE, age
 from fairlead.cli.describe.queries import Queries
 from fairlead.client import Client, ResourceType
 from fairlead.client.resources import Object
 
 _EVENTS = "events of the object"
+_HEAD = ("Type", "Reason", "Age", "From", "Message")
+_RULES = ("----", "------", "----", "----", "-------")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+_AT_ONCE = 8
 
 
 class Describer:
@@ -51,3 +58,60 @@ class Describer:
         assert layout.events is not None
         asked = [self._asker.events(subject.namespace, about) for about in layout.events(subject)]
         return [event for found in await asyncio.gather(*asked) for event in found.items]
+
+
+# Draws the events of an object.
+
+
+def draw_events(page: Page, events: Sequence[Fields]) -> None:
+    """Draw events, last seen last."""
+    if not events:
+        page.pair("Events", NONE)
+        return
+    page.write("Events:")
+    ordered = sorted(events, key=lambda event: event.text("lastTimestamp"))
+    page.table(_HEAD, map(_row, ordered), rules=_RULES)
+
+
+def _row(event: Fields) -> tuple[str, ...]:
+    source = event.text("source.component") or event.text("reportingComponent")
+    return (
+        event.text("type"),
+        event.text("reason"),
+        _when(event),
+        source,
+        event.text("message").strip(),
+    )
+
+
+def _when(event: Fields) -> str:
+    """The Age column: time since the last occurrence, count, and time since the first."""
+    first = age(event.at("eventTime") or event.at("firstTimestamp"))
+    if event.has("series"):
+        last, count = age(event.at("series.lastObservedTime")), event.number("series.count")
+    else:
+        last, count = age(event.at("lastTimestamp")), event.number("count")
+        if count <= 1:
+            return first
+    return f"{last} (x{count} over {first})"
+
+
+# Bounded concurrency with ordered results.
+
+
+async def in_order(
+    work: Callable[[Item], Awaitable[Result]], items: Sequence[Item]
+) -> AsyncIterator[Result]:
+    """Run `work` on all items, up to 8 at a time, and yield the results in the order of the items.
+    Closing the iterator cancels the running tasks."""
+    running: deque[asyncio.Future[Result]] = deque()
+    try:
+        for item in items:
+            if len(running) == _AT_ONCE:
+                yield await running.popleft()
+            running.append(asyncio.ensure_future(work(item)))
+        while running:
+            yield await running.popleft()
+    finally:
+        for task in running:
+            task.cancel()

@@ -1,8 +1,10 @@
-"""Layouts: how objects of a kind are drawn, and which related objects they need."""
+"""Layouts: how objects of a kind are drawn, and which related objects they need; the layouts by
+kind."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from fairlead.base.dialect import Dialect
@@ -10,6 +12,46 @@ from fairlead.base.records import dataclass, field
 from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.queries import Found, Queries
+from fairlead.client import ResourceType
+
+# By group (`@` stands for the domain) and kind: module and name of the layout. Modules are imported
+# lazily.
+LAYOUTS: dict[tuple[str, str], str] = {
+    ("", "Pod"): "pods.POD",
+    ("", "Node"): "nodes.NODE",
+    ("", "Namespace"): "namespaces.NAMESPACE",
+    ("", "ResourceQuota"): "namespaces.RESOURCE_QUOTA",
+    ("", "LimitRange"): "namespaces.LIMIT_RANGE",
+    ("", "Service"): "services.SERVICE",
+    ("", "Endpoints"): "services.ENDPOINTS_LAYOUT",
+    ("", "ConfigMap"): "configuration.CONFIG_MAP",
+    ("", "Secret"): "configuration.SECRET",
+    ("", "ServiceAccount"): "configuration.SERVICE_ACCOUNT",
+    ("", "PersistentVolume"): "volumes.PERSISTENT_VOLUME",
+    ("", "PersistentVolumeClaim"): "volumes.PERSISTENT_VOLUME_CLAIM",
+    ("", "ReplicationController"): "workloads.REPLICATION_CONTROLLER",
+    ("apps", "ReplicaSet"): "workloads.REPLICA_SET",
+    ("apps", "Deployment"): "workloads.DEPLOYMENT",
+    ("apps", "StatefulSet"): "workloads.STATEFUL_SET",
+    ("apps", "DaemonSet"): "workloads.DAEMON_SET",
+    ("batch", "Job"): "batch.JOB",
+    ("batch", "CronJob"): "batch.CRON_JOB",
+    ("autoscaling", "HorizontalPodAutoscaler"): "autoscaling.HORIZONTAL_POD_AUTOSCALER",
+    ("policy", "PodDisruptionBudget"): "workloads.POD_DISRUPTION_BUDGET",
+    ("discovery.@", "EndpointSlice"): "services.ENDPOINT_SLICE",
+    ("networking.@", "Ingress"): "networking.INGRESS",
+    ("networking.@", "IngressClass"): "networking.INGRESS_CLASS",
+    ("networking.@", "NetworkPolicy"): "networking.NETWORK_POLICY",
+    ("rbac.authorization.@", "Role"): "rbac.ROLE",
+    ("rbac.authorization.@", "ClusterRole"): "rbac.ROLE",
+    ("rbac.authorization.@", "RoleBinding"): "rbac.BINDING",
+    ("rbac.authorization.@", "ClusterRoleBinding"): "rbac.BINDING",
+    ("storage.@", "StorageClass"): "volumes.STORAGE_CLASS",
+    ("storage.@", "CSINode"): "volumes.CSI_NODE",
+    ("scheduling.@", "PriorityClass"): "workloads.PRIORITY_CLASS",
+    ("certificates.@", "CertificateSigningRequest"): "certificates.SIGNING_REQUEST",
+}
+_GENERIC = "generic.GENERIC"
 
 
 @dataclass(slots=True)
@@ -76,3 +118,17 @@ class Layout:
     related: Mapping[str, Question] = field(default_factory=dict)
     events: Selectors | None = by_reference
     version: str = ""
+
+
+def layout_of(type: ResourceType, dialect: Dialect) -> Layout:
+    """The layout of the kind, or the generic layout."""
+    group = type.group
+    if group.endswith(f".{dialect.group_domain}"):
+        group = group.removesuffix(dialect.group_domain) + "@"
+    return _loaded(LAYOUTS.get((group, type.kind), _GENERIC))
+
+
+def _loaded(place: str) -> Layout:
+    module, _, name = place.partition(".")
+    found: Layout = getattr(import_module(f"fairlead.cli.describe.{module}"), name)
+    return found

@@ -8,8 +8,7 @@ from decimal import ROUND_CEILING
 from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
-from fairlead.cli.describe.parts.conditions import draw_conditions_with_time
-from fairlead.cli.describe.parts.metadata import draw_cluster_head
+from fairlead.cli.describe.parts.metadata import draw_cluster_head, draw_conditions_with_time
 from fairlead.cli.describe.parts.quantities import amount_of, quantity_text
 from fairlead.cli.describe.queries import LIMITS, QUOTAS, Found, Queries
 from fairlead.codec.types.quantity import format_quantity

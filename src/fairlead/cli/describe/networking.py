@@ -7,17 +7,16 @@ import asyncio
 from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
-from fairlead.cli.describe.parts.addresses import address_text
 from fairlead.cli.describe.parts.metadata import (
     draw_annotations,
     draw_cluster_head,
     draw_labels,
     draw_labels_and_annotations,
+    selector_or_none,
 )
-from fairlead.cli.describe.parts.selectors import selector_or_none
-from fairlead.cli.describe.parts.times import in_numbers
-from fairlead.cli.describe.parts.words import NONE
+from fairlead.cli.describe.parts.words import NONE, in_numbers
 from fairlead.cli.describe.queries import ENDPOINTS, SERVICES, Found, Queries
+from fairlead.cli.describe.services import address_text
 
 _NO_BACKEND = "<default>"
 

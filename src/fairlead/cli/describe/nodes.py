@@ -8,13 +8,20 @@ from decimal import Decimal
 from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
-from fairlead.cli.describe.parts.conditions import draw_conditions_with_times
-from fairlead.cli.describe.parts.metadata import draw_labels_and_annotations
-from fairlead.cli.describe.parts.pod_resources import Amounts, of_pod, of_pods
-from fairlead.cli.describe.parts.quantities import NOTHING, amount_of, draw_resources
-from fairlead.cli.describe.parts.scheduling import draw_taints
-from fairlead.cli.describe.parts.times import age, in_full
-from fairlead.cli.describe.parts.words import NONE, UNSET, shown
+from fairlead.cli.describe.parts.metadata import (
+    draw_conditions_with_times,
+    draw_labels_and_annotations,
+)
+from fairlead.cli.describe.parts.pods import draw_taints
+from fairlead.cli.describe.parts.quantities import (
+    NOTHING,
+    Amounts,
+    amount_of,
+    draw_resources,
+    of_pod,
+    of_pods,
+)
+from fairlead.cli.describe.parts.words import NONE, UNSET, age, in_full, shown
 from fairlead.cli.describe.queries import PODS, Found, Queries
 from fairlead.client import ResourceType
 from fairlead.codec.types.quantity import Amount

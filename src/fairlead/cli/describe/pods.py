@@ -12,11 +12,10 @@ from fairlead.cli.describe.parts.metadata import (
     draw_labels,
     draw_labels_and_annotations,
 )
-from fairlead.cli.describe.parts.pod_resources import quality_of_service
-from fairlead.cli.describe.parts.scheduling import draw_spreading, draw_tolerations
-from fairlead.cli.describe.parts.times import age, in_full
+from fairlead.cli.describe.parts.pods import draw_spreading, draw_tolerations
+from fairlead.cli.describe.parts.quantities import quality_of_service
 from fairlead.cli.describe.parts.volume_sources import draw_volumes
-from fairlead.cli.describe.parts.words import NONE
+from fairlead.cli.describe.parts.words import NONE, age, in_full
 
 _MIRROR = "@/config.mirror"
 _ENDED = ("Failed", "Succeeded")

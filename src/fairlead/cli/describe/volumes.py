@@ -1,4 +1,4 @@
-"""Layouts of persistent volumes and claims."""
+"""Layouts of persistent volumes, claims, storage classes and CSI nodes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.claims import access_modes, draw_claim, phase, storage_class
-from fairlead.cli.describe.parts.conditions import draw_conditions_with_times
-from fairlead.cli.describe.parts.metadata import draw_cluster_head
+from fairlead.cli.describe.parts.metadata import (
+    draw_cluster_head,
+    draw_conditions_with_times,
+    node_expression,
+    one_line,
+)
 from fairlead.cli.describe.parts.quantities import quantity_text
-from fairlead.cli.describe.parts.selectors import node_expression
 from fairlead.cli.describe.parts.volume_sources import draw_persistent_source
-from fairlead.cli.describe.parts.words import NONE, listed
+from fairlead.cli.describe.parts.words import NONE, in_full, listed, yes_or_no
 from fairlead.cli.describe.queries import PODS, Found, Queries
+
+_DEFAULT_MARKS = ("storageclass.@/is-default-class", "storageclass.beta.@/is-default-class")
 
 
 def _draw_volume(page: Page, volume: Subject) -> None:
@@ -72,3 +77,53 @@ def _users(claim: Subject, pods: list[Fields]) -> list[str]:
 
 PERSISTENT_VOLUME = Layout(_draw_volume)
 PERSISTENT_VOLUME_CLAIM = Layout(_draw_claim, {"pods": _pods})
+
+
+# Layouts of storage classes and CSI nodes.
+
+
+def _draw_class(page: Page, storage_class: Subject) -> None:
+    label = storage_class.dialect.label
+    marks = [storage_class.annotations.get(label(mark)) for mark in _DEFAULT_MARKS]
+    page.pairs(
+        ("Name", storage_class.name),
+        ("IsDefaultClass", "Yes" if "true" in marks else "No"),
+        ("Annotations", one_line(storage_class.annotations)),
+        ("Provisioner", storage_class.text("provisioner")),
+        ("Parameters", one_line(storage_class.map("parameters"))),
+        ("AllowVolumeExpansion", yes_or_no(storage_class.at("allowVolumeExpansion"))),
+    )
+    options = storage_class.texts("mountOptions")
+    page.write("MountOptions:" if options else f"MountOptions:\t{NONE}")
+    for option in options:
+        page.write(option, 1)
+    page.pairs_if(
+        ("ReclaimPolicy", storage_class.text("reclaimPolicy")),
+        ("VolumeBindingMode", storage_class.text("volumeBindingMode")),
+    )
+    if storage_class.has("allowedTopologies"):
+        terms = storage_class.items("allowedTopologies")
+        page.pair("AllowedTopologies", "" if terms else NONE)
+        for at, term in enumerate(terms):
+            lines = [node_expression(one) for one in term.items("matchLabelExpressions")]
+            page.entries(f"Term {at}", lines, 1)
+
+
+def _draw_node(page: Page, node: Subject) -> None:
+    draw_cluster_head(page, node)
+    page.pair("CreationTimestamp", in_full(node.at("metadata.creationTimestamp")))
+    page.write("Spec:")
+    if node.has("spec.drivers"):
+        page.write("Drivers:", 1)
+    for driver in node.items("spec.drivers"):
+        page.write(f"{driver.text('name')}:", 2)
+        page.pair("Node ID", driver.text("nodeID"), 3)
+        if driver.has("allocatable.count"):
+            page.write("Allocatables:", 3)
+            page.pair("Count", driver.number("allocatable.count"), 4)
+        if driver.has("topologyKeys"):
+            page.pair("Topology Keys", listed(driver.texts("topologyKeys")), 3)
+
+
+STORAGE_CLASS = Layout(_draw_class)
+CSI_NODE = Layout(_draw_node)

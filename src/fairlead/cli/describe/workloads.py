@@ -1,5 +1,5 @@
 """Layouts of workloads: replication controllers, replica sets, deployments, stateful and daemon
-sets."""
+sets; and of their disruption budgets and priority classes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.layout import Layout, Subject
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.claims import draw_claim_templates
-from fairlead.cli.describe.parts.conditions import draw_conditions
 from fairlead.cli.describe.parts.metadata import (
     controller_of,
+    draw_conditions,
     draw_controller,
     draw_labels_and_annotations,
     one_line,
+    selector_or_none,
 )
-from fairlead.cli.describe.parts.owned import label_selector, pods_by, pods_status
-from fairlead.cli.describe.parts.selectors import selector_or_none
-from fairlead.cli.describe.parts.templates import draw_template
-from fairlead.cli.describe.parts.times import in_full
-from fairlead.cli.describe.parts.words import NONE
+from fairlead.cli.describe.parts.pods import (
+    draw_template,
+    label_selector,
+    pods_by,
+    pods_status,
+)
+from fairlead.cli.describe.parts.words import NONE, UNSET, in_full, shown
 from fairlead.cli.describe.queries import REPLICA_SETS, Found, Queries
 
 _TEMPLATE_HASH = "pod-template-hash"
@@ -31,6 +34,12 @@ _NODE_COUNTS = (
     ("Number of Nodes Scheduled with Up-to-date Pods", "updatedNumberScheduled"),
     ("Number of Nodes Scheduled with Available Pods", "numberAvailable"),
     ("Number of Nodes Misscheduled", "numberMisscheduled"),
+)
+_COUNTS = (
+    ("Allowed disruptions", "disruptionsAllowed"),
+    ("Current", "currentHealthy"),
+    ("Desired", "desiredHealthy"),
+    ("Total", "expectedPods"),
 )
 
 
@@ -177,3 +186,34 @@ REPLICA_SET = Layout(_draw_replica_set, _PODS)
 DEPLOYMENT = Layout(_draw_deployment, {"replica sets": _replica_sets})
 STATEFUL_SET = Layout(_draw_stateful_set, _PODS)
 DAEMON_SET = Layout(_draw_daemon_set, _PODS)
+
+
+# Layouts of priority classes and disruption budgets.
+
+
+def _draw_budget(page: Page, budget: Subject) -> None:
+    page.pairs(("Name", budget.name), ("Namespace", budget.namespace))
+    if budget.has("spec.minAvailable"):
+        page.pair("Min available", budget.text("spec.minAvailable"))
+    elif budget.has("spec.maxUnavailable"):
+        page.pair("Max unavailable", budget.text("spec.maxUnavailable"))
+    selector = budget.part("spec.selector")
+    page.pair("Selector", selector_or_none(selector) if selector.has() else UNSET)
+    page.write("Status:")
+    for name, path in _COUNTS:
+        page.pair(name, budget.number(f"status.{path}"), 2)
+
+
+def _draw_priority(page: Page, priority: Subject) -> None:
+    page.pairs(
+        ("Name", priority.name),
+        ("Value", priority.number("value")),
+        ("GlobalDefault", shown(priority.flag("globalDefault"))),
+        ("PreemptionPolicy", priority.text("preemptionPolicy")),
+        ("Description", priority.text("description")),
+        ("Annotations", one_line(priority.annotations)),
+    )
+
+
+POD_DISRUPTION_BUDGET = Layout(_draw_budget)
+PRIORITY_CLASS = Layout(_draw_priority)

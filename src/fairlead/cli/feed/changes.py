@@ -1,20 +1,32 @@
-"""Merges the watches of many resources into one stream of changes."""
+"""Merges the watches of many resources into one stream of changes, and adds kinds that are defined
+meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from fairlead.base.records import dataclass
 from fairlead.cli.versions.retained import CHANGED, CHANGES, DELETED, Version
-from fairlead.client import ApiError, Resource, ResourceType
+from fairlead.client import (
+    ApiError,
+    Client,
+    Resource,
+    ResourceType,
+    UnknownResource,
+    has_condition,
+    watch,
+)
 from fairlead.client.watch import Event, Key, Watch, key_of
 
 Object = dict[str, Any]
 
 _MAX_PENDING = 1000
+_DEFINITIONS = "customresourcedefinitions"
+_TRIES = 10  # attempts until discovery lists the new kind
+_PAUSE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +145,38 @@ def _change(type: ResourceType, event: Event, before: Object | None) -> Change:
     earlier = None if before is None else Version(0, CHANGED, before)
     version = Version(0, CHANGES[event.type], event.object)
     return Change(datetime.now(UTC), type, version, earlier)
+
+
+# Watches for kinds that are defined while the command runs.
+
+
+async def follow_new_kinds(
+    client: Client, feed: Feed, types: Iterable[ResourceType], namespace: str
+) -> None:
+    """Add kinds to the feed when they become established; with a namespace, only namespaced
+    kinds."""
+    known = {f"{type.name}.{type.group}" for type in types}
+    try:
+        definitions = await client.resource(_DEFINITIONS)
+        async for event in definitions.watch():
+            name = str(event.object["metadata"]["name"])
+            if event.type == watch.DELETED:
+                known.discard(name)
+            elif name not in known and has_condition("Established")(event.object):
+                known.add(name)
+                type = await _served(client, event.object)
+                if type is not None and (type.namespaced or not namespace):
+                    feed.add(client.of(type), namespace)
+    except (ApiError, UnknownResource):
+        return  # without access to definitions, only the initial kinds are watched
+
+
+async def _served(client: Client, definition: dict[str, Any]) -> ResourceType | None:
+    name = definition["metadata"]["name"]
+    for _ in range(_TRIES):
+        client.discovery.forget()
+        try:
+            return await client.discovery.find(name)
+        except UnknownResource:
+            await asyncio.sleep(_PAUSE)
+    return None

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from fairlead.base.terminal import printable
-from fairlead.cli.compared_fields import without
 from fairlead.cli.feed.changes import Change
-from fairlead.cli.masks import masked, masked_pair
-from fairlead.cli.output.colours import DIM, GREEN, RED, YELLOW, Paint
+from fairlead.cli.invocation import DIM, GREEN, RED, YELLOW, Paint
+from fairlead.cli.output.documents import masked, masked_pair, without
 from fairlead.cli.output.tables import line, widths
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.versions.authors import authors_of
@@ -23,6 +22,11 @@ _COLOURS = {CREATED: GREEN, CHANGED: YELLOW, DELETED: RED}
 _WIDTH = 9
 _WIDTHS = (20, 30, 20)  # minimum widths of kind, name and manager
 _ONLY_NOISE = "(nothing but managedFields, resourceVersion or generation)"
+Object = dict[str, Any]
+_NONE = object()
+_MAX_FIELDS = 3
+_MAX_LETTERS = 40
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def managers_behind(change: Change) -> list[Manager]:
@@ -92,13 +96,6 @@ def _name(change: Change) -> str:
 
 
 # Changed fields
-
-Object = dict[str, Any]
-
-_NONE = object()
-_MAX_FIELDS = 3
-_MAX_LETTERS = 40
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 class Changed(NamedTuple):

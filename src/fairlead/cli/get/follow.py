@@ -15,7 +15,7 @@ from fairlead.cli.get.output import accepted, objects_of, table_layout
 from fairlead.cli.get.requests import Asked, Wanted
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.printers import Printer
-from fairlead.cli.output.server_tables import TableText, as_table
+from fairlead.cli.output.tables import TableText, as_table
 from fairlead.client import Unreachable
 from fairlead.client.errors import Expired, error_of_status
 from fairlead.client.session import JSON, Request

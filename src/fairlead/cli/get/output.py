@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 from fairlead.base.terminal import unguarded
 from fairlead.cli.error_messages import worded
 from fairlead.cli.get.requests import Asked, Wanted, first_page
-from fairlead.cli.invocation import Invocation
+from fairlead.cli.invocation import Invocation, Screen
 from fairlead.cli.output.printers import Printer
-from fairlead.cli.output.server_tables import Layout, TableText, as_table
-from fairlead.cli.screen import Screen
+from fairlead.cli.output.tables import Layout, TableText, as_table
 from fairlead.client import ApiError, ResourceType, UnknownResource, Unreachable
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import TABLE
@@ -29,6 +28,7 @@ Object = dict[str, Any]
 Begun = tuple[Wanted, Object, AsyncIterator[Object]]
 
 _AT_ONCE = 8
+_PATIENCE = 1.0  # seconds until it appears
 
 
 class Failures:
@@ -235,8 +235,6 @@ def _tell_nothing(at: Invocation, types: Sequence[ResourceType]) -> None:
 
 
 # Progress of long lists
-
-_PATIENCE = 1.0  # seconds until it appears
 
 
 class Progress:

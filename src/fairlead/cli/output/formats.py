@@ -1,4 +1,5 @@
-"""The flag `-o` of commands that change objects, and the output of their results."""
+"""The flag `-o` of commands that change objects or print one document, and the output of their
+results."""
 
 from __future__ import annotations
 
@@ -7,13 +8,15 @@ from typing import Any
 
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import CommandError
+from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.output import documents
 from fairlead.cli.output.printers import Choice, Printer, printer_for
 from fairlead.client import ResourceType
 
 FORMATS = ("json", "jsonpath", "jsonpath-as-json", "jsonpath-file", "name", "yaml")
 _TABLES = ("wide", "custom-columns", "custom-columns-file")
+_SHAPES = {"json": documents.as_json, "yaml": documents.as_yaml}
 
 
 def add_output_flag(parser: ArgumentReader) -> None:
@@ -70,3 +73,24 @@ def named(type: ResourceType, name: str) -> str:
 
 def singular(type: ResourceType) -> str:
     return f"{type.singular}.{type.group}" if type.group else type.singular
+
+
+# The flag `-o` of commands that print a table, or one document as JSON or YAML.
+
+
+def add_document_flag(parser: ArgumentReader) -> None:
+    parser.add_argument(
+        "-o", "--output", metavar="FORMAT", default="", help=f"one of {', '.join(_SHAPES)}"
+    )
+
+
+def wants_document(at: Invocation) -> bool:
+    """Whether a document is requested; raises UsageError for an unknown format."""
+    wanted = at.options.output
+    if wanted and wanted not in _SHAPES:
+        raise UsageError(f"-o {wanted} is not possible here, only {', '.join(_SHAPES)}")
+    return bool(wanted)
+
+
+def print_document(at: Invocation, value: Any) -> None:
+    at.screen.print(_SHAPES[at.options.output](value))

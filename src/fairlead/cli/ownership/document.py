@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fairlead.cli.object_reference import Named
 from fairlead.cli.ownership.fields import Field
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.ownership.plan import ADDED, REMOVED, THEIRS, YOURS, Plan
 from fairlead.cli.ownership.rows import Wanted
+from fairlead.cli.targets import Named
 
 Object = dict[str, Any]
 

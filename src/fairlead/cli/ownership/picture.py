@@ -6,19 +6,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from fairlead.base.terminal import printable
-from fairlead.cli.output import colours, tables
+from fairlead.cli.invocation import (
+    BLUE,
+    CYAN,
+    DIM,
+    GREEN,
+    MAGENTA,
+    RED,
+    YELLOW,
+    Paint,
+    Screen,
+)
+from fairlead.cli.output import tables
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.ownership.plan import ADDED, REMOVED, THEIRS, YOURS
 from fairlead.cli.ownership.rows import Row
-from fairlead.cli.screen import Screen
 
 NOBODY = "<none>"
 _COLOURS = (
-    colours.CYAN,
-    colours.GREEN,
-    colours.YELLOW,
-    colours.MAGENTA,
-    colours.BLUE,
+    CYAN,
+    GREEN,
+    YELLOW,
+    MAGENTA,
+    BLUE,
 )
 _HEAD = ("MANAGER", "OPERATION", "SUBRESOURCE", "APIVERSION", "AGE", "FIELDS")
 _GAP = "   "
@@ -26,10 +36,10 @@ _NARROWEST = 20  # minimum width of the fields
 # Per mark: line prefix, colour, and prefix of the owners.
 _MARKS: Mapping[str, tuple[str, str, str]] = {
     "": ("  ", "", ""),
-    REMOVED: ("- ", colours.RED, ""),
-    ADDED: ("+ ", colours.GREEN, ""),
-    THEIRS: ("! ", colours.RED, "theirs: "),
-    YOURS: ("> ", colours.YELLOW, "yours: "),
+    REMOVED: ("- ", RED, ""),
+    ADDED: ("+ ", GREEN, ""),
+    THEIRS: ("! ", RED, "theirs: "),
+    YOURS: ("> ", YELLOW, "yours: "),
 }
 
 
@@ -38,7 +48,7 @@ class Drawing:
 
     def __init__(self, screen: Screen, managers: Sequence[Manager]) -> None:
         self._screen = screen
-        self._paint = colours.Paint(screen)
+        self._paint = Paint(screen)
         self._now = datetime.now(UTC)
         self._managers = managers
         names = dict.fromkeys(one.name for one in managers)
@@ -92,7 +102,7 @@ class Drawing:
     def _line(self, row: Row, text: str, said: str, width: int) -> str:
         _, colour, _ = _MARKS[row.mark]
         if not colour:
-            colour = self._colours[row.owners[0].name] if row.owners else colours.DIM
+            colour = self._colours[row.owners[0].name] if row.owners else DIM
         if not said:
             return self._paint(text, colour) if row.mark else text
         return self._paint(f"{text.ljust(width)}{_GAP}{said}", colour)

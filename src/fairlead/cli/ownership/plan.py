@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.base.records import dataclass
 from fairlead.cli.apply.conflicts import owners_by_field
-from fairlead.cli.masks import masked_pair
+from fairlead.cli.output.documents import masked_pair
 from fairlead.cli.ownership.fields import Field, field_tree
 from fairlead.cli.ownership.managers import Manager, managers_of, shape_of
 from fairlead.client import Resource

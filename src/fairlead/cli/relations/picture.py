@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fairlead.base.terminal import printable
-from fairlead.cli.output import colours, tables
+from fairlead.cli.invocation import DIM, RED, YELLOW, Paint, Screen
+from fairlead.cli.output import tables
 from fairlead.cli.relations.states import UNKNOWN, State
 from fairlead.cli.relations.trees import Branch, branches
-from fairlead.cli.screen import Screen
 from fairlead.codec.types.times import since
 
 States = Mapping[str, State]
@@ -25,7 +25,7 @@ def drawn(root: Branch, states: States, screen: Screen) -> str:
     found = list(branches(root))
     rows = [_cells(lead, branch, states, spaces) for lead, branch in found]
     width = tables.widths([_HEAD, *rows])
-    paint = colours.Paint(screen)
+    paint = Paint(screen)
     lines = [
         paint(tables.line(row, width), *_colour(branch, states))
         for row, (_, branch) in zip(rows, found, strict=True)
@@ -56,11 +56,11 @@ def _cell(text: str) -> str:
 def _colour(branch: Branch, states: States) -> Iterator[str]:
     state = states.get(branch.item.uid, UNKNOWN)
     if branch.is_repeated:
-        yield colours.DIM
+        yield DIM
     elif branch.item.is_missing or (state.status and state.status not in (*_GOOD, *_WAITING)):
-        yield colours.RED
+        yield RED
     elif state.trouble or branch.item.is_deleting or state.status in _WAITING:
-        yield colours.YELLOW
+        yield YELLOW
 
 
 def document(root: Branch, states: States, name: str) -> dict[str, Any]:

@@ -116,3 +116,16 @@ def selector_text(selector: Mapping[str, Any]) -> str:
         else:
             parts.append(_EXISTENCE[operator] + one["key"])
     return ",".join(parts)
+
+
+def template_text(template: Mapping[str, Any], dialect: Dialect) -> str:
+    """The template as `describe` draws it, with tabs and without the final line break; for `rollout
+    history --revision` and dry runs of `undo`."""
+    # Imported lazily: most rollout commands do not need it.
+    from fairlead.cli.describe.layout import Subject
+    from fairlead.cli.describe.page import Page
+    from fairlead.cli.describe.parts.pods import draw_template
+
+    page = Page()
+    draw_template(page, Subject({"template": template}, dialect), "template")
+    return page.unaligned()

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from typing import Any
 
-from fairlead.cli.compared_fields import without
-from fairlead.cli.masks import masked, masked_pair
+from fairlead.cli.invocation import CYAN, GREEN, RED, Paint
 from fairlead.cli.output import documents
-from fairlead.cli.output.colours import CYAN, GREEN, RED, Paint
+from fairlead.cli.output.documents import masked, masked_pair, without
 
 Object = dict[str, Any]
 Path = tuple[str, ...]

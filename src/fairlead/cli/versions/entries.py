@@ -9,7 +9,7 @@ from typing import Any
 from fairlead.api.history.items import changed_paths
 from fairlead.base.records import dataclass
 from fairlead.base.terminal import printable
-from fairlead.cli.output.colours import BOLD, DIM, YELLOW, Paint
+from fairlead.cli.invocation import BOLD, DIM, YELLOW, Paint
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.versions.authors import authors_of, time_of
 from fairlead.cli.versions.differences import DiffView, painted

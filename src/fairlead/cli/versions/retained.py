@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from fairlead.base.records import dataclass, field
-from fairlead.cli.object_reference import Named
+from fairlead.cli.targets import Named
 from fairlead.cli.versions.served import told_at
 from fairlead.client.errors import Expired, NotFound, error_of_status
 from fairlead.client.session import Request

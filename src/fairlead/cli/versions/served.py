@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.base.records import dataclass
-from fairlead.cli.object_reference import Named
+from fairlead.cli.targets import Named
 from fairlead.client.errors import ApiError, Expired
 from fairlead.client.session import Request
 

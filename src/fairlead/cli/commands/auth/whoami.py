@@ -6,7 +6,7 @@ from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
-from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
+from fairlead.cli.output.formats import add_document_flag, print_document, wants_document
 from fairlead.cli.permissions.identity import identity
 from fairlead.cli.permissions.table import listed
 
@@ -30,7 +30,7 @@ async def run(at: Invocation) -> int:
             "metadata": {},
             "status": {"userInfo": who.info},
         }
-        show_document(at, value)
+        print_document(at, value)
         return 0
     rows = [_HEAD, ("Username", who.user)]
     rows += [("UID", who.uid)] if who.uid else []

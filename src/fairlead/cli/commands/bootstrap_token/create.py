@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.arguments import ArgumentReader, seconds
 from fairlead.cli.bootstrap_tokens.tokens import (
     GROUP,
     GROUP_PREFIX,
@@ -12,7 +12,6 @@ from fairlead.cli.bootstrap_tokens.tokens import (
     secret_of,
     secrets_of,
 )
-from fairlead.cli.durations import seconds
 from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.write_options import add_dry_run_flag, dry_run, write_query

@@ -9,7 +9,7 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.bootstrap_tokens.tokens import Known, known, secrets_of
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output import tables
-from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
+from fairlead.cli.output.formats import add_document_flag, print_document, wants_document
 
 _HEAD = ("TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS")
 
@@ -24,7 +24,7 @@ async def run(at: Invocation) -> int:
     listed = await resource.list(dialect.system_namespace)
     found = [one for one in (known(value, dialect) for value in listed["items"]) if one]
     if as_document:
-        show_document(at, [_told(one) for one in found])
+        print_document(at, [_told(one) for one in found])
     elif found:
         now = datetime.now(UTC)
         rows = [tuple(cell or "<none>" for cell in _row(one, now)) for one in found]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,3 +112,25 @@ def delete(at: Invocation, section: str) -> int:
     files.remove(section, name)
     at.screen.print(f"deleted {what} {name} from {files.default}")
     return 0
+
+
+# Files referenced by entries: embedded as base64, or stored as a path.
+
+
+def content_of(path: str, what: str) -> str:
+    """The base64 content of a file, for a field that ends in -data; raises CommandFailed."""
+    try:
+        return b64encode(Path(path).read_bytes()).decode()
+    except OSError as error:
+        why = f"open {path}: {(error.strerror or str(error)).lower()}"
+        raise CommandFailed(f"error: could not read {what} data from {path}: {why}") from None
+
+
+def path_from(files: Files, section: str, name: str, path: str) -> str:
+    """The path relative to the configuration file of the entry if it is below its directory, else
+    absolute."""
+    found = files.said.entries[section].get(name)
+    directory = (files.default if found is None else found.origin).absolute().parent
+    whole = os.path.abspath(path)
+    relative = os.path.relpath(whole, directory)
+    return whole if relative.startswith("..") else relative

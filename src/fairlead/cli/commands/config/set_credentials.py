@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.commands.config.files import Files, add_words, one_word
-from fairlead.cli.commands.config.paths import content_of, path_from
+from fairlead.cli.commands.config.files import Files, add_words, content_of, one_word, path_from
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 

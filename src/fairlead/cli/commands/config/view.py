@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.commands.config.files import Files
-from fairlead.cli.commands.config.viewing import document, flatten, minify, redact
+from fairlead.cli.commands.config.properties import ENTRIES, Kinds
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.printers import Choice, printer_for
+from fairlead.client.access.exec_config import default_mode
+from fairlead.client.access.files import SECTIONS, Configuration, Entry
+from fairlead.wire.outgoing.client_config import ClientConfigError, pem_of
+
+Fields = dict[str, Any]
+_REDACTED, _OMITTED = "REDACTED", "DATA+OMITTED"
+_SECRETS = {
+    "certificate-authority-data": _OMITTED,
+    "client-certificate-data": _OMITTED,
+    "client-key-data": _OMITTED,
+    "token": _REDACTED,
+    "password": _REDACTED,
+}
+_PROVIDER_SECRETS = ("id-token", "refresh-token", "client-secret", "access-token")
+_FILES = {
+    "clusters": ("certificate-authority",),
+    "users": ("client-certificate", "client-key"),
+    "contexts": (),
+}
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -42,3 +64,100 @@ async def run(at: Invocation) -> int:
     else:
         at.screen.out.write(printer(shown))
     return 0
+
+
+# Prepares the configuration for output: reduced, flattened or redacted.
+
+
+def document(said: Configuration) -> Fields:
+    """The merged configuration as one file."""
+    shown: Fields = {"kind": "Config", "apiVersion": "v1", "preferences": said.preferences}
+    for section in ("clusters", "users", "contexts"):
+        entries = said.entries[section]
+        shown[section] = [
+            {"name": name, SECTIONS[section]: _shown(entries[name].value, ENTRIES[section])}
+            for name in sorted(entries)
+        ] or None
+    shown["current-context"] = said.current_context
+    if said.extensions:
+        shown["extensions"] = said.extensions
+    return shown
+
+
+def _shown(fields: Fields, kinds: Kinds) -> Any:
+    plugin = fields.get("exec")
+    if isinstance(plugin, dict):
+        whole = {"args": None, "env": None, "provideClusterInfo": False, **plugin}
+        if mode := default_mode(str(plugin.get("apiVersion"))):
+            whole.setdefault("interactiveMode", mode)
+        fields = {**fields, "exec": whole}
+    return _ordered(fields, kinds)
+
+
+def _ordered(value: Any, kind: Any) -> Any:
+    """Known fields in the order of the schema, then unknown fields."""
+    if not isinstance(value, dict) or not isinstance(kind, dict):
+        return value
+    names = dict.fromkeys((*kind, *value))
+    return {name: _ordered(value[name], kind.get(name)) for name in names if name in value}
+
+
+def minify(said: Configuration) -> None:
+    """Keep only the current context with its cluster and user; raises CommandFailed."""
+    name = said.current_context
+    if not name:
+        raise CommandFailed("error: --minify shows the current context, and there is none")
+    context = said.entries["contexts"].get(name)
+    if context is None:
+        raise CommandFailed(f"error: cannot locate context {name}")
+    said.entries["contexts"] = {name: context}
+    for section in ("clusters", "users"):
+        said.entries[section] = _only(said, section, context.value.get(SECTIONS[section]))
+
+
+def _only(said: Configuration, section: str, name: Any) -> dict[str, Entry]:
+    if not name:
+        return {}
+    found = said.entries[section].get(name)
+    if found is None:
+        raise CommandFailed(f"error: cannot locate {SECTIONS[section]} {name}")
+    return {name: found}
+
+
+def flatten(said: Configuration) -> None:
+    """Replace file names by the content of the files; raises CommandFailed."""
+    for section, entries in said.entries.items():
+        for entry in entries.values():
+            for field in _FILES[section]:
+                if entry.value.get(field):
+                    _take_over(entry, field)
+
+
+def _take_over(entry: Entry, field: str) -> None:
+    if entry.value.get(f"{field}-data"):
+        raise CommandFailed(
+            "error: a file and its contents are given at once: one of them would be lost"
+        )
+    try:
+        content = pem_of(entry.value, field, entry.directory)
+    except ClientConfigError as error:
+        raise CommandFailed(f"error: {error}") from None
+    del entry.value[field]
+    entry.value[f"{field}-data"] = b64encode(content).decode()
+
+
+def redact(said: Configuration) -> None:
+    """Replace secrets and certificates by placeholders."""
+    for entries in said.entries.values():
+        for entry in entries.values():
+            _hide(entry.value, _SECRETS)
+            provider = entry.value.get("auth-provider")
+            config = provider.get("config") if isinstance(provider, dict) else None
+            if isinstance(config, dict):
+                _hide(config, dict.fromkeys(_PROVIDER_SECRETS, _REDACTED))
+
+
+def _hide(fields: Fields, secrets: Mapping[str, str]) -> None:
+    for name, shown in secrets.items():
+        if fields.get(name):
+            fields[name] = shown

@@ -8,8 +8,7 @@ from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag, check_output, named, show_result
 from fairlead.cli.resolution import ResolvedObject
-from fairlead.cli.rollouts.revisions import Revision, revisions_of, with_cause
-from fairlead.cli.rollouts.templates import template_text
+from fairlead.cli.rollouts.revisions import Revision, revisions_of, template_text, with_cause
 from fairlead.cli.rollouts.workloads import add_workload_flags, workloads
 from fairlead.cli.write_options import EXPECTED, Failures
 

@@ -10,9 +10,8 @@ from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag
 from fairlead.cli.resolution import ResolvedObject
-from fairlead.cli.rollouts.patches import patch_all
 from fairlead.cli.rollouts.revisions import DEPLOYMENT
-from fairlead.cli.rollouts.workloads import add_workload_flags
+from fairlead.cli.rollouts.workloads import add_workload_flags, patch_all
 
 
 def add_flags(parser: ArgumentReader) -> None:

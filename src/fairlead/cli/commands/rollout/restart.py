@@ -11,9 +11,8 @@ from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag
 from fairlead.cli.resolution import ResolvedObject
-from fairlead.cli.rollouts.patches import patch_all
 from fairlead.cli.rollouts.revisions import DEPLOYMENT, SETS
-from fairlead.cli.rollouts.workloads import add_workload_flags
+from fairlead.cli.rollouts.workloads import add_workload_flags, patch_all
 
 _RESTARTED = "{}.@/restartedAt"
 

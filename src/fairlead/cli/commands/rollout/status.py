@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
-from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.durations import seconds
+from fairlead.cli.arguments import ArgumentReader, seconds
 from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.resolution import ResolvedObject
-from fairlead.cli.rollouts.follow import versions
 from fairlead.cli.rollouts.state import check_revision, progress_of
 from fairlead.cli.rollouts.workloads import add_workload_flags, workloads
 from fairlead.cli.write_options import Failures
+from fairlead.client import Resource
+from fairlead.client.resources import Object
+from fairlead.client.watch import DELETED
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -59,4 +61,16 @@ async def _follow(at: Invocation, one: ResolvedObject) -> None:
             at.screen.flush()
             said = progress.text
         if progress.is_done or not at.options.watch:
+            return
+
+
+async def versions(resource: Resource, name: str, namespace: str) -> AsyncIterator[Object | None]:
+    """Yield the object now and after each change; None when it is deleted, then end. Raises
+    ApiError and Unreachable."""
+    value = await resource.get(name, namespace)
+    yield value
+    known = {"metadata": value["metadata"], "items": [value]}
+    async for kind, changed in resource.watch(namespace, name=name, since=known):
+        yield changed if kind != DELETED else None
+        if kind == DELETED:
             return

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.durations import seconds
+from fairlead.cli.arguments import ArgumentReader, seconds
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output.whole import add_document_flag, show_document, wants_document
+from fairlead.cli.output.formats import add_document_flag, print_document, wants_document
 from fairlead.client import ApiError
 
 _KINDS = {"Pod": "v1", "Secret": "v1"}
@@ -57,7 +56,7 @@ async def run(at: Invocation) -> int:
     if not token:
         raise CommandFailed("error: the server answered without a token")
     if as_document:
-        show_document(at, made)
+        print_document(at, made)
     else:
         at.screen.print(token)
     return 0

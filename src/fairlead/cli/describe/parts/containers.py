@@ -9,14 +9,17 @@ from urllib.parse import quote
 from fairlead.cli.describe.fields import Fields
 from fairlead.cli.describe.page import Page
 from fairlead.cli.describe.parts.quantities import amount_of, draw_limits_and_requests
-from fairlead.cli.describe.parts.times import in_full
-from fairlead.cli.describe.parts.words import NONE, host_and_port, listed, yes_or_no
+from fairlead.cli.describe.parts.words import NONE, host_and_port, in_full, listed, yes_or_no
 
 _PROBES = (
     ("Liveness", "livenessProbe"),
     ("Readiness", "readinessProbe"),
     ("Startup", "startupProbe"),
 )
+_SAFE_IN_PATH = "/$&+,:;=@!*'()~"
+# Pod fields whose value is shown; of others only the path.
+_KNOWN_FIELDS = ("metadata.name", "metadata.namespace")
+_OF_THE_NODE = ("limits.cpu", "limits.memory")
 
 
 def draw_containers(
@@ -122,8 +125,6 @@ def _draw_mounts(page: Page, container: Fields) -> None:
 
 # Probes on one line
 
-_SAFE_IN_PATH = "/$&+,:;=@!*'()~"
-
 
 def probe_text(probe: Fields) -> str:
     return f"{_action(probe)} {_timing(probe)}"
@@ -165,10 +166,6 @@ def _timing(probe: Fields) -> str:
 
 
 # Environment variables
-
-# Pod fields whose value is shown; of others only the path.
-_KNOWN_FIELDS = ("metadata.name", "metadata.namespace")
-_OF_THE_NODE = ("limits.cpu", "limits.memory")
 
 
 def draw_environment(page: Page, container: Fields, pod: Fields) -> None:

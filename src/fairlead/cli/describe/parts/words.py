@@ -1,10 +1,13 @@
-"""Formats values as the reference prints them."""
+"""Formats values, timestamps and ages as the reference prints them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+
+from fairlead.codec.types.times import moment, since
 
 NONE = "<none>"
 UNSET = "<unset>"
@@ -12,6 +15,9 @@ NIL = "<nil>"
 _DEEPEST = 50
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1  # range of 64-bit integers
 _PLAIN_EXPONENTS = range(-4, 6)  # exponents of numbers written without exponent
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_NO_MOMENT = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def shown(value: Any, depth: int = 0) -> str:
@@ -59,3 +65,31 @@ def yes_or_no(value: Any) -> str:
 
 def host_and_port(host: str, port: Any) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def in_full(stamp: Any) -> str:
+    """The timestamp in local time: `Sun, 15 Nov 2026 18:05:30 +0000`."""
+    when = _local(stamp)
+    day = f"{_DAYS[when.weekday()]}, {when.day:02d} {_MONTHS[when.month - 1]} {when.year:04d}"
+    return f"{day} {when:%H:%M:%S %z}"
+
+
+def in_numbers(stamp: Any) -> str:
+    """The timestamp in local time: `2026-11-15 18:05:30 +0000 UTC`."""
+    when = _local(stamp)
+    return f"{when.year:04d}-{when:%m-%d %H:%M:%S %z %Z}"
+
+
+def age(stamp: Any) -> str:
+    """The time since the timestamp: `5m`."""
+    return since(stamp, datetime.now(UTC))
+
+
+def _local(stamp: Any) -> datetime:
+    when = moment(stamp)
+    if when is None:
+        return _NO_MOMENT
+    try:
+        return when.astimezone()
+    except (OverflowError, ValueError, OSError):  # outside of the range of local times
+        return when

@@ -1,1 +1,0 @@
-"""Comparison of live objects with the result of apply."""

@@ -1,1 +1,0 @@
-"""Editing objects in an editor."""
