@@ -18,7 +18,7 @@ from support.things import Space
 
 from fairlead.base.dialect import DIALECTS
 from fairlead.client import Access, AccessError, Client
-from fairlead.client.access import in_cluster
+from fairlead.client.access import files as config_files
 from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Impersonation
 from fairlead.client.errors import Unauthorized
@@ -380,7 +380,7 @@ def test_in_a_pod_the_files_of_its_service_account_are_used(
     folder.mkdir(parents=True)
     for name, text in (("token", "one\n"), ("ca.crt", "CA"), ("namespace", "inside\n")):
         (folder / name).write_text(text)
-    monkeypatch.setattr(in_cluster, "ROOT", home)
+    monkeypatch.setattr(config_files, "ROOT", home)
     monkeypatch.setenv(f"{dialect.upper()}_SERVICE_HOST", "fd00::1")
     monkeypatch.setenv(f"{dialect.upper()}_SERVICE_PORT", "443")
     access = load_access()

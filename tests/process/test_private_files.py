@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from support.process import ServerProcess, failed_start
 
-from fairlead.process.certificates.authority import ensure_pki
-from fairlead.process.certificates.token_key import ensure_service_account_key
+from fairlead.process.certificates.authority import ensure_pki, ensure_service_account_key
 from fairlead.process.data_directory import (
     FileError,
     prepare_directory,

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fairlead.process.certificates.kubeconfig import certificate_fields, self_contained
+from fairlead.process.certificates.authority import certificate_fields, self_contained
 
 _PATIENCE = 20.0  # seconds for a start, and for a stop
 _INTERVAL = 0.1

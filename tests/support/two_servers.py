@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from shutil import copy2
 
-from fairlead.process.certificates.authority import ensure_pki
-from fairlead.process.certificates.token_key import ensure_service_account_key
+from fairlead.process.certificates.authority import ensure_pki, ensure_service_account_key
 from support.client import Client
 from support.etcd import Etcd
 from support.process import MOVABLE_CLOCK, ServerProcess

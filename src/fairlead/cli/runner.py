@@ -21,7 +21,7 @@ from fairlead.cli.error_messages import worded
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
-from fairlead.client.names import InvalidName
+from fairlead.client.resources import InvalidName
 
 _TRACEBACKS = "FAIRLEAD_TRACEBACKS"
 EXPECTED = (AccessError, ApiError, InvalidName, Unreachable, UnknownKind, UnknownResource)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairlead.base.dialect import DIALECTS
-from fairlead.process.backup.errors import BackupError
+from fairlead.process.backup.archive import BackupError
 from fairlead.process.backup.storages import DirectoryStorage, SharedStorage, Storage
 from fairlead.process.flags.values import duration, whole_number
 from fairlead.storage.etcd.flags import EtcdFlagError, add_etcd_flags, check_etcd_flags

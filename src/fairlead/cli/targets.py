@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.client import Client, Resource, UnknownResource, names
+from fairlead.client import Client, Resource, UnknownResource, resources
 
 
 class Target(NamedTuple):
@@ -78,8 +78,8 @@ def _distinct(targets: Sequence[Target]) -> list[Target]:
 def checked_name(name: str, what: str = "resource name") -> str:
     """Return the name if it is valid in a URL path; raises CommandFailed otherwise."""
     try:
-        return names.checked_name(name, what)
-    except names.InvalidName as error:
+        return resources.checked_name(name, what)
+    except resources.InvalidName as error:
         raise CommandFailed(f"error: {error}") from None
 
 

@@ -11,7 +11,7 @@ from fairlead.cli.error_messages import worded
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
 from fairlead.client.errors import error_of_status
-from fairlead.client.names import InvalidName
+from fairlead.client.resources import InvalidName
 
 MANAGER = "fairlead"
 # Errors that can concern one object. After an access or connection error, the remaining objects are

@@ -7,7 +7,7 @@ async with Client.load() as client:
 - `client`, `sync`: the asynchronous and the blocking client
 - `resources`, `watch`, `conditions`, `discovery`: operations on objects and resources
 - `informer/`, `election`: cached objects with change handlers; leader election
-- `session`, `errors`, `names`: requests with retries, and their errors
+- `session`, `errors`: requests with retries, and their errors
 - `access/`: server address and credentials from configuration files
 - `transport/`: HTTP/1.1 connections
 """

@@ -10,7 +10,6 @@ import orjson
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES
 from fairlead.client.discovery import ResourceType
-from fairlead.client.names import checked_name
 from fairlead.client.session import JSON, Request, Session
 
 if TYPE_CHECKING:
@@ -247,3 +246,20 @@ class Resource:
     ) -> Object:
         content = orjson.dumps(body) if body is not None else b""
         return await self.session.object(Request(method, path, query, content, type))
+
+
+class InvalidName(ValueError):
+    """A name that would change the path; no request was sent."""
+
+
+def checked_name(name: str, what: str = "resource name") -> str:
+    """The name; raises InvalidName. An empty name is refused because it would address all
+    objects."""
+    if not name:
+        raise InvalidName(f"the {what} is empty")
+    if name in (".", ".."):
+        raise InvalidName(f'"{name}" cannot be a {what}')
+    for sign in "/%":
+        if sign in name:
+            raise InvalidName(f'"{name}" cannot be a {what}: it has a {sign} in it')
+    return name

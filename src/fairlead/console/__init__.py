@@ -1,7 +1,7 @@
 """The web console: its files, and signing in to it. May use `api` and the packages below it.
 
 - `handler`: routes everything below `/console`
-- `files`, `headers`: static files and response headers; the console itself is in `static/`
+- `files`: static files and response headers; the console itself is in `static/`
 - `sign_in`: links and sessions
 """
 

@@ -19,8 +19,8 @@ from fairlead.base.errors import no_such_path
 from fairlead.base.files import file_beside
 from fairlead.base.records import dataclass
 from fairlead.console import PATH
-from fairlead.console.headers import SecuredAnswer
 from fairlead.wire.incoming.exchange import Header
+from fairlead.wire.incoming.transfer import respond_in_pieces
 
 _INDEX = "index.html"
 _TYPES = {
@@ -44,6 +44,31 @@ _FRESH: Header = (b"cache-control", b"no-cache")
 _FOR_GOOD: Header = (b"cache-control", b"public, max-age=31536000, immutable")
 _VARY: Header = (b"vary", b"Accept-Encoding")
 _GZIP: Header = (b"content-encoding", b"gzip")
+_COMMENT = re.compile(rb"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
+# Behind a statement. Comments with a quotation mark stay: they could be part of a string.
+_REMARK = re.compile(rb"(?<=[;,{]) +// [^\n\"'`]*$", re.MULTILINE)
+_TYPE = re.compile(rb"/\*\* @type [^*\n\"'`]*\*/ ?")
+_INDENT = re.compile(rb"^[ \t]+|\n(?=\n)", re.MULTILINE)
+_POLICY = """
+default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';
+font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';
+require-trusted-types-for 'script'
+"""
+_UNUSED = """
+accelerometer autoplay camera display-capture encrypted-media fullscreen geolocation gyroscope
+magnetometer microphone midi payment picture-in-picture publickey-credentials-get screen-wake-lock
+usb xr-spatial-tracking
+"""
+SECURITY_HEADERS: tuple[Header, ...] = (
+    (b"content-security-policy", " ".join(_POLICY.split()).encode()),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", ", ".join(f"{name}=()" for name in _UNUSED.split()).encode()),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+)
+NO_STORE: Header = (b"cache-control", b"no-store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +170,21 @@ def _hash(content: bytes) -> str:
 # Works line by line and relies on how our scripts are written: a comment of several lines stands
 # alone, and no template literal spans lines (a test checks both).
 
-_COMMENT = re.compile(rb"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
-# Behind a statement. Comments with a quotation mark stay: they could be part of a string.
-_REMARK = re.compile(rb"(?<=[;,{]) +// [^\n\"'`]*$", re.MULTILINE)
-_TYPE = re.compile(rb"/\*\* @type [^*\n\"'`]*\*/ ?")
-_INDENT = re.compile(rb"^[ \t]+|\n(?=\n)", re.MULTILINE)
-
 
 def thin(script: bytes) -> bytes:
     return _INDENT.sub(b"", _TYPE.sub(b"", _REMARK.sub(b"", _COMMENT.sub(b"", script))))
+
+
+class SecuredAnswer(Answer):
+    """A response with exactly the given headers and SECURITY_HEADERS, and a body of bytes that is
+    sent unchanged."""
+
+    __slots__ = ()
+
+    def fields(self, request: Request) -> list[Header]:
+        kind = (b"content-type", self.media_type.encode())
+        return [kind, *self.headers, *SECURITY_HEADERS]
+
+    async def send(self, request: Request) -> None:
+        assert isinstance(self.body, bytes)
+        await respond_in_pieces(request.exchange, self.code, self.fields(request), self.body)

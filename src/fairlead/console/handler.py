@@ -15,7 +15,7 @@ from fairlead.api.request import Request
 from fairlead.auth.authentication.user import ANONYMOUS, User
 from fairlead.base.dialect import Dialect
 from fairlead.console import PATH
-from fairlead.console.headers import NO_STORE, SecuredAnswer
+from fairlead.console.files import NO_STORE, SecuredAnswer
 from fairlead.console.sign_in import LONGEST_BODY, SignInHandler
 
 if TYPE_CHECKING:  # imported when the console is first opened

@@ -43,7 +43,7 @@ from fairlead.base.errors import (
     unsupported_media_type,
 )
 from fairlead.codec.types.times import format_time
-from fairlead.console.headers import NO_STORE, SecuredAnswer
+from fairlead.console.files import NO_STORE, SecuredAnswer
 from fairlead.operations.tokens import user_info
 
 logger = logging.getLogger("fairlead.console")

@@ -1,5 +1,9 @@
-"""Publishes the address and CA of this server in the ConfigMap cluster-info, signed with every
-bootstrap token that allows signing, so that a joining node with a token can verify it."""
+"""Controllers of bootstrap tokens.
+
+The signer publishes the address and CA of this server in the ConfigMap cluster-info, signed with
+every bootstrap token that allows signing, so that a joining node with a token can verify it. The
+cleaner deletes expired tokens.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from pathlib import Path
 from fairlead.auth.authentication.bootstrap_tokens import expiry, signing_token
 from fairlead.auth.authentication.service_accounts import SECRETS
 from fairlead.base import clock
+from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.controllers.framework import Keys
@@ -21,6 +26,7 @@ from fairlead.controllers.namespace_deletion import NAMESPACES
 from fairlead.controllers.root_ca import CONFIG_MAPS
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.operations.options import DeleteOptions
 from fairlead.storage.change import Change
 
 CLUSTER_INFO = "cluster-info"
@@ -179,3 +185,37 @@ def _is_written_by(value: Object, client: Client) -> bool:
         if f"f:{_CONFIG}" in ((entry.get("fieldsV1") or {}).get("f:data") or {})
     }
     return owners in ({client.manager}, {_EARLIER})
+
+
+class TokenCleaner:
+    """Deletes tokens when they expire. Keys are names of Secrets in the system namespace. A
+    malformed expiration counts as expired."""
+
+    name = "token-cleaner"
+    workers = 1
+
+    def __init__(self, objects: Client, dialect: Dialect) -> None:
+        self._objects = objects
+        self._namespace = dialect.system_namespace
+        self._type = dialect.label("bootstrap.@/token")
+
+    def follows(self) -> Mapping[str, Keys]:
+        return {SECRETS: self._name_of_token}
+
+    def _name_of_token(self, change: Change) -> Iterable[str]:
+        if change.after is None or change.namespace != self._namespace:
+            return ()
+        return (change.name,) if change.after.fields.get("type") == self._type else ()
+
+    async def sync(self, key: str) -> float | None:
+        secret = self._objects.find(SECRETS, self._namespace, key)
+        if secret is None or secret.get("type") != self._type:
+            return None
+        left = expiry(secret) - time()
+        if left == inf:
+            return None
+        if left > 0:
+            return min(left, _LONGEST_NAP)
+        options = DeleteOptions(uid=secret["metadata"]["uid"])
+        await self._objects.delete(SECRETS, self._namespace, key, options)
+        return None

@@ -7,7 +7,7 @@ from functools import partial
 
 from fairlead.admission.plugins.resource_quota import QUOTAS
 from fairlead.base.records import dataclass
-from fairlead.controllers.bootstrap_signer import BootstrapSigner
+from fairlead.controllers.bootstrap_signer import BootstrapSigner, TokenCleaner
 from fairlead.controllers.certificates.catalogue import BUILDERS as CERTIFICATES
 from fairlead.controllers.dependencies import Build, Later, Surroundings, built
 from fairlead.controllers.framework import Controller, LazyController, Reconciler
@@ -18,7 +18,6 @@ from fairlead.controllers.nodes.catalogue import COMPANIONS
 from fairlead.controllers.root_ca import RootCaPublisher
 from fairlead.controllers.service_accounts import DefaultServiceAccounts
 from fairlead.controllers.service_endpoints.catalogue import BUILDERS as ENDPOINTS
-from fairlead.controllers.token_cleaner import TokenCleaner
 from fairlead.controllers.token_secrets import TokenSecrets
 from fairlead.controllers.volumes.catalogue import BUILDERS as VOLUMES
 from fairlead.controllers.workloads.catalogue import BUILDERS as WORKLOADS

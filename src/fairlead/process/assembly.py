@@ -31,18 +31,16 @@ from fairlead.auth.authorization.setup import (
 )
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError, forbidden
-from fairlead.controllers.aggregation.reconcilers import ApiServiceReconcilers
 from fairlead.controllers.aggregation.registry import API_SERVICES
-from fairlead.controllers.aggregation.setup import Aggregation
+from fairlead.controllers.aggregation.setup import Aggregation, ApiServiceReconcilers
 from fairlead.controllers.certificates.flags import SigningFlagError
 from fairlead.controllers.own_service import advertised_address
 from fairlead.controllers.servers.endpoint_list import Server
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import own_client
 from fairlead.operations.webhook_objects import WebhookObjects
-from fairlead.process.certificates.authority import Pair, Pki
+from fairlead.process.certificates.authority import Pair, Pki, ensure_service_account_key
 from fairlead.process.certificates.shared_authority import ForeignAuthority, keys_in
-from fairlead.process.certificates.token_key import ensure_service_account_key
 from fairlead.process.controllers import ControllerManager
 from fairlead.process.data_directory import FileError
 from fairlead.process.first_objects import ReconciledObjects, create_first_objects, own_service

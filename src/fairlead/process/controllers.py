@@ -18,7 +18,7 @@ from fairlead.auth.authorization.modes import parse_modes
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.auth.authorization.rules import Rule
 from fairlead.base.errors import StatusError
-from fairlead.controllers.aggregation.reconcilers import ApiServiceReconcilers
+from fairlead.controllers.aggregation.setup import ApiServiceReconcilers
 from fairlead.controllers.catalogue import build_controllers, chosen_controllers
 from fairlead.controllers.custom_resources.controller import DefinitionController
 from fairlead.controllers.dependencies import Surroundings

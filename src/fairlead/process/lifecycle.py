@@ -24,9 +24,8 @@ from fairlead.process.assembly import Assembly, StartError
 from fairlead.process.backup import UNFINISHED
 from fairlead.process.banner import banner, found_in, process_age, show_banner, tell_stopping
 from fairlead.process.certificates.authority import Pki
-from fairlead.process.certificates.client_trust import ClientTrust
 from fairlead.process.certificates.renewal import Renewal
-from fairlead.process.certificates.serving import ServingCertificates
+from fairlead.process.certificates.serving import ClientTrust, ServingCertificates
 from fairlead.process.data_directory import FileError, keep_private, prepare_directory
 from fairlead.process.flags.checks import planned_flags
 from fairlead.process.handlers import build_application

@@ -1,8 +1,9 @@
-"""Builds the log of a server's store from its options."""
+"""Builds the log of a server's store from its options, with the keys that encrypt it."""
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING
 from fairlead.base.dialect import DIALECTS, Dialect
 from fairlead.base.logs import log_exit_reason
 from fairlead.process.assembly import StartError
-from fairlead.process.encryption import sealing_of
 from fairlead.resources.registry import Resources
 from fairlead.storage.followed import FollowedLog
 from fairlead.storage.sqlite.backend import SqliteBackend
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _EVENTS = "core/v1/events"
 _NAMESPACES = "core/namespaces"
+logger = logging.getLogger("fairlead")
+_READ: dict[Path, Keys] = {}
 
 
 def embedded_log(
@@ -148,3 +150,32 @@ def _stop_at_once(message: str) -> None:
     """Exit immediately: the state of the store is unknown, so any further answer might be wrong."""
     log_exit_reason(message)
     os._exit(1)
+
+
+# The keys of `--encryption-provider-config`, read once per process.
+
+
+def sealing_of(options: argparse.Namespace, resources: Resources) -> Keys | None:
+    """Return the encryption of stored values; None if it is off. Raises EncryptionError."""
+    path: Path | None = options.encryption_provider_config
+    if path is None:
+        return None
+    if path not in _READ:
+        from fairlead.storage.encryption.configuration import FLAG, read_encryption
+
+        _READ[path] = read_encryption(path, resources.dialect)
+        for name in _strangers(_READ[path], resources):
+            logger.warning("%s: %s: %s is not a stored resource", FLAG, path, name)
+    return _READ[path]
+
+
+def _strangers(sealing: Keys, resources: Resources) -> list[str]:
+    """Return configured names that match no resource and cannot match a custom one: a typo would
+    leave values unencrypted."""
+    known = {resources.stored_as(one) for one in resources.stored()}
+    own_groups = {name.partition("/")[0] for name in known}
+    return [
+        name
+        for name in sealing.resources
+        if name not in known and (name.partition("/")[0] in own_groups or "." not in name)
+    ]

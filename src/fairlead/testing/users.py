@@ -10,7 +10,7 @@ from pathlib import Path
 from fairlead.base.records import dataclass
 from fairlead.client import Client
 from fairlead.client.sync import SyncClient
-from fairlead.process.certificates.kubeconfig import certificate_fields, self_contained
+from fairlead.process.certificates.authority import certificate_fields, self_contained
 from fairlead.process.data_directory import write_private
 from fairlead.testing.libraries import Libraries
 

@@ -10,7 +10,7 @@ from support.process import FreshServer, ServerProcess
 from support.wire import Wire
 
 from fairlead.auth.authentication.user import User
-from fairlead.controllers.aggregation.identity import identity_fields
+from fairlead.controllers.aggregation.calls import identity_fields
 from fairlead.wire.outgoing.client import CallError
 
 

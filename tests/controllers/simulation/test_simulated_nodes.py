@@ -13,7 +13,7 @@ from support.things import Space
 from support.waiting import eventually
 from support.workloads import replicated
 
-from fairlead.controllers.simulation.flags import add_simulation_flags
+from fairlead.process.flags.serve import add_simulation_flags
 from fairlead.process.flags.values import whole_number
 
 

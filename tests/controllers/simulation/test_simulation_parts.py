@@ -10,7 +10,7 @@ from fairlead.controllers.simulation.addresses import AddressPool, node_address,
 from fairlead.controllers.simulation.agent.containers import full_name, image_id, pull_attempt
 from fairlead.controllers.simulation.agent.controller import hook_time
 from fairlead.controllers.simulation.behaviour import BehaviourError, node_state, pod_behaviour
-from fairlead.controllers.simulation.flags import MAX_NODES
+from fairlead.process.flags.serve import MAX_NODES
 
 PREFIX = "simulation.fairlead/"
 

@@ -9,8 +9,7 @@ import orjson
 import pytest
 from support.api import on_api, system
 
-from fairlead.controllers.workloads.dependents import read_full
-from fairlead.controllers.workloads.index import Owned, Selectors
+from fairlead.controllers.workloads.index import Owned, Selectors, read_full
 from fairlead.controllers.workloads.owners import controller_of
 from fairlead.operations.api import Api
 from fairlead.storage.version import Version

@@ -9,8 +9,7 @@ import pytest
 
 from fairlead.base import clock
 from fairlead.codec.types.times import format_time
-from fairlead.controllers.workloads.deletion_order import to_remove
-from fairlead.controllers.workloads.pods import Pod
+from fairlead.controllers.workloads.pods import Pod, to_remove
 from fairlead.storage.version import Version
 
 COST = "cost"

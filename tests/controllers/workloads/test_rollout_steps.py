@@ -9,8 +9,8 @@ import pytest
 from fairlead.base.dialect import DIALECTS
 from fairlead.controllers.workloads.deployments import steps
 from fairlead.controllers.workloads.deployments.annotations import Annotations
-from fairlead.controllers.workloads.deployments.templates import same_template
-from fairlead.controllers.workloads.hashes import short_hash
+from fairlead.controllers.workloads.deployments.replica_sets import same_template
+from fairlead.controllers.workloads.history import short_hash
 
 Object = dict[str, Any]
 NAMES = Annotations(DIALECTS["kubernetes"])

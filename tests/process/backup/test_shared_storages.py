@@ -12,8 +12,7 @@ import pytest
 from support.backups import HEADER, ROWS, make_store, stored
 from support.sources import MemorySource, Shared
 
-from fairlead.process.backup.archive import Header
-from fairlead.process.backup.errors import BackupError
+from fairlead.process.backup.archive import BackupError, Header
 from fairlead.process.backup.progress import Progress
 from fairlead.process.backup.shared import MAX_RAISED, Raising
 from fairlead.process.backup.shared import fill as fill_source

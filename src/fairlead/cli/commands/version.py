@@ -58,8 +58,7 @@ async def _server(at: Invocation) -> dict[str, Any]:
 
 def _has_configuration(at: Invocation) -> bool:
     """Whether there is any client configuration, from flags, files or inside a cluster."""
-    from fairlead.client.access.files import sources_of
-    from fairlead.client.access.in_cluster import surroundings
+    from fairlead.client.access.files import sources_of, surroundings
 
     sources = sources_of(at.options.kubeconfig)
     return (

@@ -1,4 +1,4 @@
-"""Finds, reads and merges client configuration files."""
+"""Finds, reads and merges client configuration files; the configuration of a process in a pod."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fairlead.base.dialect import CLUSTER, KUBERNETES
 from fairlead.client.access.model import AccessError
 from fairlead.wire.outgoing.client_config import ClientConfigError, read_client_config
 
 VARIABLE = "KUBECONFIG"
 # The lists of a file, and the key of the content in their entries.
 SECTIONS = {"clusters": "cluster", "users": "user", "contexts": "context"}
+ROOT = Path("/var/run/secrets")
 
 
 class Sources(NamedTuple):
@@ -128,3 +130,38 @@ def read_configuration(sources: Sources) -> Configuration:
     if problems:
         raise AccessError("\n".join(problems))
     return found
+
+
+class Surroundings(NamedTuple):
+    """The server in a pod's environment, and the directory of its service account files."""
+
+    server: str
+    directory: Path
+
+    def cluster(self) -> Entry:
+        fields = {"server": self.server}
+        if (self.directory / "ca.crt").exists():
+            fields["certificate-authority"] = "ca.crt"
+        return Entry(fields, self.directory / "token")
+
+    def user(self) -> Entry:
+        """A user with the token file, which is read again after rotation."""
+        return Entry({"tokenFile": "token"}, self.directory / "token")
+
+    def namespace(self) -> str:
+        try:
+            return (self.directory / "namespace").read_text().strip()
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+
+def surroundings() -> Surroundings | None:
+    """The environment of a pod in either dialect; None outside of a pod."""
+    for dialect in (KUBERNETES, CLUSTER):
+        service = f"{dialect.own_service.upper()}_SERVICE"
+        host, port = os.environ.get(f"{service}_HOST"), os.environ.get(f"{service}_PORT")
+        directory = ROOT / dialect.label("@") / "serviceaccount"
+        if host and port and (directory / "token").is_file():
+            shown = f"[{host}]" if ":" in host else host
+            return Surroundings(f"https://{shown}:{port}", directory)
+    return None

@@ -123,7 +123,7 @@ class _Loading:
     def _without_files(self, user: Entry) -> tuple[Entry, Entry]:
         """The cluster and user if no server is configured: from the pod or the environment; raises
         InvalidConfiguration."""
-        from fairlead.client.access.in_cluster import surroundings
+        from fairlead.client.access.files import surroundings
 
         around = surroundings()
         if around is not None:

@@ -1,4 +1,4 @@
-"""Proxies requests to extension servers."""
+"""Proxies requests to extension servers, also those for their OpenAPI documents."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from urllib.parse import quote
 
 from fairlead.api.answers import Answer, text_answer
 from fairlead.api.chain import Page, is_long_running
+from fairlead.api.openapi.answers import Document, document_answer, moved_answer, not_found_answer
 from fairlead.api.relay.answers import NoChange, answer_of
 from fairlead.api.relay.forward import ProxiedRequest, pass_on
-from fairlead.api.relay.headers import forwarded, wanted_protocol
+from fairlead.api.relay.headers import forwarded, leads_up, wanted_protocol
 from fairlead.api.request import Request
 from fairlead.base.errors import ResourceRef, bad_request, forbidden
 from fairlead.base.logs import quoted
+from fairlead.controllers.aggregation.calls import identity_fields
 from fairlead.controllers.aggregation.extension import Extension
-from fairlead.controllers.aggregation.identity import identity_fields
 from fairlead.controllers.aggregation.links import Link, Links
+from fairlead.controllers.aggregation.openapi.download import NEW
 from fairlead.controllers.aggregation.registry import Extensions
 from fairlead.wire.incoming.parser import raw_parts
 from fairlead.wire.outgoing.client import CallError
@@ -139,3 +141,29 @@ def _is_ambiguous(path: str) -> bool:
 
 def _error(code: int, text: str) -> Answer:
     return text_answer(code, f"{text}\n", (_NO_SNIFF,))
+
+
+# Serves the OpenAPI 3 documents of extension servers.
+
+
+class DocumentProxy(ExtensionProxy):
+    """Proxies requests for documents to extension servers. Allows redirects to other documents,
+    since an outdated hash redirects to the current one."""
+
+    async def document(self, name: str, request: Request) -> Answer:
+        """Proxy to the server of the named APIService."""
+        extension = self._extensions.named(name)
+        return await self._answer(extension, request) if extension else not_found_answer()
+
+    def _refuses(self, passed: ProxiedRequest) -> bool:
+        where = passed.answer.field(b"location").decode("latin-1")
+        is_document = where.startswith(f"{NEW}/") and not leads_up(where)
+        return not is_document and super()._refuses(passed)
+
+
+async def made_answer(document: Document, address: str, request: Request) -> Answer:
+    """Serve a document that was converted from OpenAPI 2."""
+    wanted = request.parameter("hash")
+    if wanted and wanted != document.identity:
+        return moved_answer(address)
+    return await document_answer(request, document, for_good=bool(wanted))

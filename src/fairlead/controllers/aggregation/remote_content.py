@@ -19,7 +19,7 @@ from fairlead.codec.bodies import check_values
 from fairlead.codec.types.names import path_segment
 from fairlead.controllers.aggregation.calls import ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension
-from fairlead.controllers.aggregation.groups import RegisteredGroups
+from fairlead.controllers.aggregation.local import RegisteredGroups
 from fairlead.controllers.aggregation.registry import Extensions
 from fairlead.controllers.namespace_remains import Remains
 from fairlead.wire.outgoing.answers import WORDS, check_success

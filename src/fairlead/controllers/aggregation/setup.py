@@ -1,4 +1,4 @@
-"""Assembles aggregation for a server."""
+"""Assembles aggregation for a server: the proxy, and the controllers of APIServices."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from pathlib import Path
 
 from fairlead.api.chain import Handler, no_remote
 from fairlead.base.dialect import Dialect
+from fairlead.controllers.aggregation.availability import Availability
 from fairlead.controllers.aggregation.calls import ExtensionCalls
 from fairlead.controllers.aggregation.links import Links
+from fairlead.controllers.aggregation.local import LocalVersions, RegisteredGroups
 from fairlead.controllers.aggregation.openapi.refresh import Descriptions
-from fairlead.controllers.aggregation.openapi.v3 import DocumentProxy
-from fairlead.controllers.aggregation.proxy import ExtensionProxy
+from fairlead.controllers.aggregation.probe import Prober
+from fairlead.controllers.aggregation.proxy import DocumentProxy, ExtensionProxy
+from fairlead.controllers.aggregation.registration import LocalServices
 from fairlead.controllers.aggregation.registry import Extensions
+from fairlead.controllers.aggregation.remote_content import RemoteContent
 from fairlead.controllers.aggregation.trust import ProxyTrust
+from fairlead.controllers.framework import Controller
+from fairlead.operations.api import Api
+from fairlead.operations.client import Client
 from fairlead.wire.outgoing.webhooks import Webhooks
 
 
@@ -59,3 +66,26 @@ class Aggregation:
 
     async def close(self) -> None:
         self._links.close()
+
+
+class ApiServiceReconcilers:
+    """`groups` are the API groups for discovery, `own` registers this server's APIServices,
+    `elsewhere` gives access to the content of extension servers."""
+
+    def __init__(
+        self, api: Api, objects: Client, aggregation: Aggregation, services: Webhooks
+    ) -> None:
+        local = LocalVersions(api.resources)
+        aggregation.extensions.reserved = local.is_builtin
+        self.groups = RegisteredGroups(local, aggregation.extensions)
+        self.own = LocalServices(objects, api.dialect, local)
+        self.elsewhere = RemoteContent(
+            aggregation.extensions, self.groups, aggregation.calls, api.dialect
+        )
+        self._objects = objects
+        self._extensions = aggregation.extensions
+        self._prober = Prober(api.lookup, services, aggregation.calls)
+
+    def controllers(self) -> list[Controller]:
+        """The controllers that run on the leader."""
+        return [self.own, Availability(self._objects, self._extensions, self._prober)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.controllers.flow_control.objects import LEVELS, SCHEMAS
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.workloads.conditions import condition, find, without
+from fairlead.controllers.workloads.statuses import condition, find_condition, without_condition
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.storage.change import Change
@@ -73,10 +73,10 @@ class DanglingSchemas:
         else:
             new = condition(_KIND, "True", "NotFound", f"{text} but there is no such object")
         conditions = (schema.get("status") or {}).get("conditions") or []
-        old = find(conditions, _KIND) or {}
+        old = find_condition(conditions, _KIND) or {}
         if all(old.get(name) == new[name] for name in _COMPARED):
             return None
-        return [*without(conditions, _KIND), new]
+        return [*without_condition(conditions, _KIND), new]
 
 
 def _level_of(schema: Object) -> str:

@@ -15,11 +15,11 @@ from fairlead.controllers.service_endpoints.pods import (
     SERVICES,
     PodFacts,
     ServicePods,
+    TriggerTimes,
     selector_of,
     weight,
 )
 from fairlead.controllers.service_endpoints.subsets import is_headless, offers_of, packed, truncated
-from fairlead.controllers.service_endpoints.triggers import TriggerTimes
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.resources.core.endpoints import LAST_CHANGE

@@ -18,6 +18,7 @@ from fairlead.controllers.service_endpoints.pods import (
     OfferedPorts,
     PodFacts,
     ServicePods,
+    TriggerTimes,
     selector_of,
     weight,
 )
@@ -31,7 +32,6 @@ from fairlead.controllers.service_endpoints.slice_index import (
 )
 from fairlead.controllers.service_endpoints.slice_packer import Identity, identity, pack
 from fairlead.controllers.service_endpoints.subsets import has_no_ports, is_headless
-from fairlead.controllers.service_endpoints.triggers import TriggerTimes
 from fairlead.controllers.service_endpoints.zones import Zones
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.volumes.claim_reconciler import ClaimRules
+from fairlead.controllers.volumes.claim_reconciler import ClaimRules, Parts
 from fairlead.controllers.volumes.facts import claim_key_of
 from fairlead.controllers.volumes.names import CLAIMS, CLASSES, PODS, VOLUMES
-from fairlead.controllers.volumes.parts import Parts
 from fairlead.controllers.volumes.pods import claims_of, may_use_claims
 from fairlead.controllers.volumes.recycler import RECYCLER_NAMESPACE, RECYCLER_PREFIX
 from fairlead.controllers.volumes.volume_reconciler import VolumeRules

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.controllers.events import NORMAL, WARNING
+from fairlead.base.records import dataclass
+from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.volumes.facts import (
     class_of,
     could_hold,
@@ -11,6 +12,7 @@ from fairlead.controllers.volumes.facts import (
     key_of,
     mismatch,
 )
+from fairlead.controllers.volumes.index import Index
 from fairlead.controllers.volumes.names import (
     AVAILABLE,
     CLAIMS,
@@ -18,13 +20,16 @@ from fairlead.controllers.volumes.names import (
     LOST,
     PENDING,
     VOLUMES,
+    Annotations,
     annotations_of,
     phase_of,
     with_annotations,
 )
-from fairlead.controllers.volumes.parts import Parts
+from fairlead.controllers.volumes.plugins import Plugins
 from fairlead.controllers.volumes.pods import is_finished, pods_using
-from fairlead.operations.api import Object
+from fairlead.controllers.volumes.writes import EventRecorder, Writer
+from fairlead.operations.api import Api, Object
+from fairlead.operations.client import Client
 
 _DELAYED = "WaitForFirstConsumer"
 
@@ -199,3 +204,32 @@ class ClaimRules:
 
     def _say_failed(self, claim: Object, text: str) -> None:
         self._teller.record_once(CLAIMS, claim, WARNING, "ProvisioningFailed", text)
+
+
+# Objects shared by the parts of the binder.
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """`storage_group` is the API group of storage classes."""
+
+    client: Client
+    names: Annotations
+    plugins: Plugins
+    index: Index
+    writer: Writer
+    teller: EventRecorder
+    storage_group: str
+
+    @classmethod
+    def of(cls, api: Api, client: Client, recorder: Recorder) -> Parts:
+        names = Annotations.of(api.dialect)
+        return cls(
+            client,
+            names,
+            Plugins(api.dialect, names),
+            Index(names),
+            Writer(client, names),
+            EventRecorder(recorder, api.resources),
+            api.dialect.group_name("storage.@"),
+        )

@@ -4,7 +4,7 @@ volume."""
 from __future__ import annotations
 
 from fairlead.controllers.events import NORMAL, WARNING
-from fairlead.controllers.volumes.claim_reconciler import ClaimRules
+from fairlead.controllers.volumes.claim_reconciler import ClaimRules, Parts
 from fairlead.controllers.volumes.facts import (
     claim_key_of,
     class_of,
@@ -23,7 +23,6 @@ from fairlead.controllers.volumes.names import (
     phase_of,
     with_annotations,
 )
-from fairlead.controllers.volumes.parts import Parts
 from fairlead.controllers.volumes.pods import is_finished, pods_using
 from fairlead.controllers.volumes.recycler import Recycler
 from fairlead.operations.api import Object

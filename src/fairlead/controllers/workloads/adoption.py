@@ -8,8 +8,7 @@ from typing import TypeVar
 
 from fairlead.base.errors import StatusError
 from fairlead.controllers.pace import Pace
-from fairlead.controllers.workloads.dependents import Dependent
-from fairlead.controllers.workloads.index import Owned
+from fairlead.controllers.workloads.index import Dependent, Owned
 from fairlead.controllers.workloads.owners import controller_among, controller_reference
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client

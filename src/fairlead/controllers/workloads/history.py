@@ -6,6 +6,8 @@ Used for StatefulSets and DaemonSets; Deployments keep their history in ReplicaS
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from hashlib import blake2b
+from typing import Any
 
 import orjson
 
@@ -13,10 +15,9 @@ from fairlead.base.errors import StatusError, bad_request
 from fairlead.base.records import dataclass
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.mismatch import DecodeError
+from fairlead.codec.types.names import SUFFIX_LETTERS
 from fairlead.controllers.workloads.adoption import Claims
-from fairlead.controllers.workloads.dependents import read_full
-from fairlead.controllers.workloads.hashes import filled, short_hash
-from fairlead.controllers.workloads.index import Owned
+from fairlead.controllers.workloads.index import Owned, read_full
 from fairlead.controllers.workloads.owners import controller_reference
 from fairlead.fields.errors import PatchError
 from fairlead.fields.strategic import DIRECTIVE, apply_strategic_patch, strategic_document
@@ -137,3 +138,25 @@ def with_template_of(revision: Object, owner: Object, resource: Resource) -> Obj
         name = revision["metadata"]["name"]
         raise bad_request(f'revision "{name}" cannot be gone back to: {error}') from error
     return {**owner, "spec": {**owner["spec"], "template": spec["template"]}}
+
+
+# Short hashes of pod templates.
+
+
+def filled(value: Any) -> Any:
+    """The value without absent and empty fields, which are equivalent."""
+    if isinstance(value, dict):
+        parts = {name: filled(item) for name, item in value.items()}
+        return {name: item for name, item in parts.items() if item not in (None, {}, [])}
+    if isinstance(value, list):
+        return [filled(item) for item in value]
+    return value
+
+
+def short_hash(value: Any, collisions: int | None) -> str:
+    """A short stable hash of a value. A different number of collisions gives a different hash."""
+    content = orjson.dumps(filled(value), option=orjson.OPT_SORT_KEYS)
+    if collisions is not None:
+        content += collisions.to_bytes(8, "little")
+    number = int.from_bytes(blake2b(content, digest_size=4).digest())
+    return "".join(SUFFIX_LETTERS[ord(digit) % len(SUFFIX_LETTERS)] for digit in str(number))

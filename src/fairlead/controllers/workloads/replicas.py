@@ -11,22 +11,21 @@ from functools import partial
 from fairlead.base.errors import StatusError
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.workloads import conditions
+from fairlead.controllers.workloads import statuses
 from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.batches import all_of, growing
-from fairlead.controllers.workloads.deletion_order import to_remove
-from fairlead.controllers.workloads.dependents import read_full
-from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
+from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned, read_full
 from fairlead.controllers.workloads.owners import controller_among
 from fairlead.controllers.workloads.pod_control import (
     PodControl,
     is_namespace_terminating,
     pod_from,
 )
-from fairlead.controllers.workloads.pods import PODS, Pod, next_available
+from fairlead.controllers.workloads.pods import PODS, Pod, next_available, to_remove
 from fairlead.controllers.workloads.statuses import write_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
+from fairlead.resources.apps.shared import amount
 from fairlead.storage.change import Change
 
 REPLICA_SETS, REPLICATION_CONTROLLERS = "apps/v1/replicasets", "core/v1/replicationcontrollers"
@@ -152,10 +151,18 @@ def _status(owner: Object, pods: Sequence[Pod], failure: StatusError | None) -> 
     status = {"replicas": len(pods), **{name: count for name, count in counts.items() if count}}
     said = old.get("conditions") or []
     if failure is None:
-        said = conditions.without(said, REPLICA_FAILURE)
-    elif conditions.find(said, REPLICA_FAILURE) is None:
+        said = statuses.without_condition(said, REPLICA_FAILURE)
+    elif statuses.find_condition(said, REPLICA_FAILURE) is None:
         too_few = len(pods) < (spec.get("replicas") or 0)
         reason = "FailedCreate" if too_few else "FailedDelete"
-        new = conditions.condition(REPLICA_FAILURE, "True", reason, str(failure))
-        said = conditions.with_condition(said, new)
+        new = statuses.condition(REPLICA_FAILURE, "True", reason, str(failure))
+        said = statuses.with_condition(said, new)
     return {**status, "conditions": said} if said else status
+
+
+def resolved(value: int | str, total: int, *, up: bool) -> int:
+    """The absolute number for an integer or a percentage of `total`; `up` rounds up."""
+    if isinstance(value, int):
+        return value
+    hundredths = amount(value) * total
+    return -(-hundredths // 100) if up else hundredths // 100

@@ -1,13 +1,16 @@
-"""Writes the status of an owner."""
+"""Writes the status of an owner, and sets conditions in it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fairlead.base.errors import StatusError, modified, not_found
+from fairlead.codec.types.times import now
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.resources.registry import Resource
+
+Conditions = Sequence[Object]
 
 
 async def write_status(
@@ -60,3 +63,37 @@ async def tell(objects: Client, resource: Resource, owner: Object, status: Objec
 def _beside_conditions(status: Object, owner: Object) -> Object:
     conditions = (owner.get("status") or {}).get("conditions")
     return {**status, "conditions": conditions} if conditions else status
+
+
+# Conditions in the status of workloads.
+
+
+def condition(kind: str, status: str, reason: str, message: str) -> Object:
+    """A condition with the current time."""
+    return {
+        "type": kind,
+        "status": status,
+        "lastTransitionTime": now(),
+        "reason": reason,
+        "message": message,
+    }
+
+
+def find_condition(conditions: Conditions, kind: str) -> Object | None:
+    return next((one for one in conditions if one["type"] == kind), None)
+
+
+def without_condition(conditions: Conditions, kind: str) -> list[Object]:
+    return [one for one in conditions if one["type"] != kind]
+
+
+def with_condition(conditions: Conditions, new: Object) -> list[Object]:
+    """The conditions with this one set; unchanged if status and reason are the same. Keeps the
+    transition time if the status is the same."""
+    old = find_condition(conditions, new["type"])
+    if old is not None and old["status"] == new["status"]:
+        if old.get("reason") == new["reason"]:
+            return list(conditions)
+        if old.get("lastTransitionTime"):
+            new = {**new, "lastTransitionTime": old["lastTransitionTime"]}
+    return [*without_condition(conditions, new["type"]), new]

@@ -13,8 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 
 from fairlead.base.records import dataclass
 from fairlead.process.backup import UNFINISHED
-from fairlead.process.backup.archive import Header
-from fairlead.process.backup.errors import BackupError
+from fairlead.process.backup.archive import BackupError, Header
 from fairlead.process.backup.progress import Progress
 from fairlead.storage.backend import ConditionFailed, Conflict, Row, StorageError, Write
 from fairlead.storage.etcd.codec import Codec

@@ -12,8 +12,7 @@ from typing import Protocol
 
 from fairlead.base.dialect import DIALECTS
 from fairlead.base.records import dataclass
-from fairlead.process.backup.archive import Header
-from fairlead.process.backup.errors import BackupError
+from fairlead.process.backup.archive import BackupError, Header
 from fairlead.process.backup.progress import Progress
 from fairlead.process.backup.shared import Raising, check_empty, fill
 from fairlead.storage.backend import Row, StorageError

@@ -1,12 +1,14 @@
 """The server's own CA and the certificates it issues: at first start, and again before they
-expire."""
+expire; the key of service account tokens, and kubeconfig files."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import ssl
-from collections.abc import Callable
+from base64 import b64encode
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -29,6 +31,7 @@ if TYPE_CHECKING:  # imported when a certificate has to be issued
 logger = logging.getLogger("fairlead")
 
 _NAMES = ("ca", "serving", "admin", "front-proxy-ca", "front-proxy-client")
+_BEGIN, _END = b"-----BEGIN ", b" PRIVATE KEY-----"
 PROXY_NAME = "front-proxy-client"  # the common name of the certificate
 
 Clock = Callable[[], datetime]
@@ -243,3 +246,71 @@ def _is_usable(pair: Pair) -> bool:
         logger.warning("%s; it is created again", error)
         return False
     return True
+
+
+# The key that signs service account tokens.
+
+
+def ensure_service_account_key(directory: Path) -> Path:
+    """Return the file of the signing key below the data directory; creates it if it is missing.
+    Raises FileError."""
+    path = directory / "pki" / "service-account.key"
+    if path.exists() or path.is_symlink():
+        content = read_private(path)
+        if _BEGIN not in content or not content.rstrip().endswith(_END):
+            raise FileError(f"{path} is not a PEM private key")
+        return path
+    from fairlead.process.certificates.issue import new_key
+
+    make_private_directory(path.parent)
+    write_private(path, new_key())
+    if (directory / "admin.kubeconfig").exists():
+        logger.warning(
+            "%s was missing and has been created: tokens that were issued before are invalid", path
+        )
+    return path
+
+
+# Kubeconfig files, such as that of the admin user.
+
+
+def write_admin_config(path: Path, server: str, pki: Pki, name: str) -> None:
+    """Write the kubeconfig of the admin, if it changed. Raises FileError."""
+    ca = read_private(pki.ca.certificate)
+    user = certificate_fields(read_private(pki.admin.certificate), read_private(pki.admin.key))
+    content = self_contained(server, ca, user, name, "admin")
+    if path.is_symlink() or not path.exists() or read_private(path) != content:
+        write_private(path, content)
+
+
+def self_contained(
+    server: str,
+    ca: bytes,
+    user: Mapping[str, str],
+    name: str = "fairlead",
+    user_name: str = "user",
+    namespace: str = "",
+) -> bytes:
+    """Return a kubeconfig with embedded certificates. It is JSON, which is valid YAML, so no YAML
+    writer is needed."""
+    context = {"cluster": name, "user": user_name}
+    if namespace:
+        context["namespace"] = namespace
+    cluster = {"server": server, "certificate-authority-data": b64encode(ca).decode()}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": user_name, "user": user}],
+        "contexts": [{"name": name, "context": context}],
+        "current-context": name,
+    }
+    return json.dumps(config, indent=2).encode() + b"\n"
+
+
+def certificate_fields(certificate: bytes, key: bytes) -> dict[str, str]:
+    """Return the fields of a user with a client certificate; both arguments are PEM."""
+    return {
+        "client-certificate-data": b64encode(certificate).decode(),
+        "client-key-data": b64encode(key).decode(),
+    }

@@ -1,10 +1,14 @@
-"""The certificates that a server presents: its own or those of the command line."""
+"""The certificates that a server presents, its own or those of the command line, and the client CAs
+that it asks for."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from cryptography.x509 import load_pem_x509_certificates
 from OpenSSL import SSL
 
 from fairlead.auth.authentication.authorities import Authorities
@@ -18,11 +22,14 @@ from fairlead.process.certificates.authority import (
     Pki,
     check_pair,
     ensure_pki,
+    write_admin_config,
 )
-from fairlead.process.certificates.client_trust import ClientTrust
-from fairlead.process.certificates.kubeconfig import write_admin_config
 from fairlead.process.certificates.renewal import Renewal
 from fairlead.process.data_directory import FileError
+from fairlead.wire.incoming.tls import server_context
+
+if TYPE_CHECKING:
+    from OpenSSL import SSL
 
 
 class ServingCertificates:
@@ -113,3 +120,35 @@ class ServingCertificates:
             if host and host not in ("0.0.0.0", "::") and host not in hosts:
                 hosts.append(host)
         return hosts
+
+
+# The TLS context that requests client certificates.
+
+
+class ClientTrust:
+    """Provides the TLS context of each handshake: the serving certificate and the current client
+    CAs."""
+
+    def __init__(self, certificate: Path, key: Path, authorities: Sequence[Authorities]) -> None:
+        self._certificate = certificate
+        self._key = key
+        self._authorities = tuple(authorities)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Reload the serving certificate for later handshakes. Raises SSL.Error."""
+        certificates = [
+            certificate
+            for authorities in self._authorities
+            for certificate in load_pem_x509_certificates(authorities.pem.encode())
+        ]
+        self._generations = self._current_generations()
+        self._context = server_context(self._certificate, self._key, dict.fromkeys(certificates))
+
+    def context(self) -> SSL.Context:
+        if self._generations != self._current_generations():
+            self.refresh()
+        return self._context
+
+    def _current_generations(self) -> tuple[int, ...]:
+        return tuple(authorities.generation for authorities in self._authorities)

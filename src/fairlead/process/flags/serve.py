@@ -16,7 +16,6 @@ from fairlead.base.logs import JSON, TEXT
 from fairlead.controllers.catalogue import DEFAULT_CONTROLLERS, chosen_controllers
 from fairlead.controllers.certificates.flags import add_signing_flags
 from fairlead.controllers.servers.flags import add_servers_flags
-from fairlead.controllers.simulation.flags import add_simulation_flags
 from fairlead.process.flags.storage import add_storage_flags
 from fairlead.process.flags.values import (
     address,
@@ -41,6 +40,7 @@ from fairlead.wire.incoming.limits import MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN
 from fairlead.wire.outgoing.flags import add_reaching_flags
 
 MAX_WORKERS = 64
+MAX_NODES = 5_000
 
 
 def add_serve_flags(parser: argparse.ArgumentParser) -> None:
@@ -368,4 +368,23 @@ def _add_authorization_flags(parser: argparse.ArgumentParser) -> None:
         default=30.0,
         metavar="DURATION",
         help="how long its answers that refuse are cached",
+    )
+
+
+def add_simulation_flags(
+    parser: argparse.ArgumentParser, whole_number: Callable[[str], int]
+) -> None:
+    def count(text: str) -> int:
+        found = whole_number(text)
+        if found > MAX_NODES:
+            raise argparse.ArgumentTypeError(f"{text} are too many nodes: {MAX_NODES} at most")
+        return found
+
+    parser.add_argument_group("Simulation").add_argument(
+        "--simulate-nodes",
+        type=count,
+        default=0,
+        metavar="N",
+        help="number of simulated nodes, with a scheduler; pods on them start, run"
+        " and end without containers",
     )

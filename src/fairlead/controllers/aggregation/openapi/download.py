@@ -15,9 +15,8 @@ from fairlead.api.openapi.answers import TEXT, Document, pack
 from fairlead.base.budget import SizeLimitExceeded
 from fairlead.base.records import dataclass
 from fairlead.codec.bodies import check_values
-from fairlead.controllers.aggregation.calls import ExtensionCalls, Fetched
+from fairlead.controllers.aggregation.calls import DESCRIBER, ExtensionCalls, Fetched
 from fairlead.controllers.aggregation.extension import Extension
-from fairlead.controllers.aggregation.identity import DESCRIBER
 from fairlead.controllers.aggregation.openapi.json_slices import Unreadable
 
 if TYPE_CHECKING:  # loaded lazily: few servers have extension servers

@@ -20,7 +20,7 @@ from fairlead.controllers.aggregation.openapi.download import (
     document_name,
     without_tags,
 )
-from fairlead.controllers.aggregation.openapi.v3 import DocumentProxy, made_answer
+from fairlead.controllers.aggregation.proxy import DocumentProxy, made_answer
 from fairlead.controllers.aggregation.registry import Extensions
 from fairlead.controllers.queue import WorkQueue
 from fairlead.wire.outgoing.client import CallError

@@ -14,7 +14,7 @@ from fairlead.base.errors import StatusError, no_such_path
 from fairlead.codec.types.times import now, parse_time
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.workloads import conditions
+from fairlead.controllers.workloads import statuses
 from fairlead.controllers.workloads.autoscalers.metrics import Metrics
 from fairlead.controllers.workloads.statuses import replace_status
 from fairlead.operations.api import Api, Object
@@ -48,8 +48,8 @@ class Look:
     def set(self, kind: str, status: str, reason: str, text: str) -> None:
         """Set a condition in place; keeps its transition time if the status is unchanged."""
         said = self.status.get("conditions") or []
-        old = conditions.find(said, kind)
-        new = conditions.condition(kind, status, reason, text)
+        old = statuses.find_condition(said, kind)
+        new = statuses.condition(kind, status, reason, text)
         if old is not None and old["status"] == status and old.get("lastTransitionTime"):
             new["lastTransitionTime"] = old["lastTransitionTime"]
         if old is None:

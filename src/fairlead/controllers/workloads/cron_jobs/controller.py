@@ -11,8 +11,7 @@ from fairlead.base.records import dataclass
 from fairlead.codec.types.times import format_time, parse_time
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.workloads.dependents import read_full
-from fairlead.controllers.workloads.index import Owned
+from fairlead.controllers.workloads.index import Owned, read_full
 from fairlead.controllers.workloads.jobs.controller import JOBS
 from fairlead.controllers.workloads.jobs.progress import COMPLETE, FAILED, has_ended
 from fairlead.controllers.workloads.owners import (

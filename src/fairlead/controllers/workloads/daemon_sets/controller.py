@@ -12,7 +12,6 @@ from fairlead.base.records import dataclass
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.adoption import Claims
-from fairlead.controllers.workloads.amounts import resolved
 from fairlead.controllers.workloads.batches import all_of, growing
 from fairlead.controllers.workloads.daemon_sets.placement import (
     NODES,
@@ -38,7 +37,7 @@ from fairlead.controllers.workloads.pod_control import (
     pod_from,
 )
 from fairlead.controllers.workloads.pods import PODS, Pod, next_available
-from fairlead.controllers.workloads.replicas import selector_of
+from fairlead.controllers.workloads.replicas import resolved, selector_of
 from fairlead.controllers.workloads.statuses import tell
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.adoption import Claims
-from fairlead.controllers.workloads.dependents import read_full
 from fairlead.controllers.workloads.deployments import progress
 from fairlead.controllers.workloads.deployments.annotations import Annotations
+from fairlead.controllers.workloads.deployments.replica_sets import same_template, without_hash
 from fairlead.controllers.workloads.deployments.revisions import Revisions
 from fairlead.controllers.workloads.deployments.rollout import Rollout
-from fairlead.controllers.workloads.deployments.templates import same_template, without_hash
 from fairlead.controllers.workloads.deployments.writes import ReplicaSetWriter
-from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
+from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned, read_full
 from fairlead.controllers.workloads.owners import controller_of
 from fairlead.controllers.workloads.pods import PODS, Pod
 from fairlead.controllers.workloads.replicas import REPLICA_SETS, selector_of

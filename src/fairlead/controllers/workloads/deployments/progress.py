@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fairlead.base import clock
 from fairlead.codec.types.times import now, parse_time
-from fairlead.controllers.workloads import conditions
+from fairlead.controllers.workloads import statuses
 from fairlead.controllers.workloads.deployments import replica_sets as sets
 from fairlead.controllers.workloads.deployments.steps import limits_of
 from fairlead.controllers.workloads.replicas import REPLICA_FAILURE
@@ -19,17 +19,17 @@ _NEVER = 2**31 - 1
 
 
 def condition(kind: str, status: str, reason: str, message: str) -> Object:
-    made = conditions.condition(kind, status, reason, message)
+    made = statuses.condition(kind, status, reason, message)
     return {**made, "lastUpdateTime": made["lastTransitionTime"]}
 
 
 def said(status: Object, kind: str) -> Object | None:
-    return conditions.find(status.get("conditions") or (), kind)
+    return statuses.find_condition(status.get("conditions") or (), kind)
 
 
 def say(status: Object, new: Object) -> None:
     """Set a condition."""
-    status["conditions"] = conditions.with_condition(status.get("conditions") or [], new)
+    status["conditions"] = statuses.with_condition(status.get("conditions") or [], new)
 
 
 def deadline_of(deployment: Object) -> int | None:
@@ -113,10 +113,10 @@ def rolled_out(deployment: Object, new: Object | None, old: Sequence[Object]) ->
     before = deployment["status"]
     status = counted(deployment, new, old)
     if deadline_of(deployment) is None:
-        status["conditions"] = conditions.without(status["conditions"], PROGRESSING)
+        status["conditions"] = statuses.without_condition(status["conditions"], PROGRESSING)
     else:
         _say_progress(deployment, before, status, new)
-    status["conditions"] = conditions.without(status["conditions"], REPLICA_FAILURE)
+    status["conditions"] = statuses.without_condition(status["conditions"], REPLICA_FAILURE)
     if failure := _failure(new, old):
         status["conditions"].append(failure)
     return status
@@ -135,7 +135,8 @@ def _say_progress(deployment: Object, before: Object, status: Object, new: Objec
         updated = condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{what} is progressing.")
         if last is not None and last["status"] == "True" and last.get("lastTransitionTime"):
             updated["lastTransitionTime"] = last["lastTransitionTime"]
-        status["conditions"] = [*conditions.without(status["conditions"], PROGRESSING), updated]
+        others = statuses.without_condition(status["conditions"], PROGRESSING)
+        status["conditions"] = [*others, updated]
     elif (left := time_left(deployment, status)) is not None and left < 0:
         text = f"{what} has timed out progressing."
         say(status, condition(PROGRESSING, "False", TIMED_OUT, text))

@@ -1,12 +1,16 @@
-"""Helpers for the ReplicaSets of a Deployment, which are passed as stored values."""
+"""Helpers for the ReplicaSets of a Deployment, which are passed as stored values, and for their pod
+templates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
+from fairlead.controllers.workloads.history import filled
 from fairlead.operations.api import Object
 
 Change = Callable[[Object], Object]
+HASH_LABEL = "pod-template-hash"
 
 
 def wanted(one: Object) -> int:
@@ -58,3 +62,30 @@ def is_idle(one: Object) -> bool:
     status = one.get("status") or {}
     seen = status.get("observedGeneration", 0) >= one["metadata"].get("generation", 0)
     return seen and not wanted(one) and not status.get("replicas")
+
+
+# Pod templates of a Deployment, distinguished by a hash label.
+
+
+def same_template(one: Object, other: Object) -> bool:
+    """Whether templates are equal apart from the hash label and empty fields."""
+    return bool(_essence(one) == _essence(other))
+
+
+def _essence(template: Object) -> Any:
+    return filled(without_hash(template))
+
+
+def without_hash(template: Object) -> Object:
+    metadata = template.get("metadata") or {}
+    labels = {**(metadata.get("labels") or {})}
+    labels.pop(HASH_LABEL, None)
+    return {**template, "metadata": {**metadata, "labels": labels}}
+
+
+def with_hash(labels: Object | None, text: str) -> Object:
+    return {**(labels or {}), HASH_LABEL: text}
+
+
+def selector_with_hash(selector: Object, text: str) -> Object:
+    return {**selector, "matchLabels": with_hash(selector.get("matchLabels"), text)}

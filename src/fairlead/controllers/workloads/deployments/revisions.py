@@ -8,14 +8,14 @@ from fairlead.base.errors import StatusError
 from fairlead.controllers.events import NORMAL, WARNING
 from fairlead.controllers.workloads.deployments import progress
 from fairlead.controllers.workloads.deployments import replica_sets as sets
-from fairlead.controllers.workloads.deployments.steps import limits_of, new_size
-from fairlead.controllers.workloads.deployments.templates import (
+from fairlead.controllers.workloads.deployments.replica_sets import (
     same_template,
     selector_with_hash,
     with_hash,
 )
+from fairlead.controllers.workloads.deployments.steps import limits_of, new_size
 from fairlead.controllers.workloads.deployments.writes import ReplicaSetWriter
-from fairlead.controllers.workloads.hashes import short_hash
+from fairlead.controllers.workloads.history import short_hash
 from fairlead.controllers.workloads.owners import controller_among, controller_reference
 from fairlead.controllers.workloads.pod_control import is_namespace_terminating
 from fairlead.operations.api import Object

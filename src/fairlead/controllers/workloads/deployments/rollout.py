@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from fairlead.controllers.workloads.deployments import progress, steps
 from fairlead.controllers.workloads.deployments import replica_sets as sets
+from fairlead.controllers.workloads.deployments.replica_sets import same_template
 from fairlead.controllers.workloads.deployments.revisions import Revisions
-from fairlead.controllers.workloads.deployments.templates import same_template
 from fairlead.controllers.workloads.deployments.writes import ReplicaSetWriter
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.operations.api import Object

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlead.base.records import dataclass
-from fairlead.controllers.workloads.amounts import resolved
 from fairlead.controllers.workloads.deployments import replica_sets as sets
 from fairlead.controllers.workloads.deployments.annotations import Annotations
+from fairlead.controllers.workloads.replicas import resolved
 from fairlead.operations.api import Object
 
 

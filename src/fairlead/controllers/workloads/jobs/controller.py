@@ -9,23 +9,22 @@ from fairlead.codec.types.times import now
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.versions import may_have_finalizers
-from fairlead.controllers.workloads import conditions
+from fairlead.controllers.workloads import statuses
 from fairlead.controllers.workloads.adoption import Claims
 from fairlead.controllers.workloads.index import Owned, Selectors, owners_concerned
 from fairlead.controllers.workloads.jobs.failure_policy import FailurePolicy
-from fairlead.controllers.workloads.jobs.finalizers import Tracking
-from fairlead.controllers.workloads.jobs.names import JobNames
 from fairlead.controllers.workloads.jobs.progress import (
     COMPLETE,
     FAILED,
     FAILURE_TARGET,
     SUSPENDED,
     UNCOUNTED,
+    JobNames,
     JobState,
     has_ended,
     holding,
 )
-from fairlead.controllers.workloads.jobs.steps import Step, Steps
+from fairlead.controllers.workloads.jobs.steps import Step, Steps, Tracking
 from fairlead.controllers.workloads.owners import controller_among, controller_of
 from fairlead.controllers.workloads.pod_control import PodControl
 from fairlead.controllers.workloads.pods import PODS, Pod, read_pod
@@ -210,7 +209,7 @@ def _ended(status: Object, step: Step, completions: int | None) -> Object:
 def _saying(status: Object, new: Object) -> Object:
     """A copy of the status with a condition set in place."""
     said = status.get("conditions") or []
-    old = conditions.find(said, new["type"])
+    old = statuses.find_condition(said, new["type"])
     if old is None:
         said = [*said, new]
     else:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from fairlead.controllers.workloads.adoption import with_finalizer
-from fairlead.controllers.workloads.deletion_order import to_remove
-from fairlead.controllers.workloads.jobs.names import INDEX_VARIABLE, JobNames
-from fairlead.controllers.workloads.jobs.progress import JobState
+from fairlead.controllers.workloads.jobs.progress import INDEX_VARIABLE, JobNames, JobState
 from fairlead.controllers.workloads.pod_control import pod_from
-from fairlead.controllers.workloads.pods import Pod
+from fairlead.controllers.workloads.pods import Pod, to_remove
 from fairlead.operations.api import Object
 from fairlead.resources.registry import Resource
 

@@ -7,22 +7,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from fairlead.base import clock
+from fairlead.base.dialect import Dialect
 from fairlead.codec.types.times import now, parse_time
-from fairlead.controllers.workloads import conditions
+from fairlead.controllers.workloads import statuses
 from fairlead.controllers.workloads.jobs.failure_policy import FailurePolicy
-from fairlead.controllers.workloads.jobs.names import JobNames
 from fairlead.controllers.workloads.pods import Pod
 from fairlead.operations.api import Object
-from fairlead.resources.batch.names import INDEXED
+from fairlead.resources.batch.names import INDEXED, TRACKING
 
 COMPLETE, FAILED, FAILURE_TARGET, SUSPENDED = "Complete", "Failed", "FailureTarget", "Suspended"
 BY_POLICY = "PodFailurePolicy"
 UNCOUNTED = "uncountedTerminatedPods"
+_SHORTEST_RANGE = 3  # shorter ranges are written as single numbers
+_MAX_DIGITS = 10
+INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 
 
 def condition(kind: str, status: str, reason: str = "", message: str = "") -> Object:
     """A Job condition with the current time."""
-    made = {**conditions.condition(kind, status, reason, message), "lastProbeTime": now()}
+    made = {**statuses.condition(kind, status, reason, message), "lastProbeTime": now()}
     return {name: text for name, text in made.items() if text}
 
 
@@ -117,7 +120,7 @@ class JobState:
     def verdict(self) -> Object | None:
         """The condition that fails the Job, or None. FailureTarget announces the failure until all
         pods are counted."""
-        target = conditions.find(self.status.get("conditions") or (), FAILURE_TARGET)
+        target = statuses.find_condition(self.status.get("conditions") or (), FAILURE_TARGET)
         if target is not None and _is_true(target):
             return condition(FAILED, "True", BY_POLICY, target.get("message", ""))
         why = self.policy.failure_of_job(pod for pod in self.pods if self.has_failed(pod))
@@ -157,9 +160,6 @@ class JobState:
 
 
 # Sets of completion indexes, stored as ranges: `1,3-5,7`.
-
-_SHORTEST_RANGE = 3  # shorter ranges are written as single numbers
-_MAX_DIGITS = 10
 
 
 class Indexes:
@@ -223,3 +223,21 @@ def _written(first: int, last: int) -> Iterator[str]:
         yield f"{first}-{last}"
     else:
         yield from map(str, range(first, last + 1))
+
+
+# Names that Jobs use on their pods.
+
+
+class JobNames:
+    """`tracking` is both the finalizer and the annotation of tracked Jobs; `index` is the
+    annotation with the completion index."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.tracking = dialect.label(TRACKING)
+        self.index = dialect.label("batch.@/job-completion-index")
+
+    def index_of(self, pod: Pod) -> int | None:
+        text = pod.annotations.get(self.index, "")
+        if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
+            return None
+        return int(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from fairlead.base import clock
@@ -10,18 +10,26 @@ from fairlead.base.errors import StatusError
 from fairlead.base.records import dataclass, field
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL
-from fairlead.controllers.workloads import conditions
+from fairlead.controllers.workloads import statuses
+from fairlead.controllers.workloads.adoption import without_finalizer
 from fairlead.controllers.workloads.batches import all_of, growing
-from fairlead.controllers.workloads.jobs.finalizers import Tracking
-from fairlead.controllers.workloads.jobs.names import JobNames
 from fairlead.controllers.workloads.jobs.pods import pods_to_make, superfluous
-from fairlead.controllers.workloads.jobs.progress import COMPLETE, SUSPENDED, JobState, condition
+from fairlead.controllers.workloads.jobs.progress import (
+    COMPLETE,
+    SUSPENDED,
+    JobNames,
+    JobState,
+    condition,
+)
 from fairlead.controllers.workloads.pod_control import PodControl, is_namespace_terminating
-from fairlead.controllers.workloads.pods import Pod
+from fairlead.controllers.workloads.pods import PODS, Pod
 from fairlead.operations.api import Object
+from fairlead.operations.client import Client
 from fairlead.resources.registry import Resource
 
 _BURST = 500  # pods created or deleted per sync
+_FIRST, _LONGEST = 10.0, 360.0
+_MAX_DOUBLINGS = 6
 
 
 @dataclass(slots=True)
@@ -122,7 +130,7 @@ class Steps:
 
 def _tell_suspension(standing: JobState, step: Step) -> None:
     """Set the Suspended condition if it changed."""
-    said = conditions.find(standing.status.get("conditions") or (), SUSPENDED)
+    said = statuses.find_condition(standing.status.get("conditions") or (), SUSPENDED)
     if standing.is_suspended:
         status, reason, event, text = "True", "JobSuspended", "Suspended", "Job suspended"
     else:
@@ -136,9 +144,6 @@ def _tell_suspension(standing: JobState, step: Step) -> None:
 
 
 # Back-off of a Job before it creates pods after failures.
-
-_FIRST, _LONGEST = 10.0, 360.0
-_MAX_DOUBLINGS = 6
 
 
 def end_of_pause(pods: Iterable[Pod]) -> float:
@@ -169,3 +174,45 @@ def _end(pod: Pod, now: float) -> float:
         if moment <= now:
             return moment
     return parse_time(pod.created).timestamp()
+
+
+# Removes the tracking finalizer from counted pods.
+
+
+class Tracking:
+    """Removes the tracking finalizer."""
+
+    def __init__(self, objects: Client, finalizer: str) -> None:
+        self._objects = objects
+        self._finalizer = finalizer
+
+    async def release_all(self, pods: Iterable[Pod]) -> tuple[set[str], list[Exception]]:
+        """Remove it from all pods that have it; returns the uids that succeeded and the exceptions
+        of the others."""
+        released: set[str] = set()
+
+        async def release(pod: Pod) -> None:
+            await self.release(pod)
+            released.add(pod.uid)
+
+        holding = (pod for pod in pods if self._finalizer in pod.finalizers)
+        failures = await all_of([partial(release, pod) for pod in holding])
+        return released, failures
+
+    async def release(
+        self, pod: Pod, *, if_still: Callable[[Object], bool] = lambda current: True
+    ) -> None:
+        """Remove it from a pod if `if_still` holds for its current value. A deleted pod is
+        ignored."""
+
+        def released(current: Object) -> Object:
+            metadata = current["metadata"]
+            if metadata["uid"] == pod.uid and if_still(current):
+                metadata = without_finalizer(metadata, self._finalizer)
+            return {**current, "metadata": metadata}
+
+        try:
+            await self._objects.change(PODS, pod.namespace, pod.name, released, verb="patch")
+        except StatusError as error:
+            if error.code != 404:
+                raise

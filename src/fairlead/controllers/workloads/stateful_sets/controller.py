@@ -17,13 +17,12 @@ from fairlead.controllers.workloads.replicas import selector_of
 from fairlead.controllers.workloads.stateful_sets.identity import (
     REVISION_LABEL,
     Identities,
+    Retention,
     ordinal_of,
     split_name,
 )
 from fairlead.controllers.workloads.stateful_sets.members import CLAIMS, Members
-from fairlead.controllers.workloads.stateful_sets.retention import Retention
-from fairlead.controllers.workloads.stateful_sets.round import Round
-from fairlead.controllers.workloads.stateful_sets.statuses import Revisions, status
+from fairlead.controllers.workloads.stateful_sets.round import Revisions, Round, status
 from fairlead.controllers.workloads.statuses import tell
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client

@@ -8,12 +8,13 @@ from fairlead.controllers.workloads.pod_control import is_namespace_terminating
 from fairlead.controllers.workloads.pods import PODS, Pod
 from fairlead.controllers.workloads.stateful_sets.identity import (
     Identities,
+    Retention,
     claim_names,
     claims,
     has_claims,
+    keeps_when_scaled,
     pod_name,
 )
-from fairlead.controllers.workloads.stateful_sets.retention import Retention, keeps_when_scaled
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
