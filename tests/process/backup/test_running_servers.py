@@ -170,6 +170,11 @@ def test_who_is_given_the_path_gets_one(kubernetes: Space, tmp_path: Path) -> No
     bindings.remove("backup")
 
 
+def test_it_has_a_media_type_of_its_own(any_server: ServerProcess) -> None:
+    answer = any_server.client().request("HEAD", PATH)
+    assert answer.headers["Content-Type"] == "application/vnd.fairlead.backup"
+
+
 def test_it_can_only_be_read(any_server: ServerProcess) -> None:
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         assert any_server.client().request(method, PATH).status == 405
